@@ -296,7 +296,7 @@ static struct oriel_traced_window *window_next(struct oriel_traces *traces)
 static void merge_windows(struct run *run, FILE *complaints)
 {
     struct oriel_traces *traces = &run->traces;
-    struct oriel_table known = ORIEL_TABLE_INIT; /* from an id to its index, plus 1 */
+    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from an id to its index, plus 1 */
     for (size_t i = 0; i < run->files_count; i++) {
         struct file *file = &run->files[i];
         file->windows = oriel_alloc((file->parsed.windows_count + 1) * sizeof *file->windows);
@@ -305,11 +305,11 @@ static void merge_windows(struct run *run, FILE *complaints)
             file->windows[number] = UINT32_MAX;
             if (described == NULL)
                 continue;
-            uintptr_t index = (uintptr_t)oriel_table_find(&known, described->head.window_id);
+            uintptr_t index = (uintptr_t)oriel_hash_table_find(&known, described->head.window_id);
             if (index == 0) {
                 window_make(window_next(traces), &described->head);
                 index = traces->windows_count;
-                if (!oriel_table_set(&known, described->head.window_id, (void *)index))
+                if (!oriel_hash_table_set(&known, described->head.window_id, (void *)index))
                     oriel_die("out of memory");
             }
             struct oriel_traced_window *window = &traces->windows[index - 1];
@@ -322,7 +322,7 @@ static void merge_windows(struct run *run, FILE *complaints)
             file->windows[number] = (uint32_t)(index - 1);
         }
     }
-    oriel_table_close(&known);
+    oriel_hash_table_close(&known);
 }
 
 /* --- what others call --- */

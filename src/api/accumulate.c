@@ -135,9 +135,9 @@ static const struct form accumulate_form = {"MPI_Accumulate", false, false, fals
 
 static int accumulate_bulk(char *there, const void *origin, int count, int target_rank)
 {
-    struct oriel_window *window = oriel_recent.window;
-    oriel_kernel *kernel = (oriel_kernel *)oriel_recent.plain;
-    const uint32_t extent_bytes = (uint32_t)oriel_recent.element_mask + 1;
+    struct oriel_window *window = oriel_tls_cache.window;
+    oriel_kernel *kernel = (oriel_kernel *)oriel_tls_cache.plain;
+    const uint32_t extent_bytes = (uint32_t)oriel_tls_cache.element_mask + 1;
     const enum oriel_status status =
         oriel_accumulate_bulk(window, target_rank, kernel, extent_bytes, there, origin, (uint64_t)count);
     return oriel_likely(status == ORIEL_OK) ? MPI_SUCCESS : oriel_error_raise(window, accumulate_form.call, status);
@@ -168,7 +168,7 @@ static __attribute__((noinline)) int accumulate_unusual(const void *origin_addr,
         .sides = {1, datatype, target_rank, target_disp, 1, datatype},
         .op = oriel_element_operator(),
     };
-    return accumulate(oriel_recent.window, &accumulate_form, &given);
+    return accumulate(oriel_tls_cache.window, &accumulate_form, &given);
 }
 
 int oriel_entry_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,

@@ -32,7 +32,7 @@ static enum oriel_status check_runs(const struct oriel_window *window, uint64_t 
         const struct oriel_batch *batch = &cursor.batch;
         uint64_t run = address + (uint64_t)batch->at_bytes;
         uint64_t len_bytes = batch->run_bytes - oriel_kind_tail_bytes(&oriel_kinds[batch->kind]);
-        if (!oriel_lookup_hold(window, target->rank, run, len_bytes))
+        if (!oriel_region_lookup_hold(window, target->rank, run, len_bytes))
             status = not_attached(run, len_bytes, target->rank);
         oriel_batch_use_runs(&cursor.batch, 1);
     }
@@ -54,7 +54,7 @@ static enum oriel_status check_attached(const struct oriel_window *window, MPI_A
         return not_attached(address, type->size_bytes, target->rank);
     uint64_t low = address + (uint64_t)low_bytes;
     uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
-    if (oriel_lookup_hold(window, target->rank, low, len_bytes))
+    if (oriel_region_lookup_hold(window, target->rank, low, len_bytes))
         return ORIEL_OK;
     return type->dense ? not_attached(low, len_bytes, target->rank) : check_runs(window, address, target);
 }

@@ -49,7 +49,7 @@ enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum ori
 static inline void oriel_check_passed(struct oriel_window *window)
 {
     oriel_access_use(window);
-    oriel_recent_mark();
+    oriel_tls_cache_mark();
 }
 
 /* ORIEL_E_ASSERT when assert has bits that are none of those that the call takes (MPI-4.1, 13.5.5). */

@@ -13,14 +13,14 @@ static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatyp
                                       enum oriel_operator operator)
 {
     oriel_element *kernel = type->predefined ? oriel_kinds[type->kind].native[operator] : NULL;
-    oriel_single_claim();
-    if (kernel == NULL || oriel_recent.single == NULL)
+    oriel_atomic_mode_claim();
+    if (kernel == NULL || oriel_tls_cache.single == NULL)
         return;
-    oriel_recent.operator_key = (uint64_t)(uintptr_t)op;
-    oriel_recent.element_key = oriel_type_key(datatype);
-    oriel_recent.kernel = (void (*)(void))kernel;
-    oriel_recent.plain = (void (*)(void))oriel_kinds[type->kind].plain[operator];
-    oriel_recent.element_mask = (uint64_t)type->extent_bytes - 1;
+    oriel_tls_cache.operator_key = (uint64_t)(uintptr_t)op;
+    oriel_tls_cache.element_key = oriel_type_key(datatype);
+    oriel_tls_cache.kernel = (void (*)(void))kernel;
+    oriel_tls_cache.plain = (void (*)(void))oriel_kinds[type->kind].plain[operator];
+    oriel_tls_cache.element_mask = (uint64_t)type->extent_bytes - 1;
 }
 
 /* Where the CPU updates an element of mask + 1 bytes, a power of two; NULL for the general way.  All checks are made. */
@@ -49,20 +49,20 @@ static inline __attribute__((always_inline)) char *oriel_element_place(const str
  * kept. */
 static inline __attribute__((always_inline)) bool oriel_element_known(MPI_Win win, MPI_Op op, MPI_Datatype datatype)
 {
-    return oriel_likely(oriel_recent_is_valid()) && oriel_likely(oriel_recent.window_key == oriel_handle_key(win)) &&
-           oriel_likely(oriel_recent.operator_key == (uint64_t)(uintptr_t)op) &&
-           oriel_likely(oriel_recent.element_key == oriel_type_key(datatype));
+    return oriel_likely(oriel_tls_cache_is_valid()) && oriel_likely(oriel_tls_cache.window_key == oriel_handle_key(win)) &&
+           oriel_likely(oriel_tls_cache.operator_key == (uint64_t)(uintptr_t)op) &&
+           oriel_likely(oriel_tls_cache.element_key == oriel_type_key(datatype));
 }
 
 /* Where the last kernel may update an element now, and must; else NULL. */
 static inline __attribute__((always_inline)) char *oriel_element_enter(const void *origin_addr, int target_rank,
                                                                        MPI_Aint target_disp)
 {
-    const struct oriel_window *window = oriel_recent.window;
+    const struct oriel_window *window = oriel_tls_cache.window;
     if (oriel_unlikely(origin_addr == NULL))
         return NULL;
-    char *there = oriel_element_place(window, target_rank, target_disp, oriel_recent.element_mask);
-    if (oriel_unlikely(there == NULL) || oriel_unlikely(!oriel_single_announce(window, oriel_recent.single)))
+    char *there = oriel_element_place(window, target_rank, target_disp, oriel_tls_cache.element_mask);
+    if (oriel_unlikely(there == NULL) || oriel_unlikely(!oriel_atomic_mode_announce(window, oriel_tls_cache.single)))
         return NULL;
     return there;
 }
@@ -72,28 +72,28 @@ static inline __attribute__((always_inline)) char *oriel_element_enter(const voi
 static inline bool oriel_element_bulk(const void *origin_addr, int count, int target_rank, MPI_Aint target_disp, char **there)
 {
     uint64_t len_bytes;
-    const int64_t extent_bytes = (int64_t)oriel_recent.element_mask + 1;
+    const int64_t extent_bytes = (int64_t)oriel_tls_cache.element_mask + 1;
     return count >= ORIEL_BULK_ELEMENTS && origin_addr != NULL &&
            oriel_fast_range(target_rank, target_disp, 0, count, &extent_bytes, there, &len_bytes) &&
-           len_bytes <= ORIEL_BULK_BYTES && ((uintptr_t)*there & oriel_recent.element_mask) == 0;
+           len_bytes <= ORIEL_BULK_BYTES && ((uintptr_t)*there & oriel_tls_cache.element_mask) == 0;
 }
 
 /* S4 (sync/atomic_mode.h) is the kernel's. */
 static inline __attribute__((always_inline)) int oriel_element_update(char *there, const void *origin_addr, void *result_addr)
 {
-    struct oriel_single *slot = oriel_recent.single;
-    return ((oriel_element *)oriel_recent.kernel)(there, origin_addr, result_addr, &slot->inside);
+    struct oriel_atomic_mode *slot = oriel_tls_cache.single;
+    return ((oriel_element *)oriel_tls_cache.kernel)(there, origin_addr, result_addr, &slot->inside);
 }
 
 /* The recent window's datatype and operator, where those that the program gave need not be kept. */
 static inline MPI_Datatype oriel_element_datatype(void)
 {
-    return (MPI_Datatype)(uintptr_t)oriel_recent.element_key;
+    return (MPI_Datatype)(uintptr_t)oriel_tls_cache.element_key;
 }
 
 static inline MPI_Op oriel_element_operator(void)
 {
-    return (MPI_Op)(uintptr_t)oriel_recent.operator_key;
+    return (MPI_Op)(uintptr_t)oriel_tls_cache.operator_key;
 }
 
 #endif

@@ -60,7 +60,7 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
 static __attribute__((noinline)) int fetch_and_op_unusual(const void *origin_addr, void *result_addr, int target_rank,
                                                           MPI_Aint target_disp)
 {
-    return fetch_and_op(oriel_recent.window, origin_addr, result_addr, oriel_element_datatype(),
+    return fetch_and_op(oriel_tls_cache.window, origin_addr, result_addr, oriel_element_datatype(),
                         target_rank, target_disp, oriel_element_operator());
 }
 
@@ -119,8 +119,8 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
         oriel_likely(type->predefined) && oriel_likely(may_swap(type->kind)) &&
         oriel_likely(type->extent_bytes <= ORIEL_SWAP_NATIVE_BYTES))
         there = oriel_element_place(window, target_rank, target_disp, (uint64_t)type->extent_bytes - 1);
-    struct oriel_single *slot = oriel_recent.single;
-    if (oriel_unlikely(there == NULL) || oriel_unlikely(slot == NULL) || oriel_unlikely(!oriel_single_announce(window, slot)))
+    struct oriel_atomic_mode *slot = oriel_tls_cache.single;
+    if (oriel_unlikely(there == NULL) || oriel_unlikely(slot == NULL) || oriel_unlikely(!oriel_atomic_mode_announce(window, slot)))
         return compare_and_swap_general(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
     oriel_swap_native(there, origin_addr, compare_addr, result_addr, (uint64_t)type->extent_bytes);
     oriel_store_release(&slot->inside, 0);

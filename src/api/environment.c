@@ -39,18 +39,18 @@ int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided
 int oriel_entry_Comm_free(MPI_Comm *comm)
 {
     struct oriel_freeing freeing;
-    oriel_boards_begin_free(&freeing, comm == NULL ? MPI_COMM_NULL : *comm);
+    oriel_comm_cache_begin_free(&freeing, comm == NULL ? MPI_COMM_NULL : *comm);
     int code = oriel_host()->Comm_free(comm);
-    oriel_boards_end_free(&freeing);
+    oriel_comm_cache_end_free(&freeing);
     return code;
 }
 
 int oriel_entry_Comm_disconnect(MPI_Comm *comm)
 {
     struct oriel_freeing freeing;
-    oriel_boards_begin_free(&freeing, comm == NULL ? MPI_COMM_NULL : *comm);
+    oriel_comm_cache_begin_free(&freeing, comm == NULL ? MPI_COMM_NULL : *comm);
     int code = oriel_host()->Comm_disconnect(comm);
-    oriel_boards_end_free(&freeing);
+    oriel_comm_cache_end_free(&freeing);
     return code;
 }
 

@@ -10,7 +10,7 @@
 #include "window/handle.h"
 #include "window/info.h"
 
-static struct oriel_table host_blocks = ORIEL_TABLE_INIT; /* of the host, by the address that was given out inside */
+static struct oriel_hash_table host_blocks = ORIEL_HASH_TABLE_INIT; /* of the host, by the address that was given out inside */
 
 /* A host that does not align as asked (Open MPI 4.1) is asked for more: from what it has given already the sum cannot overflow. */
 static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, void **base)
@@ -26,7 +26,7 @@ static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, voi
     if (code != MPI_SUCCESS)
         return code;
     *base = block + (align_bytes - (uintptr_t)block % align_bytes);
-    if (oriel_table_set(&host_blocks, (uintptr_t)*base, block))
+    if (oriel_hash_table_set(&host_blocks, (uintptr_t)*base, block))
         return MPI_SUCCESS;
     host->Free_mem(block);
     return oriel_error_raise_nowhere("MPI_Alloc_mem", oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations"));
@@ -34,11 +34,11 @@ static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, voi
 
 static int free_of_host(void *base)
 {
-    void *block = oriel_table_find(&host_blocks, (uintptr_t)base);
+    void *block = oriel_hash_table_find(&host_blocks, (uintptr_t)base);
     if (block == NULL)
         return oriel_host()->Free_mem(base);
     if (!oriel_handle_in_child())
-        oriel_table_remove(&host_blocks, (uintptr_t)base, block);
+        oriel_hash_table_remove(&host_blocks, (uintptr_t)base, block);
     return oriel_host()->Free_mem(block);
 }
 

@@ -32,7 +32,7 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
     if (oriel_unlikely(window == NULL) && !oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_lock");
     if (oriel_unlikely(window == NULL)) {
-        oriel_far_settle(); /* internode/origin/lazy_lock.c, K4 */
+        oriel_internode_settle(); /* internode/origin/lazy_lock.c, K4 */
         return oriel_host()->Win_lock(lock_type, rank, assert, win);
     }
     if (rank == MPI_PROC_NULL)
@@ -52,17 +52,17 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
 /* An exclusive lock of the recent window that is not simply there to be taken. */
 static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step step, uint64_t place)
 {
-    struct oriel_window *window = oriel_recent.window;
+    struct oriel_window *window = oriel_tls_cache.window;
     return oriel_error_raise(window, "MPI_Win_lock", oriel_lock_finish(window, rank, step, place));
 }
 
 int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
     uint64_t place;
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks) ||
-        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely(((uint32_t)assert | oriel_far_rides) != 0))
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
+        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely(((uint32_t)assert | oriel_internode_rides) != 0))
         return lock_general(lock_type, rank, assert, win);
-    enum oriel_lock_step step = oriel_lock_begin(oriel_recent.window, rank, &place);
+    enum oriel_lock_step step = oriel_lock_begin(oriel_tls_cache.window, rank, &place);
     return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, place);
 }
 
@@ -80,7 +80,7 @@ static __attribute__((noinline)) int unlock_general(int rank, MPI_Win win)
     const enum oriel_status done = oriel_deferred_complete(window, rank);
     status = oriel_unlock(window, rank);
     if (status == ORIEL_OK) {
-        oriel_recent_fenced();
+        oriel_tls_cache_fenced();
         status = done;
     }
     return oriel_error_raise(window, "MPI_Win_unlock", status);
@@ -88,21 +88,21 @@ static __attribute__((noinline)) int unlock_general(int rank, MPI_Win win)
 
 static __attribute__((noinline)) int unlock_wake(int rank)
 {
-    oriel_unlock_wake(oriel_recent.window, rank);
-    oriel_recent_fenced();
+    oriel_unlock_wake(oriel_tls_cache.window, rank);
+    oriel_tls_cache_fenced();
     return MPI_SUCCESS;
 }
 
 int oriel_entry_Win_unlock(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks))
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks))
         return unlock_general(rank, win);
-    enum oriel_lock_end end = oriel_unlock_exclusive(oriel_recent.window, rank);
+    enum oriel_lock_end end = oriel_unlock_exclusive(oriel_tls_cache.window, rank);
     if (oriel_unlikely(end == ORIEL_LOCK_NOT_EXCLUSIVE))
         return unlock_general(rank, win);
     if (oriel_unlikely(end == ORIEL_LOCK_LEFT_SLEEPERS))
         return unlock_wake(rank);
-    oriel_recent_fenced();
+    oriel_tls_cache_fenced();
     return MPI_SUCCESS;
 }
 
@@ -112,7 +112,7 @@ int oriel_entry_Win_lock_all(int assert, MPI_Win win)
     if (window == NULL && !oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_lock_all");
     if (window == NULL) {
-        oriel_far_settle(); /* internode/origin/lazy_lock.c, K4 */
+        oriel_internode_settle(); /* internode/origin/lazy_lock.c, K4 */
         return oriel_host()->Win_lock_all(assert, win);
     }
     enum oriel_status status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
@@ -134,12 +134,12 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
 static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote, enum oriel_status done)
 {
     char reason[512];
-    oriel_recent_flush();
+    oriel_tls_cache_flush();
     if (target >= 0 && !oriel_is_far(window, target))
         return done;
     if (oriel_unlikely(done != ORIEL_OK))
         snprintf(reason, sizeof reason, "%s", oriel_fail_message());
-    const enum oriel_status far = remote ? oriel_far_flush(window, target) : oriel_far_flush_local(window, target);
+    const enum oriel_status far = remote ? oriel_internode_flush(window, target) : oriel_internode_flush_local(window, target);
     return oriel_likely(done == ORIEL_OK) ? far : oriel_fail(done, "%s", reason);
 }
 
@@ -154,9 +154,9 @@ static inline enum oriel_status flush(struct oriel_window *window, int32_t targe
     if (oriel_unlikely(window->far != NULL))
         return flush_far(window, target, remote, done);
     if (remote)
-        oriel_recent_flush();
+        oriel_tls_cache_flush();
     else
-        oriel_recent_take_turn();
+        oriel_tls_cache_take_turn();
     return done;
 }
 
@@ -179,10 +179,10 @@ static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
 
 int oriel_entry_Win_flush(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks) ||
-        oriel_unlikely(!oriel_passive_epoch_to(oriel_recent.window, rank)))
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
+        oriel_unlikely(!oriel_passive_epoch_to(oriel_tls_cache.window, rank)))
         return flush_general(rank, win);
-    oriel_recent_flush();
+    oriel_tls_cache_flush();
     return MPI_SUCCESS;
 }
 
@@ -220,6 +220,6 @@ int oriel_entry_Win_sync(MPI_Win win)
     if (oriel_unlikely(window == NULL))
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_sync(win) : oriel_error_not_a_window("MPI_Win_sync");
     oriel_fence_full();
-    oriel_recent_fenced();
+    oriel_tls_cache_fenced();
     return MPI_SUCCESS;
 }

@@ -37,7 +37,7 @@ static int transfer(struct oriel_window *window, const struct form *form, void *
 {
     struct oriel_span target;
     struct oriel_side here;
-    const uint64_t generation = oriel_recent_begin();
+    const uint64_t generation = oriel_tls_cache_begin();
     if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = oriel_check_transfer(window, sides, form->to_target, &target, &here);
@@ -156,7 +156,7 @@ find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype
     const uint64_t origin_key = oriel_type_key(origin_datatype), target_key = oriel_type_key(target_datatype);
     const struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
     if (oriel_fast_window(win) &&
-        oriel_repeated_is(repeated, oriel_recent.generation, origin_key, origin_count, target_key, target_count, to_target) &&
+        oriel_repeated_is(repeated, oriel_tls_cache.generation, origin_key, origin_count, target_key, target_count, to_target) &&
         repeated->ready && origin != NULL &&
         oriel_fast_range(target_rank, target_disp, repeated->low_bytes, 1, &repeated->span_bytes, there, &span_bytes))
         return repeated;
@@ -168,7 +168,7 @@ static __attribute__((noinline)) int copy_otherwise(const struct oriel_copy_prep
 {
     if (oriel_copy_otherwise(prepared, to, from))
         return MPI_SUCCESS;
-    return oriel_error_raise(oriel_recent.window, call, oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype"));
+    return oriel_error_raise(oriel_tls_cache.window, call, oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype"));
 }
 
 /* Nothing is needed behind the copy, so no register has to be kept for it. */
@@ -205,7 +205,7 @@ static __attribute__((noinline)) int put_general(const void *origin_addr, int or
                                                           target_disp, target_count, target_datatype, win, &there);
     if (oriel_unlikely(repeated == NULL))
         return put_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-    oriel_recent_mark();
+    oriel_tls_cache_mark();
     if (repeated->copy.loop != NULL && repeated->copy.count == 1)
         oriel_copy_ahead(oriel_at(there, repeated->copy.to_bytes), repeated->copy.len_bytes);
     return copy_prepared(&repeated->copy, there, origin_addr, put.call);
@@ -229,14 +229,14 @@ static __attribute__((noinline)) int put_unusual(const void *origin_addr, int co
 {
     MPI_Datatype datatype = oriel_fast_datatype();
     struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
-    return transfer(oriel_recent.window, &put, (void *)(uintptr_t)origin_addr, &sides);
+    return transfer(oriel_tls_cache.window, &put, (void *)(uintptr_t)origin_addr, &sides);
 }
 
 static __attribute__((noinline)) int get_unusual(void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
 {
     MPI_Datatype datatype = oriel_fast_datatype();
     struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
-    return transfer(oriel_recent.window, &get, origin_addr, &sides);
+    return transfer(oriel_tls_cache.window, &get, origin_addr, &sides);
 }
 
 int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
@@ -251,7 +251,7 @@ int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype orig
     if (oriel_unlikely(origin_addr == NULL) ||
         oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return put_unusual(origin_addr, target_count, target_rank, target_disp);
-    oriel_recent_mark();
+    oriel_tls_cache_mark();
     return copy(there, origin_addr, len_bytes, true);
 }
 

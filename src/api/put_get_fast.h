@@ -11,13 +11,13 @@
 /* Whether the window that the thread used last is this one. */
 static inline __attribute__((always_inline)) bool oriel_fast_window(MPI_Win win)
 {
-    return oriel_likely(oriel_recent_is_valid()) && oriel_likely(oriel_recent.window_key == oriel_handle_key(win));
+    return oriel_likely(oriel_tls_cache_is_valid()) && oriel_likely(oriel_tls_cache.window_key == oriel_handle_key(win));
 }
 
 /* And whether the datatype is. */
 static inline __attribute__((always_inline)) bool oriel_fast_known(MPI_Win win, MPI_Datatype datatype)
 {
-    return oriel_fast_window(win) && oriel_likely(oriel_recent.type_key == oriel_type_key(datatype));
+    return oriel_fast_window(win) && oriel_likely(oriel_tls_cache.type_key == oriel_type_key(datatype));
 }
 
 /* The same, with both. */
@@ -25,15 +25,15 @@ static inline __attribute__((always_inline)) bool oriel_fast_find(MPI_Win win, M
                                                                   struct oriel_window **window,
                                                                   const struct oriel_type **type)
 {
-    *window = oriel_recent.window;
-    *type = oriel_recent.type;
+    *window = oriel_tls_cache.window;
+    *type = oriel_tls_cache.type;
     return oriel_fast_known(win, datatype);
 }
 
 /* The recent datatype, where win and all else that the program gave need not be kept. */
 static inline MPI_Datatype oriel_fast_datatype(void)
 {
-    return (MPI_Datatype)(uintptr_t)oriel_recent.type_key;
+    return (MPI_Datatype)(uintptr_t)oriel_tls_cache.type_key;
 }
 
 /* Whether an epoch to this rank of the recent window is open.  Not the first operation of a fence epoch, which must mark it as
@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) bool oriel_fast_range(int target_ra
     int64_t offset_bytes;
     int64_t wanted_bytes;
     uint32_t rank = (uint32_t)target_rank;
-    const struct oriel_window *window = oriel_recent.window;
+    const struct oriel_window *window = oriel_tls_cache.window;
     if (oriel_unlikely(rank >= (uint32_t)window->n) || oriel_unlikely(!oriel_fast_allowed(window, rank)))
         return false;
     const struct oriel_target *target = &window->targets[rank];
@@ -74,7 +74,7 @@ static inline __attribute__((always_inline)) bool oriel_fast_range(int target_ra
 static inline __attribute__((always_inline)) bool oriel_fast_place(int64_t count, int target_rank, int64_t target_disp,
                                                                    char **there, uint64_t *len_bytes)
 {
-    return oriel_fast_range(target_rank, target_disp, 0, count, &oriel_recent.plain_bytes, there, len_bytes);
+    return oriel_fast_range(target_rank, target_disp, 0, count, &oriel_tls_cache.plain_bytes, there, len_bytes);
 }
 
 #endif

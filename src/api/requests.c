@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 struct oriel_asked {
-    struct oriel_pending pending; /* first */
+    struct oriel_rma_request pending; /* first */
     _Atomic uint32_t owners;
     MPI_Request handle;
     MPI_Win win;
@@ -56,7 +56,7 @@ static int drop(void *whose)
 /* Tells the host of the operations that have ended. */
 static void collect(void)
 {
-    struct oriel_pending *next = oriel_pending_take_ended();
+    struct oriel_rma_request *next = oriel_rma_request_take_ended();
     while (next != NULL) {
         struct oriel_asked *asked = (struct oriel_asked *)next;
         bool well = next->status == ORIEL_OK;
@@ -97,7 +97,7 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
     if (status != ORIEL_OK)
         return oriel_error_raise(window, call, status);
     atomic_fetch_add_explicit(&oriel_requests_open, 1, memory_order_relaxed);
-    oriel_pending_begin(&(*asked)->pending, target_rank);
+    oriel_rma_request_begin(&(*asked)->pending, target_rank);
     return MPI_SUCCESS;
 }
 
@@ -107,7 +107,7 @@ static int give_up(struct oriel_asked *asked, int code)
     if (asked == NULL)
         return code;
     MPI_Request unwanted = asked->handle;
-    oriel_pending_sent(&asked->pending);
+    oriel_rma_request_sent(&asked->pending);
     oriel_host()->Request_free(&unwanted);
     return code;
 }
@@ -119,7 +119,7 @@ int oriel_request_give(struct oriel_window *window, const char *call, struct ori
     if (asked == NULL)
         return oriel_error_raise(window, call, oriel_host_completed_request(request));
     *request = asked->handle;
-    oriel_pending_sent(&asked->pending);
+    oriel_rma_request_sent(&asked->pending);
     return MPI_SUCCESS;
 }
 
@@ -127,7 +127,7 @@ int oriel_request_give(struct oriel_window *window, const char *call, struct ori
 
 void oriel_requests_progress(void)
 {
-    oriel_pending_progress();
+    oriel_rma_request_progress();
     collect();
 }
 
@@ -146,7 +146,7 @@ bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *requ
     failed = asked->next_failed;
     asked->noted = false;
     struct oriel_window *window = window_of(asked);
-    enum oriel_status status = oriel_pending_tell(&asked->pending, window);
+    enum oriel_status status = oriel_rma_request_tell(&asked->pending, window);
     *request = asked->handle;
     disown(asked);
     *error_class = window != NULL ? oriel_error_raise(window, call, status) : oriel_error_raise_nowhere(call, status);

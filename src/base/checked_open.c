@@ -12,7 +12,7 @@
 static int open_at(int directory, const char *name, int flags)
 {
     int fd = openat(directory, name, flags | O_CLOEXEC);
-    if (fd < 0 && oriel_descriptor_spend_spare(errno))
+    if (fd < 0 && oriel_reserve_fd_spend_spare(errno))
         fd = openat(directory, name, flags | O_CLOEXEC);
     return fd;
 }
@@ -56,7 +56,7 @@ int oriel_seen_open_memory(const char *link, uid_t owner)
     int fd = open_memory(link, owner);
     int reason = errno;
     if (fd < 0)
-        oriel_descriptor_restore_spare(); /* what it was spent for is closed again */
+        oriel_reserve_fd_restore_spare(); /* what it was spent for is closed again */
     errno = reason;
     return fd;
 }

@@ -18,8 +18,8 @@ struct slot {
     _Atomic(void *) value; /* NULL: the slot is empty */
 };
 
-struct oriel_table_slots {
-    struct oriel_table_slots *retired;
+struct oriel_hash_table_slots {
+    struct oriel_hash_table_slots *retired;
     uint64_t mask;
     uint64_t used;
     struct slot slot[];
@@ -49,7 +49,7 @@ static void put_into(struct slot *slot, uint64_t key, void *value)
 }
 
 /* The slot of key, or the empty one where it belongs; ends also while a writer is at work, if with a wrong answer. */
-static struct slot *find_slot(struct oriel_table_slots *slots, uint64_t key)
+static struct slot *find_slot(struct oriel_hash_table_slots *slots, uint64_t key)
 {
     uint64_t at = hash(key);
     for (uint64_t i = 0; i < slots->mask; i++, at++) {
@@ -60,11 +60,11 @@ static struct slot *find_slot(struct oriel_table_slots *slots, uint64_t key)
     return &slots->slot[at & slots->mask];
 }
 
-void *oriel_table_find(struct oriel_table *table, uint64_t key)
+void *oriel_hash_table_find(struct oriel_hash_table *table, uint64_t key)
 {
     for (;;) {
         uint64_t version = atomic_load_explicit(&table->version, memory_order_acquire); /* T1 */
-        struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+        struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
         void *value = NULL;
         if (slots != NULL) {
             struct slot *slot = find_slot(slots, key); /* T2 */
@@ -79,25 +79,25 @@ void *oriel_table_find(struct oriel_table *table, uint64_t key)
     }
 }
 
-static void begin_change(struct oriel_table *table)
+static void begin_change(struct oriel_hash_table *table)
 {
     uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed);
     atomic_store_explicit(&table->version, version + 1, memory_order_relaxed); /* T4 */
     atomic_thread_fence(memory_order_release);
 }
 
-static void end_change(struct oriel_table *table)
+static void end_change(struct oriel_hash_table *table)
 {
     uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed);
     atomic_store_explicit(&table->version, version + 1, memory_order_release); /* T6 */
 }
 
 /* Twice the slots, with the same keys. */
-static bool grow(struct oriel_table *table)
+static bool grow(struct oriel_hash_table *table)
 {
-    struct oriel_table_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
     uint64_t size = old == NULL ? 64 : 2 * (old->mask + 1);
-    struct oriel_table_slots *slots = calloc(1, sizeof *slots + size * sizeof slots->slot[0]);
+    struct oriel_hash_table_slots *slots = calloc(1, sizeof *slots + size * sizeof slots->slot[0]);
     if (slots == NULL)
         return false;
     slots->mask = size - 1;
@@ -111,13 +111,13 @@ static bool grow(struct oriel_table *table)
 }
 
 /* With the mutex held. */
-static bool has_room(struct oriel_table *table)
+static bool has_room(struct oriel_hash_table *table)
 {
-    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     return (slots != NULL && 2 * (slots->used + 1) <= slots->mask) || grow(table);
 }
 
-bool oriel_table_reserve(struct oriel_table *table)
+bool oriel_hash_table_reserve(struct oriel_hash_table *table)
 {
     pthread_mutex_lock(&table->mutex);
     bool ok = has_room(table);
@@ -125,11 +125,11 @@ bool oriel_table_reserve(struct oriel_table *table)
     return ok;
 }
 
-bool oriel_table_set_alone(struct oriel_table *table, uint64_t key, void *value)
+bool oriel_hash_table_set_alone(struct oriel_hash_table *table, uint64_t key, void *value)
 {
     bool ok = has_room(table);
     if (ok) {
-        struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+        struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
         struct slot *slot = find_slot(slots, key);
         slots->used += value_of(slot) == NULL;
         begin_change(table);
@@ -139,16 +139,16 @@ bool oriel_table_set_alone(struct oriel_table *table, uint64_t key, void *value)
     return ok;
 }
 
-bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value)
+bool oriel_hash_table_set(struct oriel_hash_table *table, uint64_t key, void *value)
 {
     pthread_mutex_lock(&table->mutex);
-    bool ok = oriel_table_set_alone(table, key, value);
+    bool ok = oriel_hash_table_set_alone(table, key, value);
     pthread_mutex_unlock(&table->mutex);
     return ok;
 }
 
 /* Empties a slot and moves keys back whose probe would end at it. */
-static void empty(struct oriel_table_slots *slots, uint64_t hole)
+static void empty(struct oriel_hash_table_slots *slots, uint64_t hole)
 {
     for (uint64_t at = (hole + 1) & slots->mask; value_of(&slots->slot[at]) != NULL; at = (at + 1) & slots->mask) {
         struct slot *slot = &slots->slot[at];
@@ -161,10 +161,10 @@ static void empty(struct oriel_table_slots *slots, uint64_t hole)
     put_into(&slots->slot[hole], 0, NULL);
 }
 
-bool oriel_table_remove_alone(struct oriel_table *table, uint64_t key, const void *value)
+bool oriel_hash_table_remove_alone(struct oriel_hash_table *table, uint64_t key, const void *value)
 {
     bool removed = false;
-    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     if (slots != NULL) {
         struct slot *slot = find_slot(slots, key);
         removed = value != NULL && value_of(slot) == value && key_of(slot) == key;
@@ -178,30 +178,30 @@ bool oriel_table_remove_alone(struct oriel_table *table, uint64_t key, const voi
     return removed;
 }
 
-bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value)
+bool oriel_hash_table_remove(struct oriel_hash_table *table, uint64_t key, const void *value)
 {
     pthread_mutex_lock(&table->mutex);
-    bool removed = oriel_table_remove_alone(table, key, value);
+    bool removed = oriel_hash_table_remove_alone(table, key, value);
     pthread_mutex_unlock(&table->mutex);
     return removed;
 }
 
-void oriel_table_visit(struct oriel_table *table, void (*visit)(void *value, void *context), void *context)
+void oriel_hash_table_visit(struct oriel_hash_table *table, void (*visit)(void *value, void *context), void *context)
 {
     pthread_mutex_lock(&table->mutex);
-    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++)
         if (value_of(&slots->slot[i]) != NULL)
             visit(value_of(&slots->slot[i]), context);
     pthread_mutex_unlock(&table->mutex);
 }
 
-void oriel_table_close(struct oriel_table *table)
+void oriel_hash_table_close(struct oriel_hash_table *table)
 {
-    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     atomic_store_explicit(&table->slots, NULL, memory_order_relaxed);
     while (slots != NULL) {
-        struct oriel_table_slots *retired = slots->retired;
+        struct oriel_hash_table_slots *retired = slots->retired;
         free(slots);
         slots = retired;
     }

@@ -75,7 +75,7 @@ bool oriel_identity_word_lives(uint64_t word)
 static int open_process(int32_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-    return fd < 0 && oriel_descriptor_spend_spare(errno) ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : fd;
+    return fd < 0 && oriel_reserve_fd_spend_spare(errno) ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : fd;
 }
 
 /* What cannot be asked, for want of a descriptor or since a signal came in between, is not held against the process. */
@@ -89,6 +89,6 @@ bool oriel_identity_alive(const struct oriel_identity *who)
     bool alive = poll(&exited, 1, 0) <= 0;
     close(fd);
     alive = alive && (!read_start_time(who->pid, &start_time) || start_time == who->start_time);
-    oriel_descriptor_restore_spare();
+    oriel_reserve_fd_restore_spare();
     return alive;
 }

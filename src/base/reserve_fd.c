@@ -23,7 +23,7 @@ static struct {
 } spare = {.fd = NONE};
 static _Thread_local bool is_elsewhere;
 
-int oriel_descriptor_high(int fd)
+int oriel_reserve_fd_high(int fd)
 {
     int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
     if (high < 0)
@@ -64,7 +64,7 @@ static bool is_there(void)
 static void make(void)
 {
     struct stat info = {.st_ino = 0};
-    spare.fd = oriel_descriptor_high(memfd_create("oriel-spare", MFD_CLOEXEC));
+    spare.fd = oriel_reserve_fd_high(memfd_create("oriel-spare", MFD_CLOEXEC));
     if (spare.fd < 0 || fstat(spare.fd, &info) != 0)
         return;
     spare.device = info.st_dev;
@@ -72,7 +72,7 @@ static void make(void)
     spare.is_spent = false;
 }
 
-void oriel_descriptor_keep_spare(void)
+void oriel_reserve_fd_keep_spare(void)
 {
     atomic_store_explicit(&keeps_spare, true, memory_order_relaxed);
     if (!take())
@@ -82,13 +82,13 @@ void oriel_descriptor_keep_spare(void)
     put_back();
 }
 
-void oriel_descriptor_restore_spare(void)
+void oriel_reserve_fd_restore_spare(void)
 {
     if (atomic_load_explicit(&keeps_spare, memory_order_relaxed))
-        oriel_descriptor_keep_spare();
+        oriel_reserve_fd_keep_spare();
 }
 
-bool oriel_descriptor_spend_spare(int reason)
+bool oriel_reserve_fd_spend_spare(int reason)
 {
     bool is_free = false;
     if ((reason == EMFILE || reason == ENFILE) && take()) {
@@ -103,7 +103,7 @@ bool oriel_descriptor_spend_spare(int reason)
     return is_free;
 }
 
-void oriel_descriptor_leave_spare(void)
+void oriel_reserve_fd_leave_spare(void)
 {
     is_elsewhere = true;
 }

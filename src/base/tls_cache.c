@@ -4,43 +4,43 @@
 
 #include "base/wait.h"
 
-_Thread_local struct oriel_recent oriel_recent = {.turns = ORIEL_RECENT_TURNS, .operator_key = ORIEL_RECENT_NO_KEY};
-_Atomic uint64_t oriel_recent_generation = 1;
+_Thread_local struct oriel_tls_cache oriel_tls_cache = {.turns = ORIEL_TLS_CACHE_TURNS, .operator_key = ORIEL_TLS_CACHE_NO_KEY};
+_Atomic uint64_t oriel_tls_cache_generation = 1;
 
 static void enter(uint64_t generation)
 {
-    if (oriel_recent.generation == generation)
+    if (oriel_tls_cache.generation == generation)
         return;
-    oriel_recent.generation = generation;
-    oriel_recent.window_key = ORIEL_RECENT_NO_KEY;
-    oriel_recent.type_key = ORIEL_RECENT_NO_KEY;
+    oriel_tls_cache.generation = generation;
+    oriel_tls_cache.window_key = ORIEL_TLS_CACHE_NO_KEY;
+    oriel_tls_cache.type_key = ORIEL_TLS_CACHE_NO_KEY;
 }
 
-void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks)
+void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks)
 {
     enter(generation);
-    oriel_recent.window = window;
-    oriel_recent.ranks = ranks;
-    oriel_recent.window_key = key;
+    oriel_tls_cache.window = window;
+    oriel_tls_cache.ranks = ranks;
+    oriel_tls_cache.window_key = key;
 }
 
-void oriel_recent_keep_type(uint64_t generation, uint64_t key, const void *type, int64_t plain_bytes)
+void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type, int64_t plain_bytes)
 {
     enter(generation);
-    oriel_recent.type = type;
-    oriel_recent.plain_bytes = plain_bytes;
-    oriel_recent.type_key = key;
+    oriel_tls_cache.type = type;
+    oriel_tls_cache.plain_bytes = plain_bytes;
+    oriel_tls_cache.type_key = key;
 }
 
-void oriel_recent_invalidate(void)
+void oriel_tls_cache_invalidate(void)
 {
-    atomic_fetch_add_explicit(&oriel_recent_generation, 1, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&oriel_tls_cache_generation, 1, memory_order_seq_cst);
 }
 
-void oriel_recent_give_turn(void)
+void oriel_tls_cache_give_turn(void)
 {
-    bool marked = (int32_t)oriel_recent.turns < 0;
-    oriel_recent.turns = (marked ? ORIEL_RECENT_MARK : 0) | ORIEL_RECENT_TURNS; /* both bits, for a count that went below 0 */
+    bool marked = (int32_t)oriel_tls_cache.turns < 0;
+    oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) | ORIEL_TLS_CACHE_TURNS; /* both bits, for a count that went below 0 */
     oriel_wait_passes = true;
     oriel_wait_progress();
     oriel_wait_passes = false;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-struct oriel_recent {
+struct oriel_tls_cache {
     uint64_t generation; /* 0, which is no generation, in a fresh thread */
     uint64_t window_key; /* the host's handle */
     void *window;        /* struct oriel_window */
@@ -28,27 +28,27 @@ struct oriel_recent {
 };
 
 /* Hidden, so that the compiler knows that they are the library's own. */
-extern _Thread_local struct oriel_recent oriel_recent __attribute__((visibility("hidden")));
-extern _Atomic uint64_t oriel_recent_generation __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_tls_cache oriel_tls_cache __attribute__((visibility("hidden")));
+extern _Atomic uint64_t oriel_tls_cache_generation __attribute__((visibility("hidden")));
 
-#define ORIEL_RECENT_NO_KEY UINT64_C(0xffffffff00000000) /* neither a widened int nor a pointer of a program */
+#define ORIEL_TLS_CACHE_NO_KEY UINT64_C(0xffffffff00000000) /* neither a widened int nor a pointer of a program */
 
-static inline bool oriel_recent_is_valid(void)
+static inline bool oriel_tls_cache_is_valid(void)
 {
-    return oriel_recent.generation == atomic_load_explicit(&oriel_recent_generation, memory_order_relaxed);
+    return oriel_tls_cache.generation == atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
 }
 
 /* The generation that a table must be read in for its answer to be kept; to be read before the table. */
-static inline uint64_t oriel_recent_begin(void)
+static inline uint64_t oriel_tls_cache_begin(void)
 {
-    return atomic_load_explicit(&oriel_recent_generation, memory_order_acquire);
+    return atomic_load_explicit(&oriel_tls_cache_generation, memory_order_acquire);
 }
 
-void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks);
-void oriel_recent_keep_type(uint64_t generation, uint64_t key, const void *type, int64_t plain_bytes);
+void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks);
+void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type, int64_t plain_bytes);
 
 /* No thread may use what it has kept any more. */
-void oriel_recent_invalidate(void);
+void oriel_tls_cache_invalidate(void);
 
 /* Flushes.  A flush must order the stores of operations before the loads of later ones, which takes a full fence: a locked
  * instruction that waits until the store buffer is empty.  Where there were only loads, or nothing, since this thread's last
@@ -72,41 +72,41 @@ void oriel_recent_invalidate(void);
  *
  * turns: the lower 30 bits count down to the host's next turn, both upper bits are the mark: so the sign tells whether there is
  * anything to do, also when a marked count goes below 0. */
-#define ORIEL_RECENT_TURNS 4096u
-#define ORIEL_RECENT_COUNT 0x3fffffffu
-#define ORIEL_RECENT_MARK (~ORIEL_RECENT_COUNT)
+#define ORIEL_TLS_CACHE_TURNS 4096u
+#define ORIEL_TLS_CACHE_COUNT 0x3fffffffu
+#define ORIEL_TLS_CACHE_MARK (~ORIEL_TLS_CACHE_COUNT)
 
-static inline void oriel_recent_mark(void)
+static inline void oriel_tls_cache_mark(void)
 {
-    oriel_recent.turns |= ORIEL_RECENT_MARK; /* F1 */
+    oriel_tls_cache.turns |= ORIEL_TLS_CACHE_MARK; /* F1 */
 }
 
-void oriel_recent_give_turn(void) __attribute__((cold));
+void oriel_tls_cache_give_turn(void) __attribute__((cold));
 
 /* F2, F3, and now and then the host's turn. */
-static inline __attribute__((always_inline)) void oriel_recent_flush(void)
+static inline __attribute__((always_inline)) void oriel_tls_cache_flush(void)
 {
-    if (oriel_likely((int32_t)--oriel_recent.turns >= 0) && ORIEL_STORES_IN_ORDER)
+    if (oriel_likely((int32_t)--oriel_tls_cache.turns >= 0) && ORIEL_STORES_IN_ORDER)
         return; /* F3 */
     oriel_fence_full(); /* F2 */
-    oriel_recent.turns &= ORIEL_RECENT_COUNT;
-    if (oriel_unlikely(oriel_recent.turns > ORIEL_RECENT_TURNS))
-        oriel_recent_give_turn();
+    oriel_tls_cache.turns &= ORIEL_TLS_CACHE_COUNT;
+    if (oriel_unlikely(oriel_tls_cache.turns > ORIEL_TLS_CACHE_TURNS))
+        oriel_tls_cache_give_turn();
 }
 
 /* The host's turn alone, for other calls that programs poll with. */
-static inline void oriel_recent_take_turn(void)
+static inline void oriel_tls_cache_take_turn(void)
 {
-    if (oriel_unlikely((--oriel_recent.turns & ORIEL_RECENT_COUNT) > ORIEL_RECENT_TURNS))
-        oriel_recent_give_turn();
+    if (oriel_unlikely((--oriel_tls_cache.turns & ORIEL_TLS_CACHE_COUNT) > ORIEL_TLS_CACHE_TURNS))
+        oriel_tls_cache_give_turn();
 }
 
 /* The same for those that have just done a locked instruction or a full fence: the mark goes. */
-static inline void oriel_recent_fenced(void)
+static inline void oriel_tls_cache_fenced(void)
 {
-    oriel_recent.turns = (oriel_recent.turns - 1) & ORIEL_RECENT_COUNT;
-    if (oriel_unlikely(oriel_recent.turns > ORIEL_RECENT_TURNS))
-        oriel_recent_give_turn();
+    oriel_tls_cache.turns = (oriel_tls_cache.turns - 1) & ORIEL_TLS_CACHE_COUNT;
+    if (oriel_unlikely(oriel_tls_cache.turns > ORIEL_TLS_CACHE_TURNS))
+        oriel_tls_cache_give_turn();
 }
 
 #endif

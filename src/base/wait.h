@@ -26,7 +26,7 @@ enum oriel_waiting {
     ORIEL_WAITING_NOTHING,  /* others are not told */
     ORIEL_WAITING_FENCE,    /* struct oriel_watched (internode/origin/liveness.h), as all without a remark; all ranks of the window */
     ORIEL_WAITING_FREE,     /* the same, of a window that is ending */
-    ORIEL_WAITING_CREATE,   /* struct oriel_board (create/shm_rendezvous.h); all ranks of the window that is being made */
+    ORIEL_WAITING_CREATE,   /* struct oriel_shm_rendezvous (create/shm_rendezvous.h); all ranks of the window that is being made */
     ORIEL_WAITING_AGREE,    /* begins with struct oriel_making (create/create.h); the same, by the host's collectives */
     ORIEL_WAITING_POST,     /* for a rank to post */
     ORIEL_WAITING_COMPLETE, /* for a rank to complete */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 struct oriel_attached {
-    struct oriel_table memories; /* struct oriel_own_memory, by address */
+    struct oriel_hash_table memories; /* struct oriel_own_memory, by address */
     uint64_t *empty;             /* addresses attached with size 0 */
     size_t empty_count;
 };
@@ -36,7 +36,7 @@ static struct oriel_attached *prepare(struct oriel_window *window)
     pthread_mutex_lock(&mutex);
     attached = attached_of(window);
     if (attached == NULL && (attached = calloc(1, sizeof *attached)) != NULL) {
-        attached->memories = (struct oriel_table)ORIEL_TABLE_INIT;
+        attached->memories = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
         atomic_store_explicit(&window->attached, attached, memory_order_release);
     }
     pthread_mutex_unlock(&mutex);
@@ -72,7 +72,7 @@ static enum oriel_status insert(struct oriel_window *window, struct oriel_own_me
 {
     struct oriel_attached *attached = attached_of(window);
     enum oriel_status status = oriel_regions_insert(window, memory->stretches, memory->stretch_count);
-    if (status == ORIEL_OK && !oriel_table_set(&attached->memories, address, memory)) {
+    if (status == ORIEL_OK && !oriel_hash_table_set(&attached->memories, address, memory)) {
         oriel_regions_remove(window, address);
         status = no_memory();
     }
@@ -105,13 +105,13 @@ enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, ui
 enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address)
 {
     struct oriel_attached *attached = attached_of(window);
-    struct oriel_own_memory *memory = attached != NULL ? oriel_table_find(&attached->memories, address) : NULL;
+    struct oriel_own_memory *memory = attached != NULL ? oriel_hash_table_find(&attached->memories, address) : NULL;
     if (memory == NULL && attached != NULL && remove_empty(attached, address))
         return ORIEL_OK;
     enum oriel_status status = oriel_regions_remove(window, address);
     if (status != ORIEL_OK)
         return status;
-    oriel_table_remove(&attached->memories, address, memory);
+    oriel_hash_table_remove(&attached->memories, address, memory);
     uint64_t lost_bytes = oriel_own_memory_release(memory);
     if (lost_bytes > 0) {
         oriel_paths_keep_name(window);
@@ -143,7 +143,7 @@ unsigned oriel_attached_ways(struct oriel_window *window, char *reason, size_t r
     struct oriel_attached *attached = attached_of(window);
     reason[0] = '\0';
     if (attached != NULL)
-        oriel_table_visit(&attached->memories, add_ways, &ways);
+        oriel_hash_table_visit(&attached->memories, add_ways, &ways);
     return ways.all;
 }
 
@@ -159,8 +159,8 @@ uint64_t oriel_attached_close(struct oriel_window *window)
     if (attached == NULL)
         return 0;
     oriel_regions_close(window);
-    oriel_table_visit(&attached->memories, release, &lost_bytes);
-    oriel_table_close(&attached->memories);
+    oriel_hash_table_visit(&attached->memories, release, &lost_bytes);
+    oriel_hash_table_close(&attached->memories);
     free(attached->empty);
     free(attached);
     atomic_store_explicit(&window->attached, NULL, memory_order_relaxed);

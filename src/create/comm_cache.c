@@ -24,7 +24,7 @@
 #include <stdlib.h>
 
 struct kept {
-    struct oriel_board board; /* first: callers know this part */
+    struct oriel_shm_rendezvous board; /* first: callers know this part */
     MPI_Comm comm;
     int key;
     int64_t own_offset;       /* rank 0's, else -1 */
@@ -52,7 +52,7 @@ static bool all_have_left(const struct kept *kept)
     return oriel_load_acquire(&kept->board.words->departed) == (uint32_t)kept->board.group->n - 1;
 }
 
-void oriel_boards_reclaim(void)
+void oriel_comm_cache_reclaim(void)
 {
     if (atomic_load_explicit(&leaving, memory_order_relaxed) == NULL)
         return;
@@ -75,13 +75,13 @@ void oriel_boards_reclaim(void)
 static void leave(struct kept *kept)
 {
     if (kept->is_confirmed)
-        oriel_board_leave(&kept->board); /* the host may have freed the communicator by a way of its own */
+        oriel_shm_rendezvous_leave(&kept->board); /* the host may have freed the communicator by a way of its own */
     if (kept->is_confirmed && kept->own_offset >= 0) {
         pthread_mutex_lock(&mutex);
         kept->next_leaving = leaving;
         leaving = kept;
         pthread_mutex_unlock(&mutex);
-        oriel_boards_reclaim();
+        oriel_comm_cache_reclaim();
         return;
     }
     if (kept->is_confirmed)
@@ -120,7 +120,7 @@ static const struct kept *youngest(MPI_Comm comm)
 
 /* A host that has lost an attribute, and given out the handle again, is not asked to delete what it does not have: that would
  * be an error, which ends most programs. */
-void oriel_boards_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
+void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
 {
     freeing->comm = comm;
     freeing->outer = innermost;
@@ -132,12 +132,12 @@ void oriel_boards_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
         oriel_host()->Comm_delete_attr(comm, keyval);
 }
 
-void oriel_boards_end_free(const struct oriel_freeing *freeing)
+void oriel_comm_cache_end_free(const struct oriel_freeing *freeing)
 {
     innermost = freeing->outer;
 }
 
-bool oriel_boards_is_freeing(MPI_Comm comm)
+bool oriel_comm_cache_is_freeing(MPI_Comm comm)
 {
     const struct oriel_freeing *freeing = innermost;
     while (freeing != NULL && freeing->comm != comm)
@@ -158,26 +158,26 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-struct oriel_board *oriel_boards_find(MPI_Comm comm)
+struct oriel_shm_rendezvous *oriel_comm_cache_find(MPI_Comm comm)
 {
     void *value = NULL;
     int found = 0;
-    if (keyval == MPI_KEYVAL_INVALID || oriel_boards_is_freeing(comm) ||
+    if (keyval == MPI_KEYVAL_INVALID || oriel_comm_cache_is_freeing(comm) ||
         oriel_host()->Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
         return NULL;
     struct kept *kept = value;
     return kept->board.is_over ? NULL : &kept->board;
 }
 
-enum oriel_status oriel_boards_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
-                                      int64_t own_offset, struct oriel_board **out)
+enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
+                                      int64_t own_offset, struct oriel_shm_rendezvous **out)
 {
     struct kept *kept = keyval == MPI_KEYVAL_INVALID ? NULL : calloc(1, sizeof *kept);
     *out = NULL;
     if (kept == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the board of a communicator");
     oriel_group_share(group);
-    kept->board.words = (struct oriel_board_words *)(group->bases[0] + words_offset);
+    kept->board.words = (struct oriel_shm_rendezvous_words *)(group->bases[0] + words_offset);
     kept->board.group = group;
     kept->board.rank = rank;
     kept->own_offset = own_offset;
@@ -194,23 +194,23 @@ enum oriel_status oriel_boards_attach(MPI_Comm comm, struct oriel_group *group, 
     return ORIEL_OK;
 }
 
-void oriel_boards_confirm(struct oriel_board *board)
+void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *board)
 {
     ((struct kept *)board)->is_confirmed = true;
 }
 
-void oriel_boards_drop(MPI_Comm comm)
+void oriel_comm_cache_drop(MPI_Comm comm)
 {
     oriel_host()->Comm_delete_attr(comm, keyval);
 }
 
-void oriel_boards_start(void)
+void oriel_comm_cache_start(void)
 {
     if (oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
         keyval = MPI_KEYVAL_INVALID;
 }
 
-void oriel_boards_stop(void)
+void oriel_comm_cache_stop(void)
 {
     if (keyval != MPI_KEYVAL_INVALID)
         oriel_host()->Comm_free_keyval(&keyval);

@@ -9,7 +9,7 @@
 #include <mpi.h>
 
 /* NULL when the communicator has none, or this process knows that some rank has left it. */
-struct oriel_board *oriel_boards_find(MPI_Comm comm);
+struct oriel_shm_rendezvous *oriel_comm_cache_find(MPI_Comm comm);
 
 /* One call of MPI_Comm_free or MPI_Comm_disconnect, on its stack. */
 struct oriel_freeing {
@@ -19,26 +19,26 @@ struct oriel_freeing {
 
 /* Around the host's freeing of comm, which deletes its attributes and calls the program's delete callbacks: the board of comm
  * goes before, and this thread makes windows over comm without its attributes meanwhile.  Calls nest. */
-void oriel_boards_begin_free(struct oriel_freeing *freeing, MPI_Comm comm);
-void oriel_boards_end_free(const struct oriel_freeing *freeing);
-bool oriel_boards_is_freeing(MPI_Comm comm);
+void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm);
+void oriel_comm_cache_end_free(const struct oriel_freeing *freeing);
+bool oriel_comm_cache_is_freeing(MPI_Comm comm);
 
 /* Gives comm a board with these words, which this process gives back in the end if it has allocated them at own_offset (else -1).
- * Until oriel_boards_confirm it may be dropped.  ORIEL_E_NO_MEM, *out is NULL then. */
-enum oriel_status oriel_boards_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
-                                      int64_t own_offset, struct oriel_board **out);
+ * Until oriel_comm_cache_confirm it may be dropped.  ORIEL_E_NO_MEM, *out is NULL then. */
+enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
+                                      int64_t own_offset, struct oriel_shm_rendezvous **out);
 
 /* All ranks have it: it stays. */
-void oriel_boards_confirm(struct oriel_board *board);
+void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *board);
 
 /* Some rank does not have it, and nobody has used it. */
-void oriel_boards_drop(MPI_Comm comm);
+void oriel_comm_cache_drop(MPI_Comm comm);
 
 /* Gives back the words of boards that all have left. */
-void oriel_boards_reclaim(void);
+void oriel_comm_cache_reclaim(void);
 
 /* Attributes of windows' communicators can be made from here on, and not any more; those that are there stay. */
-void oriel_boards_start(void);
-void oriel_boards_stop(void);
+void oriel_comm_cache_start(void);
+void oriel_comm_cache_stop(void);
 
 #endif

@@ -37,7 +37,7 @@
 /* Until step 4. */
 static const struct record *record_of(const struct attempt *attempt, int32_t rank)
 {
-    return attempt->records != NULL ? &attempt->records[rank] : oriel_board_record(attempt->board, rank);
+    return attempt->records != NULL ? &attempt->records[rank] : oriel_shm_rendezvous_record(attempt->board, rank);
 }
 
 /* Whether some rank cannot share memory at all, or speaks another version. */
@@ -142,13 +142,13 @@ static void destroy(struct oriel_window *window)
     oriel_machines_close(window);
     oriel_deferred_free(window);
     oriel_window_release_memory(window);
-    oriel_attempt_give_back(window->memory_offset);
-    oriel_attempt_give_back(window->common_offset);
+    oriel_create_state_give_back(window->memory_offset);
+    oriel_create_state_give_back(window->common_offset);
     if (window->control != NULL) {
-        oriel_partners_close(window);
+        oriel_pscw_counters_close(window);
         oriel_access_close(window);
     }
-    oriel_attempt_give_back(window->control_offset);
+    oriel_create_state_give_back(window->control_offset);
     if (window->group != NULL)
         oriel_group_release(window->group);
     if (window->host->group != MPI_GROUP_NULL)
@@ -206,7 +206,7 @@ static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host
         bool opened = attempt->own.agent != AGENT_TO_OPEN || oriel_agent_open() == ORIEL_OK;
         if (!opened)
             oriel_note("%s: %s", call, oriel_fail_message());
-        status = oriel_attempt_agree(attempt, opened, &agreed);
+        status = oriel_create_state_agree(attempt, opened, &agreed);
     }
     if (status == ORIEL_OK && agreed == 0) {
         (void)oriel_fail(ORIEL_E_OTHER, "a rank has no agent");
@@ -221,9 +221,9 @@ static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host
 static void settle_board(struct attempt *attempt, bool is_agreed)
 {
     if (attempt->new_board != NULL && is_agreed)
-        oriel_boards_confirm(attempt->new_board);
+        oriel_comm_cache_confirm(attempt->new_board);
     else if (attempt->new_board != NULL)
-        oriel_boards_drop(attempt->creation->comm);
+        oriel_comm_cache_drop(attempt->creation->comm);
 }
 
 /* The window goes to the host; why is this thread's last message. */
@@ -238,7 +238,7 @@ static enum oriel_status agree_on_host(bool others_want)
 static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
 {
     bool done;
-    enum oriel_status status = oriel_attempt_exchange(attempt, &done);
+    enum oriel_status status = oriel_create_state_exchange(attempt, &done);
     if (status != ORIEL_OK || done)
         return status;
     *use_host = somebody_wants_host(attempt);
@@ -249,9 +249,9 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
         status = oriel_machines_meet(attempt);
     if (status != ORIEL_OK)
         return status;
-    uint32_t own = oriel_attempt_contribute(attempt);
+    uint32_t own = oriel_create_state_contribute(attempt);
     uint32_t agreed = own;
-    status = oriel_attempt_agree(attempt, own, &agreed);
+    status = oriel_create_state_agree(attempt, own, &agreed);
     settle_board(attempt, status == ORIEL_OK && (agreed & AGREE_BOARD));
     if (status != ORIEL_OK || (agreed & AGREE_ALL) == AGREE_ALL)
         return status;
@@ -277,7 +277,7 @@ static enum oriel_status settle(struct attempt *attempt)
     if (attempt->machines == NULL)
         return ORIEL_OK;
     atomic_store_explicit(&attempt->window->far->is_finished, true, memory_order_release);
-    return oriel_attempt_agree(attempt, 1, &agreed);
+    return oriel_create_state_agree(attempt, 1, &agreed);
 }
 
 /* Who has died while all told each other that they have finished may have told some of them before: these have the window, and go
@@ -317,13 +317,13 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
     struct attempt attempt = {.creation = creation, .board_offset = -1};
     *use_host = false;
     oriel_window_reclaim();
-    oriel_boards_reclaim();
+    oriel_comm_cache_reclaim();
     if (!make_empty(&attempt))
         return oriel_fail(ORIEL_E_COMM, "the host does not know the communicator");
-    attempt.board = oriel_boards_find(creation->comm);
-    attempt.own.status = oriel_attempt_prepare(&attempt);
+    attempt.board = oriel_comm_cache_find(creation->comm);
+    attempt.own.status = oriel_create_state_prepare(&attempt);
     if (attempt.board != NULL && attempt.own.status == ORIEL_OK && !attempt.own.wants_host)
-        attempt.own.status = oriel_attempt_join(&attempt);
+        attempt.own.status = oriel_create_state_join(&attempt);
     enum oriel_status status = negotiate(&attempt, use_host);
     const bool is_finished = status == ORIEL_OK && !*use_host;
     if (is_finished) {
@@ -338,7 +338,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
     } else {
         drop(&attempt, is_finished && status == ORIEL_E_PEER);
     }
-    oriel_attempt_give_back(attempt.board_offset);
+    oriel_create_state_give_back(attempt.board_offset);
     oriel_meeting_free(attempt.machines);
     if (attempt.records != attempt.few)
         free(attempt.records);

@@ -56,7 +56,7 @@ static bool look_at_one(struct oriel_window *window, int32_t rank, struct attemp
         miss(known, here);
         return false;
     }
-    oriel_far_break(window, watched.dead);
+    oriel_internode_break(window, watched.dead);
     here = rank_here(window, watched.dead, known); /* undefined where it has left that window because of one of no concern here */
     if (here != MPI_UNDEFINED)
         died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here));
@@ -89,7 +89,7 @@ static void look_at_known(struct oriel_window *window, void *context)
         if (peer == NULL || oriel_peer_alive(peer))
             continue;
         if (is_far)
-            oriel_far_break(window, i); /* who waits for it elsewhere may know of it by its machine's ranks alone */
+            oriel_internode_break(window, i); /* who waits for it elsewhere may know of it by its machine's ranks alone */
         int here = rank_here(window, i, known);
         if (here != MPI_UNDEFINED)
             died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid));
@@ -108,7 +108,7 @@ static enum oriel_status watch_attempt(void *context)
     return known->status;
 }
 
-void oriel_attempt_watch_open(struct attempt_watch *known, const struct attempt *attempt)
+void oriel_create_state_watch_open(struct attempt_watch *known, const struct attempt *attempt)
 {
     *known = (struct attempt_watch){.making = {attempt->window, MPI_GROUP_NULL},
                                     .watched = {.window = attempt->window, .win_rank = -1},
@@ -119,7 +119,7 @@ void oriel_attempt_watch_open(struct attempt_watch *known, const struct attempt 
         oriel_host()->Comm_group(attempt->creation->comm, &known->making.group);
 }
 
-void oriel_attempt_watch_close(struct attempt_watch *known)
+void oriel_create_state_watch_close(struct attempt_watch *known)
 {
     if (known->making.group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&known->making.group);
@@ -128,10 +128,10 @@ void oriel_attempt_watch_close(struct attempt_watch *known)
 static enum oriel_status gather(struct attempt *attempt)
 {
     struct attempt_watch known;
-    oriel_attempt_watch_open(&known, attempt);
+    oriel_create_state_watch_open(&known, attempt);
     enum oriel_status status = oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own,
                                                  sizeof attempt->own, attempt->records, &known.watch);
-    oriel_attempt_watch_close(&known);
+    oriel_create_state_watch_close(&known);
     return status;
 }
 
@@ -141,7 +141,7 @@ enum { GO_ON, MADE }; /* what a meeting of records concludes */
 
 static const struct record *record_at(void *board, int32_t rank)
 {
-    return oriel_board_record(board, rank);
+    return oriel_shm_rendezvous_record(board, rank);
 }
 
 /* Whether a rank has done all of its part, and reaches all targets if it reaches the others' memory by copies where need be. */
@@ -153,13 +153,13 @@ static bool is_plain(const struct oriel_creation *creation, const struct record 
            !is_contiguous && oriel_identity_equal(&record->memory, &record->member.process);
 }
 
-static uint32_t conclude_records(struct oriel_board *board, void *context)
+static uint32_t conclude_records(struct oriel_shm_rendezvous *board, void *context)
 {
     const struct oriel_creation *creation = context;
     bool some_by_copy = false;
     bool all_copy = true;
     for (int32_t i = 0; i < board->group->n; i++) {
-        const struct record *record = oriel_board_record(board, i);
+        const struct record *record = oriel_shm_rendezvous_record(board, i);
         if (!is_plain(creation, record))
             return GO_ON;
         some_by_copy = some_by_copy || record->target.mechanism != ORIEL_BY_ARENA;
@@ -167,19 +167,19 @@ static uint32_t conclude_records(struct oriel_board *board, void *context)
     }
     if (some_by_copy && !all_copy)
         return GO_ON;
-    const struct record *first = oriel_board_record(board, 0);
-    oriel_attempt_fill_common((struct oriel_common *)(board->group->bases[0] + first->common_offset), board->group->n, record_at,
+    const struct record *first = oriel_shm_rendezvous_record(board, 0);
+    oriel_create_state_fill_common((struct oriel_common *)(board->group->bases[0] + first->common_offset), board->group->n, record_at,
                               board);
     return MADE;
 }
 
-static uint32_t conclude_bits(struct oriel_board *board, void *context)
+static uint32_t conclude_bits(struct oriel_shm_rendezvous *board, void *context)
 {
     uint32_t agreed = UINT32_MAX;
     (void)context;
     for (int32_t i = 0; i < board->group->n; i++) {
         uint32_t bits;
-        memcpy(&bits, oriel_board_record(board, i), sizeof bits);
+        memcpy(&bits, oriel_shm_rendezvous_record(board, i), sizeof bits);
         agreed &= bits;
     }
     return agreed;
@@ -201,13 +201,13 @@ static bool make_room(struct attempt *attempt)
     return attempt->records != NULL;
 }
 
-enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done)
+enum oriel_status oriel_create_state_exchange(struct attempt *attempt, bool *done)
 {
     uint32_t verdict = GO_ON;
     enum oriel_status status = ORIEL_OK;
     *done = false;
     if (attempt->board != NULL) {
-        status = oriel_board_meet(attempt->board, &attempt->own, sizeof attempt->own, conclude_records,
+        status = oriel_shm_rendezvous_meet(attempt->board, &attempt->own, sizeof attempt->own, conclude_records,
                                   (void *)attempt->creation, &verdict);
         *done = verdict == MADE;
         if (status == ORIEL_E_COMM)
@@ -229,7 +229,7 @@ enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done)
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed)
+enum oriel_status oriel_create_state_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed)
 {
     const struct oriel_creation *creation = attempt->creation;
     struct attempt_watch known;
@@ -237,10 +237,10 @@ enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uin
     if (attempt->window->n == 1)
         return ORIEL_OK;
     if (attempt->board != NULL)
-        return oriel_board_meet(attempt->board, &own, sizeof own, conclude_bits, NULL, agreed);
-    oriel_attempt_watch_open(&known, attempt);
+        return oriel_shm_rendezvous_meet(attempt->board, &own, sizeof own, conclude_bits, NULL, agreed);
+    oriel_create_state_watch_open(&known, attempt);
     enum oriel_status status = oriel_host_agree(creation->comm, creation->call, own, agreed, &known.watch);
-    oriel_attempt_watch_close(&known);
+    oriel_create_state_watch_close(&known);
     attempt->dead = known.watched.dead;
     return status;
 }

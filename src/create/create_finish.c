@@ -72,7 +72,7 @@ static bool want_contiguous(const struct attempt *attempt)
     return contiguous && attempt->creation->flavour == ORIEL_FLAVOUR_SHARED;
 }
 
-void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
+void oriel_create_state_fill_common(struct oriel_common *common, int32_t n,
                                const struct record *(*record_at)(void *context, int32_t rank), void *context)
 {
     common->version = RECORD_VERSION;
@@ -86,7 +86,7 @@ void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
     }
 }
 
-const struct record *oriel_attempt_gathered(void *records, int32_t rank)
+const struct record *oriel_create_state_gathered(void *records, int32_t rank)
 {
     return &((const struct record *)records)[rank];
 }
@@ -101,8 +101,8 @@ static enum oriel_status fill_common(struct attempt *attempt)
     if (status == ORIEL_OK && attempt->is_contiguous)
         status = allocate_contiguous(attempt);
     if (status == ORIEL_OK)
-        oriel_attempt_fill_common((struct oriel_common *)(oriel_file_base() + window->common_offset), window->n,
-                                  oriel_attempt_gathered, attempt->records);
+        oriel_create_state_fill_common((struct oriel_common *)(oriel_file_base() + window->common_offset), window->n,
+                                  oriel_create_state_gathered, attempt->records);
     return status;
 }
 
@@ -113,7 +113,7 @@ static enum oriel_status open_memory(struct attempt *attempt)
     bool contiguous = attempt->is_contiguous;
     bool own_files = !contiguous;
     if (contiguous && attempt->own.noncontig) { /* others did not ask for it */
-        oriel_attempt_give_back(window->memory_offset);
+        oriel_create_state_give_back(window->memory_offset);
         window->memory_offset = -1;
     }
     for (int32_t i = 0; i < window->n; i++)
@@ -153,7 +153,7 @@ static enum oriel_status reach(struct attempt *attempt)
 }
 
 /* At a board all others are asked when one is to be asked: the next windows need not stop for it. */
-static void ask_all(struct oriel_board *board)
+static void ask_all(struct oriel_shm_rendezvous *board)
 {
     bool known = true;
     for (int32_t i = 0; i < board->group->n && known; i++)
@@ -197,7 +197,7 @@ static enum oriel_status take_handles(struct attempt *attempt)
     return status;
 }
 
-enum oriel_status oriel_attempt_join(struct attempt *attempt)
+enum oriel_status oriel_create_state_join(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     struct oriel_group *group = attempt->board->group;
@@ -224,7 +224,7 @@ static bool take_board(struct attempt *attempt)
     struct oriel_window *window = attempt->window;
     uint64_t words_offset = attempt->records[0].board_offset;
     if (words_offset == 0 || attempt->machines != NULL || somebody_frees(attempt) ||
-        oriel_boards_attach(attempt->creation->comm, window->group, window->rank, words_offset, attempt->board_offset,
+        oriel_comm_cache_attach(attempt->creation->comm, window->group, window->rank, words_offset, attempt->board_offset,
                             &attempt->new_board) != ORIEL_OK)
         return false;
     attempt->board_offset = -1;
@@ -232,7 +232,7 @@ static bool take_board(struct attempt *attempt)
 }
 
 /* Step 3: the bits that this rank can give. */
-uint32_t oriel_attempt_contribute(struct attempt *attempt)
+uint32_t oriel_create_state_contribute(struct attempt *attempt)
 {
     const char *call = attempt->creation->call;
     uint32_t bits = AGREE_MEMORY;

@@ -13,7 +13,7 @@
 #include "create/regions.h"
 
 
-enum oriel_status oriel_attempt_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
+enum oriel_status oriel_create_state_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
 {
     enum oriel_status status = oriel_file_alloc(len_bytes, align_bytes, offset);
     if (status == ORIEL_OK)
@@ -31,7 +31,7 @@ static enum oriel_status alloc_memory(struct attempt *attempt, uint64_t len_byte
     return status;
 }
 
-void oriel_attempt_give_back(int64_t offset)
+void oriel_create_state_give_back(int64_t offset)
 {
     if (offset >= 0)
         oriel_file_free((uint64_t)offset);
@@ -135,7 +135,7 @@ static enum oriel_status prepare_control(struct attempt *attempt)
     struct oriel_window *window = attempt->window;
     uint64_t offset;
     enum oriel_status status =
-        oriel_attempt_alloc(sizeof(struct oriel_control), 2 * ORIEL_CACHE_LINE, &window->control_offset, &offset);
+        oriel_create_state_alloc(sizeof(struct oriel_control), 2 * ORIEL_CACHE_LINE, &window->control_offset, &offset);
     if (status != ORIEL_OK)
         return status;
     window->control = (struct oriel_control *)(oriel_file_base() + offset);
@@ -144,13 +144,13 @@ static enum oriel_status prepare_control(struct attempt *attempt)
         return ORIEL_OK;
     bool wants_board = window->n > 1 && attempt->board == NULL && !attempt->own.is_freeing;
     if (wants_board && /* without one the next windows are made like this one */
-        oriel_attempt_alloc(oriel_board_bytes(window->n), ORIEL_CACHE_LINE, &attempt->board_offset, &offset) == ORIEL_OK)
+        oriel_create_state_alloc(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE, &attempt->board_offset, &offset) == ORIEL_OK)
         attempt->own.board_offset = offset;
-    return oriel_attempt_alloc(oriel_common_bytes(window->n), 2 * ORIEL_CACHE_LINE, &window->common_offset,
+    return oriel_create_state_alloc(oriel_common_bytes(window->n), 2 * ORIEL_CACHE_LINE, &window->common_offset,
                                &attempt->own.common_offset);
 }
 
-enum oriel_status oriel_attempt_prepare(struct attempt *attempt)
+enum oriel_status oriel_create_state_prepare(struct attempt *attempt)
 {
     static _Atomic uint64_t far_ids;
     const struct oriel_creation *creation = attempt->creation;
@@ -158,7 +158,7 @@ enum oriel_status oriel_attempt_prepare(struct attempt *attempt)
     oriel_hints_init(hints);
     enum oriel_status status = oriel_hints_read(hints, creation->info);
     attempt->own.version = RECORD_VERSION;
-    attempt->own.is_freeing = oriel_boards_is_freeing(creation->comm);
+    attempt->own.is_freeing = oriel_comm_cache_is_freeing(creation->comm);
     attempt->own.node = oriel_pages_node();
     attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
     attempt->own.alignment = oriel_hints_alignment(hints);

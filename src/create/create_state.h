@@ -54,8 +54,8 @@ struct attempt {
     struct oriel_window *window;
     struct record own;
     struct record *records;
-    struct oriel_board *board; /* of the communicator, before this creation; NULL: the host's collectives are used */
-    struct oriel_board *new_board; /* attached by this creation, not confirmed */
+    struct oriel_shm_rendezvous *board; /* of the communicator, before this creation; NULL: the host's collectives are used */
+    struct oriel_shm_rendezvous *new_board; /* attached by this creation, not confirmed */
     int64_t board_offset; /* rank 0's words for it; -1: none, or they are the new board's */
     struct oriel_meeting *machines; /* NULL: all ranks are of one (create/node_map.h) */
     bool is_contiguous; /* MPI_Win_allocate_shared, in one block of rank 0's; from step 3 on */
@@ -76,37 +76,37 @@ struct attempt_watch {
     uint64_t since_ns;
     enum oriel_status status;
 };
-void oriel_attempt_watch_open(struct attempt_watch *known, const struct attempt *attempt);
-void oriel_attempt_watch_close(struct attempt_watch *known);
+void oriel_create_state_watch_open(struct attempt_watch *known, const struct attempt *attempt);
+void oriel_create_state_watch_close(struct attempt_watch *known);
 
 /* Step 1: the own record and what it promises.  Its status is for the record. */
-enum oriel_status oriel_attempt_prepare(struct attempt *attempt);
+enum oriel_status oriel_create_state_prepare(struct attempt *attempt);
 
 /* What a board lets a rank do before the others have come: whose window it is, and its handle.  Its status is for the
  * record. */
-enum oriel_status oriel_attempt_join(struct attempt *attempt);
+enum oriel_status oriel_create_state_join(struct attempt *attempt);
 
 /* Step 2.  *done: all records were such that nothing is left to do, and the window is everybody's; else the attempt has the
  * records of all, or at a board records may be NULL for lack of memory: those at the board can be read until step 4. */
-enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done);
+enum oriel_status oriel_create_state_exchange(struct attempt *attempt, bool *done);
 
 /* Step 4: the bits that all ranks have set. */
-enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed);
+enum oriel_status oriel_create_state_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed);
 
 /* The table of targets and the rest of the common words, from the records: the leader in step 3, or the last rank at a board. */
-void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
+void oriel_create_state_fill_common(struct oriel_common *common, int32_t n,
                                const struct record *(*record_at)(void *context, int32_t rank), void *context);
 
 /* For that, where the host has gathered them. */
-const struct record *oriel_attempt_gathered(void *records, int32_t rank);
+const struct record *oriel_create_state_gathered(void *records, int32_t rank);
 
 /* Step 3: the bits that this rank can give. */
-uint32_t oriel_attempt_contribute(struct attempt *attempt);
+uint32_t oriel_create_state_contribute(struct attempt *attempt);
 
-/* Allocates in the memory file what a window keeps in *kept until oriel_attempt_give_back. */
-enum oriel_status oriel_attempt_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset);
+/* Allocates in the memory file what a window keeps in *kept until oriel_create_state_give_back. */
+enum oriel_status oriel_create_state_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset);
 
 /* Nothing for -1. */
-void oriel_attempt_give_back(int64_t offset);
+void oriel_create_state_give_back(int64_t offset);
 
 #endif

@@ -83,9 +83,9 @@ static enum oriel_status end_handle(struct oriel_window *window, bool *gone)
 
 void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
 {
-    oriel_far_break(window, dead);
+    oriel_internode_break(window, dead);
     if (window->far != NULL)
-        (void)oriel_far_flush(window, -1); /* answers that come later have nowhere to go */
+        (void)oriel_internode_flush(window, -1); /* answers that come later have nowhere to go */
     if (end_handle(window, gone) == ORIEL_OK)
         oriel_window_give_up(window, dead);
 }

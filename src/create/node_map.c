@@ -80,21 +80,21 @@ void oriel_meeting_free(struct oriel_meeting *meeting)
 /* Numbers the machines; the first rank of each leads it. */
 static bool count_machines(struct oriel_meeting *meeting, const struct attempt *attempt)
 {
-    struct oriel_table known = ORIEL_TABLE_INIT; /* from a machine's number to its leader's rank, plus 1 */
+    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from a machine's number to its leader's rank, plus 1 */
     bool done = true;
     int32_t n = attempt->window->n;
     for (int32_t i = 0; i < n && done; i++) {
         uint64_t machine = attempt->records[i].member.machine;
-        uintptr_t leader = (uintptr_t)oriel_table_find(&known, machine);
+        uintptr_t leader = (uintptr_t)oriel_hash_table_find(&known, machine);
         if (leader == 0) {
             meeting->leaders[meeting->count] = i;
             meeting->numbers[i] = meeting->count++;
-            done = oriel_table_set(&known, machine, (void *)((uintptr_t)i + 1));
+            done = oriel_hash_table_set(&known, machine, (void *)((uintptr_t)i + 1));
         } else {
             meeting->numbers[i] = meeting->numbers[leader - 1];
         }
     }
-    oriel_table_close(&known);
+    oriel_hash_table_close(&known);
     meeting->own = meeting->numbers[attempt->window->rank];
     for (int32_t i = 0; i < n; i++)
         meeting->here += meeting->numbers[i] == meeting->own;
@@ -150,10 +150,10 @@ static enum oriel_status tell_addresses(struct attempt *attempt)
         if (meeting->leaders[meeting->numbers[i]] == i)
             at += meeting->spans[i] = (int)sizeof own;
     }
-    oriel_attempt_watch_open(&known, attempt);
+    oriel_create_state_watch_open(&known, attempt);
     enum oriel_status status = oriel_host_gather_some(attempt->creation->comm, attempt->creation->call, &own, meeting->spans,
                                                       meeting->spans + n, meeting->told, &known.watch);
-    oriel_attempt_watch_close(&known);
+    oriel_create_state_watch_close(&known);
     for (int32_t i = 0; i < meeting->count && status == ORIEL_OK; i++)
         if (meeting->told[i].address_bytes > ORIEL_NET_ADDRESS_BYTES)
             meeting->told[i].address_bytes = 0;
@@ -166,7 +166,7 @@ static enum oriel_status meet_with_memory(struct attempt *attempt)
 {
     uint32_t all_have;
     attempt->machines = make_meeting(attempt);
-    enum oriel_status status = oriel_attempt_agree(attempt, attempt->machines != NULL, &all_have);
+    enum oriel_status status = oriel_create_state_agree(attempt, attempt->machines != NULL, &all_have);
     return status != ORIEL_OK || all_have ? status
                                           : oriel_fail(ORIEL_E_NO_MEM, "a rank has no memory for %d ranks on several machines",
                                                        (int)attempt->window->n);
@@ -235,14 +235,14 @@ enum oriel_status oriel_machines_fill(struct attempt *attempt)
     const struct oriel_meeting *meeting = attempt->machines;
     uint64_t machines_at = oriel_common_bytes(window->n);
     uint64_t offset;
-    oriel_attempt_give_back(window->common_offset); /* rank 0's, which has no room for the machines */
+    oriel_create_state_give_back(window->common_offset); /* rank 0's, which has no room for the machines */
     window->common_offset = -1;
-    enum oriel_status status = oriel_attempt_alloc(machines_at + machines_bytes(meeting), 2 * ORIEL_CACHE_LINE,
+    enum oriel_status status = oriel_create_state_alloc(machines_at + machines_bytes(meeting), 2 * ORIEL_CACHE_LINE,
                                                    &window->common_offset, &offset);
     if (status != ORIEL_OK)
         return status;
     struct oriel_common *common = (struct oriel_common *)(oriel_file_base() + offset);
-    oriel_attempt_fill_common(common, window->n, oriel_attempt_gathered, attempt->records);
+    oriel_create_state_fill_common(common, window->n, oriel_create_state_gathered, attempt->records);
     common->here = meeting->here;
     common->machines_offset = machines_at;
     for (int32_t i = 0; i < window->n; i++)
@@ -262,7 +262,7 @@ enum oriel_status oriel_machines_open(struct attempt *attempt)
 {
     if (attempt->machines == NULL)
         return ORIEL_OK;
-    attempt->window->far = oriel_far_make(attempt->own.far_id, attempt->window->n);
+    attempt->window->far = oriel_internode_make(attempt->own.far_id, attempt->window->n);
     if (attempt->window->far == NULL || !oriel_serve_add(attempt->window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d machines", (int)attempt->machines->count);
     return ORIEL_OK;
@@ -273,6 +273,6 @@ void oriel_machines_close(struct oriel_window *window)
     if (window->far == NULL)
         return;
     oriel_serve_remove(window);
-    oriel_far_free(window->far);
+    oriel_internode_free(window->far);
     window->far = NULL;
 }

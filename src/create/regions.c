@@ -59,12 +59,12 @@ static void set_region(struct oriel_region *region, uint64_t start, uint64_t end
 
 static void move_region(struct oriel_region *to, const struct oriel_region *from)
 {
-    set_region(to, oriel_lookup_get(&from->start), oriel_lookup_get(&from->end), oriel_lookup_get(&from->place));
+    set_region(to, oriel_region_lookup_get(&from->start), oriel_region_lookup_get(&from->end), oriel_region_lookup_get(&from->place));
 }
 
 static struct oriel_region *own_regions(const struct oriel_region_table *table)
 {
-    return (struct oriel_region *)(oriel_file_base() + oriel_lookup_get(&table->offset));
+    return (struct oriel_region *)(oriel_file_base() + oriel_region_lookup_get(&table->offset));
 }
 
 static enum oriel_status no_memory(void)
@@ -75,7 +75,7 @@ static enum oriel_status no_memory(void)
 /* Room for so many more in the table that lags behind. */
 static enum oriel_status make_room(struct oriel_region_arrays *arrays, struct oriel_region_table *table, int which, size_t more)
 {
-    uint64_t count = oriel_lookup_get(&table->count);
+    uint64_t count = oriel_region_lookup_get(&table->count);
     uint64_t capacity = 2 * count + more + LEAST_CAPACITY;
     uint64_t offset;
     if (count + more <= arrays->capacities[which])
@@ -98,7 +98,7 @@ static enum oriel_status make_room(struct oriel_region_arrays *arrays, struct or
 static void insert_regions(struct oriel_region_table *table, uint64_t at, const struct oriel_stretch *stretches, uint64_t more)
 {
     struct oriel_region *regions = own_regions(table);
-    uint64_t count = oriel_lookup_get(&table->count);
+    uint64_t count = oriel_region_lookup_get(&table->count);
     for (uint64_t i = count; i > at; i--)
         move_region(&regions[i + more - 1], &regions[i - 1]);
     for (uint64_t i = 0; i < more; i++) {
@@ -111,9 +111,9 @@ static void insert_regions(struct oriel_region_table *table, uint64_t at, const 
 static void remove_regions(struct oriel_region_table *table, uint64_t at)
 {
     struct oriel_region *regions = own_regions(table);
-    uint64_t count = oriel_lookup_get(&table->count);
+    uint64_t count = oriel_region_lookup_get(&table->count);
     uint64_t end = at + 1;
-    while (end < count && (oriel_lookup_get(&regions[end].place) & ORIEL_REGION_CONTINUES) != 0)
+    while (end < count && (oriel_region_lookup_get(&regions[end].place) & ORIEL_REGION_CONTINUES) != 0)
         end++;
     for (uint64_t i = end; i < count; i++)
         move_region(&regions[at + i - end], &regions[i]);
@@ -123,7 +123,7 @@ static void remove_regions(struct oriel_region_table *table, uint64_t at)
 
 static void apply(struct oriel_region_table *table, const struct change *change)
 {
-    uint64_t up_to = oriel_lookup_count(own_regions(table), oriel_lookup_get(&table->count), change->start);
+    uint64_t up_to = oriel_region_lookup_count(own_regions(table), oriel_region_lookup_get(&table->count), change->start);
     if (change->stretches != NULL)
         insert_regions(table, up_to, change->stretches, change->count);
     else if (change->start != 0)
@@ -134,7 +134,7 @@ static enum oriel_status make_change(struct oriel_window *window, const struct c
 {
     struct oriel_regions *regions = &window->control->regions;
     struct oriel_region_arrays *arrays = window->region_arrays;
-    uint64_t version = oriel_lookup_get(&regions->version);
+    uint64_t version = oriel_region_lookup_get(&regions->version);
     int next = (int)(version / 2 + 1) % 2;
     set(&regions->version, version + 1);       /* A1 */
     atomic_thread_fence(memory_order_release); /* A2 */
@@ -155,25 +155,25 @@ static enum oriel_status make_change(struct oriel_window *window, const struct c
 static struct oriel_region_table *present(struct oriel_window *window)
 {
     struct oriel_regions *regions = &window->control->regions;
-    return &regions->tables[oriel_lookup_get(&regions->version) / 2 % 2];
+    return &regions->tables[oriel_region_lookup_get(&regions->version) / 2 % 2];
 }
 
 static enum oriel_status check_free(struct oriel_window *window, uint64_t start, uint64_t end)
 {
     const struct oriel_region_table *table = present(window);
     const struct oriel_region *regions = own_regions(table);
-    uint64_t count = oriel_lookup_get(&table->count);
-    uint64_t up_to = oriel_lookup_count(regions, count, start);
+    uint64_t count = oriel_region_lookup_get(&table->count);
+    uint64_t up_to = oriel_region_lookup_count(regions, count, start);
     const struct oriel_region *in_the_way = NULL;
-    if (up_to > 0 && oriel_lookup_get(&regions[up_to - 1].end) > start)
+    if (up_to > 0 && oriel_region_lookup_get(&regions[up_to - 1].end) > start)
         in_the_way = &regions[up_to - 1];
-    else if (up_to < count && oriel_lookup_get(&regions[up_to].start) < end)
+    else if (up_to < count && oriel_region_lookup_get(&regions[up_to].start) < end)
         in_the_way = &regions[up_to];
     if (in_the_way == NULL)
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_ATTACH, "a part is attached already, in the region of %lu bytes at %#lx",
-                      (unsigned long)(oriel_lookup_get(&in_the_way->end) - oriel_lookup_get(&in_the_way->start)),
-                      (unsigned long)oriel_lookup_get(&in_the_way->start));
+                      (unsigned long)(oriel_region_lookup_get(&in_the_way->end) - oriel_region_lookup_get(&in_the_way->start)),
+                      (unsigned long)oriel_region_lookup_get(&in_the_way->start));
 }
 
 static enum oriel_status insert(struct oriel_window *window, const struct change *change)
@@ -198,9 +198,9 @@ static bool is_start(struct oriel_window *window, uint64_t address)
 {
     const struct oriel_region_table *table = present(window);
     const struct oriel_region *regions = own_regions(table);
-    uint64_t up_to = oriel_lookup_count(regions, oriel_lookup_get(&table->count), address);
-    return up_to > 0 && oriel_lookup_get(&regions[up_to - 1].start) == address &&
-           (oriel_lookup_get(&regions[up_to - 1].place) & ORIEL_REGION_CONTINUES) == 0;
+    uint64_t up_to = oriel_region_lookup_count(regions, oriel_region_lookup_get(&table->count), address);
+    return up_to > 0 && oriel_region_lookup_get(&regions[up_to - 1].start) == address &&
+           (oriel_region_lookup_get(&regions[up_to - 1].place) & ORIEL_REGION_CONTINUES) == 0;
 }
 
 enum oriel_status oriel_regions_remove(struct oriel_window *window, uint64_t address)

@@ -36,7 +36,7 @@
 enum { PATIENCE_S = 10 };
 
 /* At count ranks behind rank first. */
-static enum oriel_status look_at(const struct oriel_board *board, int32_t first, int32_t count)
+static enum oriel_status look_at(const struct oriel_shm_rendezvous *board, int32_t first, int32_t count)
 {
     for (int32_t i = 1; i <= count; i++) {
         int32_t rank = (int32_t)(((int64_t)first + i) % board->group->n);
@@ -48,24 +48,24 @@ static enum oriel_status look_at(const struct oriel_board *board, int32_t first,
 }
 
 /* Some rank has left in vain. */
-static enum oriel_status name_dead(const struct oriel_board *board)
+static enum oriel_status name_dead(const struct oriel_shm_rendezvous *board)
 {
     enum oriel_status dead = look_at(board, board->rank, board->group->n);
     return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the communicator has died");
 }
 
-static bool is_left(const struct oriel_board *board)
+static bool is_left(const struct oriel_shm_rendezvous *board)
 {
     return oriel_load_acquire(&board->words->left) != 0;
 }
 
-static enum oriel_status somebody_left(struct oriel_board *board)
+static enum oriel_status somebody_left(struct oriel_shm_rendezvous *board)
 {
     board->is_over = true;
     return oriel_fail(ORIEL_E_COMM, "a rank has freed the communicator, or tried to");
 }
 
-static void tell_user(struct oriel_board *board)
+static void tell_user(struct oriel_shm_rendezvous *board)
 {
     if (board->since_ns == 0 || oriel_now_ns() - board->since_ns < PATIENCE_S * UINT64_C(1000000000))
         return;
@@ -76,7 +76,7 @@ static void tell_user(struct oriel_board *board)
 /* Each rank begins behind itself and goes on where it stopped the last time. */
 static enum oriel_status look_at_some(void *context)
 {
-    struct oriel_board *board = context;
+    struct oriel_shm_rendezvous *board = context;
     int32_t count = oriel_watch_share(board->group->n);
     tell_user(board);
     if (oriel_load_acquire(&board->words->broken) != 0)
@@ -88,21 +88,21 @@ static enum oriel_status look_at_some(void *context)
     return status;
 }
 
-static char *record_of(const struct oriel_board *board, int32_t rank)
+static char *record_of(const struct oriel_shm_rendezvous *board, int32_t rank)
 {
     size_t at = (size_t)board->side * (size_t)board->group->n + (size_t)rank;
     return board->words->records + at * ORIEL_BOARD_RECORD_BYTES;
 }
 
-const void *oriel_board_record(const struct oriel_board *board, int32_t rank)
+const void *oriel_shm_rendezvous_record(const struct oriel_shm_rendezvous *board, int32_t rank)
 {
     return record_of(board, rank);
 }
 
-enum oriel_status oriel_board_meet(struct oriel_board *board, const void *record, size_t len_bytes,
-                                   oriel_board_conclude *conclude, void *context, uint32_t *verdict)
+enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, const void *record, size_t len_bytes,
+                                   oriel_shm_rendezvous_conclude *conclude, void *context, uint32_t *verdict)
 {
-    struct oriel_board_words *words = board->words;
+    struct oriel_shm_rendezvous_words *words = board->words;
     struct oriel_watch watch = {look_at_some, board, ORIEL_WAITING_CREATE};
     if (oriel_unlikely(oriel_load_acquire(&words->broken) != 0))
         return name_dead(board);

@@ -1,5 +1,5 @@
 /* A board: where the processes of a communicator that have a window already tell each other what the next ones need, in shared
- * memory and without the host.  The words lie in the memory file of rank 0; each process has a struct oriel_board of its own.
+ * memory and without the host.  The words lie in the memory file of rank 0; each process has a struct oriel_shm_rendezvous of its own.
  * create_exchange.c calls, and comm_cache.c, which knows the board of a communicator; no mpi.h here. */
 #ifndef ORIEL_CREATE_SHM_RENDEZVOUS_H
 #define ORIEL_CREATE_SHM_RENDEZVOUS_H
@@ -14,7 +14,7 @@ enum { ORIEL_BOARD_RECORD_BYTES = 192 };
 
 /* Written as shm_rendezvous.c's argument says.  turn: of the meetings so far, wraps.  Death: who waits looks at all ranks; a meeting that
  * somebody has left because of a death never ends, and those to come fail. */
-struct oriel_board_words {
+struct oriel_shm_rendezvous_words {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t arrived; /* at the present meeting */
     struct oriel_event turn;
     _Atomic uint32_t broken;  /* 0, or 1 for ever once a rank has left a meeting because another died */
@@ -24,8 +24,8 @@ struct oriel_board_words {
     alignas(ORIEL_CACHE_LINE) char records[]; /* [2][n] of ORIEL_BOARD_RECORD_BYTES, each written by its rank */
 };
 
-struct oriel_board {
-    struct oriel_board_words *words;
+struct oriel_shm_rendezvous {
+    struct oriel_shm_rendezvous_words *words;
     struct oriel_group *group;
     int32_t rank;
     uint32_t side;  /* of records: alternates */
@@ -35,26 +35,26 @@ struct oriel_board {
     bool cma_known; /* the kernel lets this process copy to and from all others */
 };
 
-static inline uint64_t oriel_board_bytes(int32_t n)
+static inline uint64_t oriel_shm_rendezvous_bytes(int32_t n)
 {
-    return sizeof(struct oriel_board_words) + 2 * (uint64_t)n * ORIEL_BOARD_RECORD_BYTES;
+    return sizeof(struct oriel_shm_rendezvous_words) + 2 * (uint64_t)n * ORIEL_BOARD_RECORD_BYTES;
 }
 
 /* What all do from all records, done once: by the last rank to come, for all. */
-typedef uint32_t oriel_board_conclude(struct oriel_board *board, void *context);
+typedef uint32_t oriel_shm_rendezvous_conclude(struct oriel_shm_rendezvous *board, void *context);
 
 /* Tells the others len_bytes of record; the conclusion, once all have come.  Collective.  ORIEL_E_PEER, naming the rank, when one
  * of them has died.  ORIEL_E_COMM for all who come when one of them has left the board: they find another way. */
-enum oriel_status oriel_board_meet(struct oriel_board *board, const void *record, size_t len_bytes,
-                                   oriel_board_conclude *conclude, void *context, uint32_t *verdict);
+enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, const void *record, size_t len_bytes,
+                                   oriel_shm_rendezvous_conclude *conclude, void *context, uint32_t *verdict);
 
 /* This rank comes to no meeting any more. */
-static inline void oriel_board_leave(struct oriel_board *board)
+static inline void oriel_shm_rendezvous_leave(struct oriel_shm_rendezvous *board)
 {
     oriel_store_release(&board->words->left, 1); /* N6 */
 }
 
 /* A rank's record of the last meeting, or of the present one in a conclusion; valid until this process comes to the next. */
-const void *oriel_board_record(const struct oriel_board *board, int32_t rank);
+const void *oriel_shm_rendezvous_record(const struct oriel_shm_rendezvous *board, int32_t rank);
 
 #endif

@@ -41,7 +41,7 @@ void oriel_window_stop(void)
     pthread_mutex_lock(&mutex);
     if (oriel_handle_live() == 0) {
         stop_locked();
-        oriel_boards_stop(); /* MPI_Finalize does not: the others of a session's communicator may go on using its board */
+        oriel_comm_cache_stop(); /* MPI_Finalize does not: the others of a session's communicator may go on using its board */
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -136,7 +136,7 @@ enum oriel_status oriel_window_start(void)
     if (status == ORIEL_OK && !started)
         status = oriel_handle_watch_fork();
     if (status == ORIEL_OK && !started) {
-        oriel_boards_start();
+        oriel_comm_cache_start();
         attach_finaliser();
         started = true;
     }

@@ -11,7 +11,7 @@
 #include <float.h>
 #include <stdlib.h>
 
-static struct oriel_table table = ORIEL_TABLE_INIT;
+static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static int keyval = MPI_KEYVAL_INVALID;
 
 enum type_class {
@@ -159,7 +159,7 @@ static bool add_predefined(MPI_Datatype datatype, enum type_class type_class)
     if (type == NULL)
         return false;
     type->predefined = true;
-    bool added = oriel_table_set(&table, oriel_type_key(datatype), type);
+    bool added = oriel_hash_table_set(&table, oriel_type_key(datatype), type);
     if (!added)
         free_type(type);
     return added;
@@ -167,7 +167,7 @@ static bool add_predefined(MPI_Datatype datatype, enum type_class type_class)
 
 enum oriel_kind oriel_type_predefined(MPI_Datatype datatype)
 {
-    const struct oriel_type *type = oriel_table_find(&table, oriel_type_key(datatype));
+    const struct oriel_type *type = oriel_hash_table_find(&table, oriel_type_key(datatype));
     return type != NULL && type->predefined ? type->kind : ORIEL_KIND_NONE;
 }
 
@@ -187,8 +187,8 @@ static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
 {
     (void)key;
     (void)extra;
-    if (oriel_table_remove(&table, oriel_type_key(datatype), value)) {
-        oriel_recent_invalidate();
+    if (oriel_hash_table_remove(&table, oriel_type_key(datatype), value)) {
+        oriel_tls_cache_invalidate();
         free_type(value);
     }
     return MPI_SUCCESS;
@@ -202,8 +202,8 @@ static void visit_to_free(void *type, void *context)
 
 static void free_all(void)
 {
-    oriel_table_visit(&table, visit_to_free, NULL);
-    oriel_table_close(&table);
+    oriel_hash_table_visit(&table, visit_to_free, NULL);
+    oriel_hash_table_close(&table);
 }
 
 enum oriel_status oriel_type_start(void)
@@ -224,7 +224,7 @@ enum oriel_status oriel_type_start(void)
 void oriel_type_stop(void)
 {
     free_all();
-    oriel_recent_invalidate();
+    oriel_tls_cache_invalidate();
     oriel_host()->Type_free_keyval(&keyval);
 }
 
@@ -247,7 +247,7 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
                        oriel_contents_is_leaf(combiner); /* MPI-1's MPI_LB and MPI_UB have no element */
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
-    else if (!oriel_table_set(&table, oriel_type_key(datatype), type))
+    else if (!oriel_hash_table_set(&table, oriel_type_key(datatype), type))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
     if (status != ORIEL_OK) {
         free_type(type);
@@ -281,10 +281,10 @@ static __attribute__((noinline)) enum oriel_status find_in_table(MPI_Datatype da
         return oriel_fail(ORIEL_E_TYPE, "the datatype is MPI_DATATYPE_NULL");
     uint64_t key = oriel_type_key(datatype);
     enum oriel_status status = ORIEL_OK;
-    *out = oriel_table_find(&table, key);
+    *out = oriel_hash_table_find(&table, key);
     if (*out == NULL) {
         pthread_mutex_lock(&describing);
-        *out = oriel_table_find(&table, key);
+        *out = oriel_hash_table_find(&table, key);
         if (*out == NULL)
             status = add_derived(datatype, out);
         pthread_mutex_unlock(&describing);
@@ -292,14 +292,14 @@ static __attribute__((noinline)) enum oriel_status find_in_table(MPI_Datatype da
     if (status == ORIEL_OK && (*out)->plain_bytes == INT64_MAX)
         *kept = (struct kept){generation, key, *out};
     else if (status == ORIEL_OK)
-        oriel_recent_keep_type(generation, key, *out, (*out)->plain_bytes);
+        oriel_tls_cache_keep_type(generation, key, *out, (*out)->plain_bytes);
     return status;
 }
 
 enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out)
 {
     uint64_t key = oriel_type_key(datatype);
-    uint64_t generation = oriel_recent_begin();
+    uint64_t generation = oriel_tls_cache_begin();
     struct kept *kept = kept_place(key);
     if (oriel_unlikely(kept->generation != generation || kept->key != key))
         return find_in_table(datatype, generation, kept, out);

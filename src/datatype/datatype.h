@@ -36,9 +36,9 @@ static inline uint64_t oriel_type_key(MPI_Datatype datatype)
 
 static inline enum oriel_status oriel_type_find(MPI_Datatype datatype, const struct oriel_type **out)
 {
-    if (oriel_unlikely(!oriel_recent_is_valid() || oriel_recent.type_key != oriel_type_key(datatype)))
+    if (oriel_unlikely(!oriel_tls_cache_is_valid() || oriel_tls_cache.type_key != oriel_type_key(datatype)))
         return oriel_type_find_slow(datatype, out);
-    *out = oriel_recent.type;
+    *out = oriel_tls_cache.type;
     return ORIEL_OK;
 }
 

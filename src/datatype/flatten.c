@@ -23,7 +23,7 @@ struct flattening {
     enum oriel_status status;
     unsigned depth;
     struct made *made;
-    struct oriel_table nodes; /* handle -> node */
+    struct oriel_hash_table nodes; /* handle -> node */
 };
 
 static enum oriel_status no_memory(void)
@@ -288,7 +288,7 @@ static struct oriel_node *make_item(struct flattening *all, MPI_Datatype datatyp
     made->node = oriel_contents_is_leaf(made->contents.combiner) ? make_leaf(all, datatype, &made->contents)
                                                                   : rebuild(all, &made->contents);
     if (made->node != NULL)
-        oriel_table_set(&all->nodes, (uint64_t)(uintptr_t)datatype, made->node); /* a cache: it may fail */
+        oriel_hash_table_set(&all->nodes, (uint64_t)(uintptr_t)datatype, made->node); /* a cache: it may fail */
     return oriel_node_share(made->node);
 }
 
@@ -297,7 +297,7 @@ static struct oriel_node *item_of(struct flattening *all, MPI_Datatype old)
 {
     if (all->status != ORIEL_OK)
         return NULL;
-    struct oriel_node *known = oriel_table_find(&all->nodes, (uint64_t)(uintptr_t)old);
+    struct oriel_node *known = oriel_hash_table_find(&all->nodes, (uint64_t)(uintptr_t)old);
     if (known != NULL)
         return oriel_node_share(known);
     if (all->depth == DEPTH_MOST) {
@@ -318,12 +318,12 @@ static void close_all(struct flattening *all)
         oriel_contents_close(&made->contents);
         free(made);
     }
-    oriel_table_close(&all->nodes);
+    oriel_hash_table_close(&all->nodes);
 }
 
 enum oriel_status oriel_flatten(MPI_Datatype datatype, struct oriel_node **out)
 {
-    struct flattening all = {.status = ORIEL_OK, .nodes = ORIEL_TABLE_INIT};
+    struct flattening all = {.status = ORIEL_OK, .nodes = ORIEL_HASH_TABLE_INIT};
     *out = item_of(&all, datatype);
     enum oriel_status status = all.status;
     if (status == ORIEL_OK && *out == NULL)

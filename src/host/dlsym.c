@@ -23,12 +23,12 @@
 typedef void *lookup_fn(void *handle, const char *name);
 
 /* What the caller gets; where next is not NULL, by a jump to that. */
-struct oriel_lookup {
+struct oriel_region_lookup {
     void *found;
     lookup_fn *next;
 };
 
-struct oriel_lookup oriel_lookup(void *handle, const char *name, const void *caller);
+struct oriel_region_lookup oriel_region_lookup(void *handle, const char *name, const void *caller);
 
 static size_t objects_at_start; /* 0: this library is still being loaded */
 
@@ -65,7 +65,7 @@ static const struct link_map *object_of(const void *address)
 
 static const struct link_map *this_object(void)
 {
-    return object_of((const void *)(uintptr_t)oriel_lookup);
+    return object_of((const void *)(uintptr_t)oriel_region_lookup);
 }
 
 /* For the checker, Oriel is the host of some functions. */
@@ -144,17 +144,17 @@ static void *next_function(const void *caller, const char *name)
 
 /* --- the lookup --- */
 
-__attribute__((used)) struct oriel_lookup oriel_lookup(void *handle, const char *name, const void *caller)
+__attribute__((used)) struct oriel_region_lookup oriel_region_lookup(void *handle, const char *name, const void *caller)
 {
     lookup_fn *next = next_lookup();
-    const struct oriel_lookup as_asked = {.next = next};
+    const struct oriel_region_lookup as_asked = {.next = next};
     if (handle == RTLD_DEFAULT || name == NULL || !is_mpi(name))
         return as_asked;
     void *found = handle == RTLD_NEXT ? next_function(caller, name) : next(handle, name);
     void *own = found != NULL && is_host(object_of(found)) ? own_function(name) : NULL;
     if (own != NULL)
         found = own;
-    return found == NULL ? as_asked : (struct oriel_lookup){.found = found};
+    return found == NULL ? as_asked : (struct oriel_region_lookup){.found = found};
 }
 
 #ifdef __x86_64__
@@ -172,7 +172,7 @@ __asm__(".text\n"
         "    mov 16(%rsp), %rdx\n"
         "    sub $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    call oriel_lookup\n"
+        "    call oriel_region_lookup\n"
         "    add $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    pop %rsi\n"
@@ -189,7 +189,7 @@ __asm__(".text\n"
 /* Compilers make a jump of the call when they optimise. */
 __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name)
 {
-    struct oriel_lookup lookup = oriel_lookup(handle, name, __builtin_return_address(0));
+    struct oriel_region_lookup lookup = oriel_region_lookup(handle, name, __builtin_return_address(0));
     return lookup.next != NULL ? lookup.next(handle, name) : lookup.found;
 }
 #endif

@@ -75,10 +75,10 @@ static bool grow_file(struct oriel_blocks *blocks, uint64_t least_bytes)
         return false;
     if (growth > room)
         growth = room;
-    if (!oriel_arena_prepare(&blocks->large) || !oriel_size_set(blocks->fd, blocks->size_bytes + growth))
+    if (!oriel_free_extents_prepare(&blocks->large) || !oriel_size_set(blocks->fd, blocks->size_bytes + growth))
         return false;
     blocks->size_bytes += growth;
-    return oriel_arena_give(&blocks->large, blocks->size_bytes - growth, growth);
+    return oriel_free_extents_give(&blocks->large, blocks->size_bytes - growth, growth);
 }
 
 /* Either nobody could give that much, or only this file cannot: the host then may. */
@@ -95,16 +95,16 @@ static enum oriel_status no_room(struct oriel_blocks *blocks, uint64_t len_bytes
 
 static bool find_place(struct oriel_blocks *blocks, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
-    return oriel_arena_take(&blocks->large, len_bytes, align_bytes, offset) ||
-           (grow_file(blocks, len_bytes + align_bytes) && oriel_arena_take(&blocks->large, len_bytes, align_bytes, offset));
+    return oriel_free_extents_take(&blocks->large, len_bytes, align_bytes, offset) ||
+           (grow_file(blocks, len_bytes + align_bytes) && oriel_free_extents_take(&blocks->large, len_bytes, align_bytes, offset));
 }
 
 /* A large free range is left out of core files, where its holes would become pages. */
 static void leave_out(struct oriel_blocks *blocks, uint64_t offset)
 {
-    const struct oriel_extent *free_range = oriel_arena_find(&blocks->large, offset);
+    const struct oriel_extent *free_range = oriel_free_extents_find(&blocks->large, offset);
     if (free_range != NULL && free_range->len_bytes >= GROWTH_BYTES)
-        oriel_dumps_exclude(&blocks->dumps, free_range->offset, free_range->len_bytes);
+        oriel_core_dump_exclude(&blocks->dumps, free_range->offset, free_range->len_bytes);
 }
 
 /* Gives back whole pages: not to be shared with children any more, without advice, zero. */
@@ -114,8 +114,8 @@ static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t le
     oriel_pages_punch(is_open ? blocks->fd : -1, blocks->base, offset, len_bytes);
     if ((flags & ORIEL_BLOCK_ADVISED) != 0 && is_open)
         oriel_pages_remap(blocks->fd, blocks->base, offset, len_bytes);
-    if ((flags & ORIEL_BLOCK_SHARED) == 0 || oriel_arena_take_at(&blocks->shared, offset, len_bytes))
-        oriel_arena_give(&blocks->large, offset, len_bytes);
+    if ((flags & ORIEL_BLOCK_SHARED) == 0 || oriel_free_extents_take_at(&blocks->shared, offset, len_bytes))
+        oriel_free_extents_give(&blocks->large, offset, len_bytes);
     leave_out(blocks, offset);
 }
 
@@ -165,7 +165,7 @@ static bool keep(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_byte
         return false;
     if (len_bytes > kept->most_bytes - kept->bytes)
         oriel_blocks_drop_kept(blocks);
-    if (!oriel_arena_give(&kept->pages, offset, len_bytes))
+    if (!oriel_free_extents_give(&kept->pages, offset, len_bytes))
         return false;
     kept->is_used |= kept->bytes == 0;
     kept->bytes += len_bytes;
@@ -178,7 +178,7 @@ static bool take_kept(struct oriel_blocks *blocks, struct oriel_wish *wish, uint
 {
     struct oriel_kept *kept = &blocks->kept;
     if (kept->bytes < wish->len_bytes ||
-        !oriel_arena_take(&kept->pages, wish->len_bytes, at_least(wish->align_bytes, ORIEL_PAGE_BYTES), offset))
+        !oriel_free_extents_take(&kept->pages, wish->len_bytes, at_least(wish->align_bytes, ORIEL_PAGE_BYTES), offset))
         return false;
     kept->bytes -= wish->len_bytes;
     kept->is_used = true;
@@ -235,8 +235,8 @@ static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wi
     bool is_placed = huge != ORIEL_HUGE_NONE && find_place(blocks, len_bytes, at_least(align_bytes, ORIEL_HUGE_BYTES), offset);
     if (!is_placed && !find_place(blocks, len_bytes, align_bytes, offset))
         return no_room(blocks, len_bytes);
-    if ((wish->flags & ORIEL_BLOCK_SHARED) != 0 && !oriel_arena_give(&blocks->shared, *offset, len_bytes)) {
-        oriel_arena_give(&blocks->large, *offset, len_bytes);
+    if ((wish->flags & ORIEL_BLOCK_SHARED) != 0 && !oriel_free_extents_give(&blocks->shared, *offset, len_bytes)) {
+        oriel_free_extents_give(&blocks->large, *offset, len_bytes);
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of shared blocks");
     }
     if (huge != ORIEL_HUGE_NONE)
@@ -244,9 +244,9 @@ static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wi
     if (huge == ORIEL_HUGE_ON_ADVICE && oriel_pages_advise(blocks->base + *offset, len_bytes))
         wish->flags |= ORIEL_BLOCK_ADVISED;
     if (is_sparse) /* promoted memory is dumped where the program has it */
-        oriel_dumps_exclude(&blocks->dumps, *offset, len_bytes);
+        oriel_core_dump_exclude(&blocks->dumps, *offset, len_bytes);
     else
-        oriel_dumps_include(&blocks->dumps, *offset, len_bytes);
+        oriel_core_dump_include(&blocks->dumps, *offset, len_bytes);
     int error = room == ORIEL_ROOM_RESERVED ? reserve(blocks, wish, *offset) : 0;
     if (error == 0)
         return ORIEL_OK;
@@ -272,7 +272,7 @@ static bool is_dirty_when_freed(uint64_t flags)
     return (flags & (ORIEL_BLOCK_USER | ORIEL_BLOCK_SHARED)) == ORIEL_BLOCK_USER;
 }
 
-static struct oriel_arena *small_arena(struct oriel_blocks *blocks, uint64_t flags)
+static struct oriel_free_extents *small_arena(struct oriel_blocks *blocks, uint64_t flags)
 {
     if (is_dirty_when_freed(flags))
         return &blocks->small_user;
@@ -281,16 +281,16 @@ static struct oriel_arena *small_arena(struct oriel_blocks *blocks, uint64_t fla
 
 static enum oriel_status take_small(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
 {
-    struct oriel_arena *small = small_arena(blocks, wish->flags);
+    struct oriel_free_extents *small = small_arena(blocks, wish->flags);
     wish->is_dirty = is_dirty_when_freed(wish->flags);
-    if (oriel_arena_take(small, wish->len_bytes, wish->align_bytes, offset))
+    if (oriel_free_extents_take(small, wish->len_bytes, wish->align_bytes, offset))
         return ORIEL_OK;
     uint64_t slab;
     struct oriel_wish slab_wish = {.len_bytes = SLAB_BYTES, .reserved_bytes = SLAB_BYTES, .flags = wish->flags & ORIEL_BLOCK_SHARED};
     enum oriel_status status = take_pages(blocks, &slab_wish, &slab);
     if (status != ORIEL_OK)
         return status;
-    if (!oriel_arena_give(small, slab, SLAB_BYTES) || !oriel_arena_take(small, wish->len_bytes, wish->align_bytes, offset))
+    if (!oriel_free_extents_give(small, slab, SLAB_BYTES) || !oriel_free_extents_take(small, wish->len_bytes, wish->align_bytes, offset))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of free blocks");
     return ORIEL_OK;
 }
@@ -305,7 +305,7 @@ static void give_back(struct oriel_blocks *blocks, uint64_t offset, uint64_t len
     if (is_small(len_bytes)) {
         if (!is_dirty_when_freed(flags))
             memset(blocks->base + offset, 0, len_bytes);
-        oriel_arena_give(small_arena(blocks, flags), offset, len_bytes);
+        oriel_free_extents_give(small_arena(blocks, flags), offset, len_bytes);
     } else if ((flags & ORIEL_BLOCK_USER) == 0 || !keep(blocks, offset, len_bytes, flags)) {
         drop_pages(blocks, offset, len_bytes, flags);
     }
@@ -322,7 +322,7 @@ enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_w
         len_bytes = round_up(len_bytes < SMALL_BYTES ? SMALL_BYTES : len_bytes, ORIEL_PAGE_BYTES);
     wish->len_bytes = len_bytes;
     enum oriel_status status = is_small(len_bytes) ? take_small(blocks, wish, offset) : take_pages(blocks, wish, offset);
-    if (status == ORIEL_OK && !oriel_table_set_alone(&blocks->used, *offset, (void *)(uintptr_t)(len_bytes | wish->flags))) {
+    if (status == ORIEL_OK && !oriel_hash_table_set_alone(&blocks->used, *offset, (void *)(uintptr_t)(len_bytes | wish->flags))) {
         give_back(blocks, *offset, len_bytes, wish->flags);
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
     }
@@ -331,11 +331,11 @@ enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_w
 
 bool oriel_blocks_free(struct oriel_blocks *blocks, uint64_t offset, uint64_t flags)
 {
-    void *value = oriel_table_find(&blocks->used, offset);
+    void *value = oriel_hash_table_find(&blocks->used, offset);
     uint64_t entry = (uint64_t)(uintptr_t)value;
     if (value == NULL || (entry & flags) != flags)
         return false;
-    oriel_table_remove_alone(&blocks->used, offset, value);
+    oriel_hash_table_remove_alone(&blocks->used, offset, value);
     if (blocks->kept.bytes > 0 || (entry & ORIEL_BLOCK_USER) != 0)
         look_at_kept(blocks);
     give_back(blocks, offset, entry & ~(uint64_t)ORIEL_BLOCK_FLAGS, entry & ORIEL_BLOCK_FLAGS);

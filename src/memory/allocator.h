@@ -25,7 +25,7 @@ enum {
 
 /* Freed pages of the program's memory, with what is in them (allocator.c). */
 struct oriel_kept {
-    struct oriel_arena pages;
+    struct oriel_free_extents pages;
     uint64_t bytes;
     uint64_t most_bytes; /* as of the last look */
     uint64_t flags;      /* ORIEL_BLOCK_ADVISED if that is true of any of them */
@@ -42,14 +42,14 @@ struct oriel_blocks {
     char *base;
     uint64_t reserve_bytes; /* mapped */
     uint64_t size_bytes;    /* of the file; what lies behind it does not exist yet */
-    struct oriel_arena large;
-    struct oriel_arena small;
-    struct oriel_arena small_shared;
-    struct oriel_arena small_user;
-    struct oriel_arena shared; /* not free: blocks and slabs that forked children go on sharing */
-    struct oriel_dumps dumps;
+    struct oriel_free_extents large;
+    struct oriel_free_extents small;
+    struct oriel_free_extents small_shared;
+    struct oriel_free_extents small_user;
+    struct oriel_free_extents shared; /* not free: blocks and slabs that forked children go on sharing */
+    struct oriel_core_dump dumps;
     struct oriel_kept kept;
-    struct oriel_table used;   /* offset -> length and flags, in the pointer's bits */
+    struct oriel_hash_table used;   /* offset -> length and flags, in the pointer's bits */
 };
 
 /* What is wanted of a block. */

@@ -18,19 +18,19 @@
 #define PIECE_BYTES ORIEL_HUGE_BYTES
 enum { BITS = 8 };
 
-static bool is_included(const struct oriel_dumps *dumps, uint64_t piece)
+static bool is_included(const struct oriel_core_dump *dumps, uint64_t piece)
 {
     return (dumps->included[piece / BITS] >> (piece % BITS) & 1) != 0;
 }
 
-static void advise(const struct oriel_dumps *dumps, uint64_t first, uint64_t end, int advice)
+static void advise(const struct oriel_core_dump *dumps, uint64_t first, uint64_t end, int advice)
 {
     if (first < end)
         madvise(dumps->base + first * PIECE_BYTES, (end - first) * PIECE_BYTES, advice);
 }
 
 /* One call for each stretch of pieces that are not yet as wanted. */
-static void set(struct oriel_dumps *dumps, uint64_t first, uint64_t end, bool included)
+static void set(struct oriel_core_dump *dumps, uint64_t first, uint64_t end, bool included)
 {
     int advice = included ? MADV_DODUMP : MADV_DONTDUMP;
     uint64_t from = first;
@@ -45,27 +45,27 @@ static void set(struct oriel_dumps *dumps, uint64_t first, uint64_t end, bool in
     advise(dumps, from, end, advice);
 }
 
-void oriel_dumps_open(struct oriel_dumps *dumps, char *base, uint64_t len_bytes)
+void oriel_core_dump_open(struct oriel_core_dump *dumps, char *base, uint64_t len_bytes)
 {
-    *dumps = (struct oriel_dumps){.base = base, .pieces = (len_bytes + PIECE_BYTES - 1) / PIECE_BYTES};
+    *dumps = (struct oriel_core_dump){.base = base, .pieces = (len_bytes + PIECE_BYTES - 1) / PIECE_BYTES};
     dumps->included = calloc(dumps->pieces / BITS + 1, 1);
     if (dumps->included != NULL)
         madvise(base, len_bytes, MADV_DONTDUMP);
 }
 
-void oriel_dumps_close(struct oriel_dumps *dumps)
+void oriel_core_dump_close(struct oriel_core_dump *dumps)
 {
     free(dumps->included);
-    *dumps = (struct oriel_dumps){.base = NULL};
+    *dumps = (struct oriel_core_dump){.base = NULL};
 }
 
-void oriel_dumps_include(struct oriel_dumps *dumps, uint64_t offset, uint64_t len_bytes)
+void oriel_core_dump_include(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes)
 {
     if (dumps->included != NULL)
         set(dumps, offset / PIECE_BYTES, (offset + len_bytes + PIECE_BYTES - 1) / PIECE_BYTES, true);
 }
 
-void oriel_dumps_exclude(struct oriel_dumps *dumps, uint64_t offset, uint64_t len_bytes)
+void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes)
 {
     uint64_t first = (offset + PIECE_BYTES - 1) / PIECE_BYTES;
     uint64_t end = (offset + len_bytes) / PIECE_BYTES;
@@ -73,7 +73,7 @@ void oriel_dumps_exclude(struct oriel_dumps *dumps, uint64_t offset, uint64_t le
         set(dumps, first, end, false);
 }
 
-void oriel_dumps_renew(const struct oriel_dumps *dumps, uint64_t end_bytes)
+void oriel_core_dump_renew(const struct oriel_core_dump *dumps, uint64_t end_bytes)
 {
     uint64_t end = (end_bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     uint64_t from = 0;

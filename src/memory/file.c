@@ -29,7 +29,7 @@ static struct {
     struct oriel_identity identity;
 } file = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static struct oriel_blocks blocks = {.fd = -1, .used = ORIEL_TABLE_INIT};
+static struct oriel_blocks blocks = {.fd = -1, .used = ORIEL_HASH_TABLE_INIT};
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -114,7 +114,7 @@ static void isolate_all(void)
         done = shared->offset + shared->len_bytes;
     }
     isolate(done, blocks.size_bytes);
-    oriel_dumps_renew(&blocks.dumps, blocks.size_bytes);
+    oriel_core_dump_renew(&blocks.dumps, blocks.size_bytes);
 }
 
 static void in_child(void)
@@ -162,8 +162,8 @@ static enum oriel_status start_locked(void)
         return status;
     }
     blocks.size_bytes = ORIEL_FILE_HEAD_BYTES;
-    oriel_dumps_open(&blocks.dumps, blocks.base, blocks.reserve_bytes);
-    oriel_dumps_include(&blocks.dumps, 0, ORIEL_FILE_HEAD_BYTES);
+    oriel_core_dump_open(&blocks.dumps, blocks.base, blocks.reserve_bytes);
+    oriel_core_dump_include(&blocks.dumps, 0, ORIEL_FILE_HEAD_BYTES);
     struct oriel_file_header *header = (struct oriel_file_header *)blocks.base;
     header->magic = ORIEL_FILE_MAGIC;
     header->version = ORIEL_FILE_VERSION;
@@ -171,7 +171,7 @@ static enum oriel_status start_locked(void)
     header->reserve_bytes = blocks.reserve_bytes;
     header->owner_address = (uint64_t)(uintptr_t)blocks.base;
     file.started = true;
-    oriel_descriptor_keep_spare();
+    oriel_reserve_fd_keep_spare();
     return ORIEL_OK;
 }
 

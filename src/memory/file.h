@@ -44,16 +44,16 @@ _Static_assert(sizeof(struct oriel_file_header) == 96, "peers of the same versio
 
 /* Behind the header, in the same page. */
 #define ORIEL_FILE_WRITERS_OFFSET UINT64_C(128)
-_Static_assert(ORIEL_FILE_WRITERS_OFFSET + sizeof(struct oriel_writers) <= ORIEL_PAGE_BYTES, "the first page holds both");
+_Static_assert(ORIEL_FILE_WRITERS_OFFSET + sizeof(struct oriel_remote_writers) <= ORIEL_PAGE_BYTES, "the first page holds both");
 
 /* Who writes into the owner's memory by the kernel's copies; base: where this process has offset 0 of the owner's file. */
-static inline struct oriel_writers *oriel_file_writers(char *base)
+static inline struct oriel_remote_writers *oriel_file_writers(char *base)
 {
-    return (struct oriel_writers *)(base + ORIEL_FILE_WRITERS_OFFSET);
+    return (struct oriel_remote_writers *)(base + ORIEL_FILE_WRITERS_OFFSET);
 }
 
 /* A thread's own word: 1 while it may be updating a single element of anybody's memory. */
-struct oriel_single {
+struct oriel_atomic_mode {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t inside;
 };
 enum { ORIEL_SINGLES = 64 };
@@ -61,11 +61,11 @@ enum { ORIEL_SINGLES = 64 };
 /* Behind the first page; and then the owner's state. */
 #define ORIEL_FILE_STATE_OFFSET (2 * ORIEL_PAGE_BYTES)
 #define ORIEL_FILE_HEAD_BYTES   (3 * ORIEL_PAGE_BYTES)
-_Static_assert(ORIEL_SINGLES * sizeof(struct oriel_single) == ORIEL_PAGE_BYTES, "the second page holds them");
+_Static_assert(ORIEL_SINGLES * sizeof(struct oriel_atomic_mode) == ORIEL_PAGE_BYTES, "the second page holds them");
 
-static inline struct oriel_single *oriel_file_singles(char *base)
+static inline struct oriel_atomic_mode *oriel_file_singles(char *base)
 {
-    return (struct oriel_single *)(base + ORIEL_PAGE_BYTES);
+    return (struct oriel_atomic_mode *)(base + ORIEL_PAGE_BYTES);
 }
 
 /* Makes the file; once, thread-safe.  ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason when the machine refuses. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool oriel_arena_prepare(struct oriel_arena *arena)
+bool oriel_free_extents_prepare(struct oriel_free_extents *arena)
 {
     if (arena->count + 2 <= arena->capacity)
         return true;
@@ -18,7 +18,7 @@ bool oriel_arena_prepare(struct oriel_arena *arena)
     return true;
 }
 
-static void insert(struct oriel_arena *arena, size_t at, uint64_t offset, uint64_t len_bytes)
+static void insert(struct oriel_free_extents *arena, size_t at, uint64_t offset, uint64_t len_bytes)
 {
     /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what is inserted has been prepared for */
     memmove(&arena->extents[at + 1], &arena->extents[at], (arena->count - at) * sizeof *arena->extents);
@@ -26,14 +26,14 @@ static void insert(struct oriel_arena *arena, size_t at, uint64_t offset, uint64
     arena->count++;
 }
 
-static void erase(struct oriel_arena *arena, size_t at)
+static void erase(struct oriel_free_extents *arena, size_t at)
 {
     arena->count--;
     memmove(&arena->extents[at], &arena->extents[at + 1], (arena->count - at) * sizeof *arena->extents);
 }
 
 /* Takes len_bytes that begin before_bytes into the extent. */
-static void take_from(struct oriel_arena *arena, size_t at, uint64_t before_bytes, uint64_t len_bytes)
+static void take_from(struct oriel_free_extents *arena, size_t at, uint64_t before_bytes, uint64_t len_bytes)
 {
     struct oriel_extent *extent = &arena->extents[at];
     uint64_t after_bytes = extent->len_bytes - before_bytes - len_bytes;
@@ -44,9 +44,9 @@ static void take_from(struct oriel_arena *arena, size_t at, uint64_t before_byte
         erase(arena, at);
 }
 
-bool oriel_arena_take(struct oriel_arena *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+bool oriel_free_extents_take(struct oriel_free_extents *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
-    if (!oriel_arena_prepare(arena))
+    if (!oriel_free_extents_prepare(arena))
         return false;
     for (size_t i = 0; i < arena->count; i++) {
         struct oriel_extent *extent = &arena->extents[i];
@@ -62,7 +62,7 @@ bool oriel_arena_take(struct oriel_arena *arena, uint64_t len_bytes, uint64_t al
 }
 
 /* The first extent that starts at offset or behind it. */
-static size_t first_from(const struct oriel_arena *arena, uint64_t offset)
+static size_t first_from(const struct oriel_free_extents *arena, uint64_t offset)
 {
     size_t low = 0;
     size_t high = arena->count;
@@ -76,17 +76,17 @@ static size_t first_from(const struct oriel_arena *arena, uint64_t offset)
     return low;
 }
 
-const struct oriel_extent *oriel_arena_find(const struct oriel_arena *arena, uint64_t offset)
+const struct oriel_extent *oriel_free_extents_find(const struct oriel_free_extents *arena, uint64_t offset)
 {
     size_t after = first_from(arena, offset + 1);
     const struct oriel_extent *extent = after > 0 ? &arena->extents[after - 1] : NULL;
     return extent != NULL && offset - extent->offset < extent->len_bytes ? extent : NULL;
 }
 
-bool oriel_arena_take_at(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
+bool oriel_free_extents_take_at(struct oriel_free_extents *arena, uint64_t offset, uint64_t len_bytes)
 {
     size_t at = first_from(arena, offset + 1);
-    if (!oriel_arena_prepare(arena) || at == 0)
+    if (!oriel_free_extents_prepare(arena) || at == 0)
         return false;
     struct oriel_extent *extent = &arena->extents[--at];
     uint64_t before = offset - extent->offset;
@@ -96,9 +96,9 @@ bool oriel_arena_take_at(struct oriel_arena *arena, uint64_t offset, uint64_t le
     return true;
 }
 
-bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
+bool oriel_free_extents_give(struct oriel_free_extents *arena, uint64_t offset, uint64_t len_bytes)
 {
-    if (!oriel_arena_prepare(arena))
+    if (!oriel_free_extents_prepare(arena))
         return false;
     size_t low = first_from(arena, offset);
     struct oriel_extent *before = low > 0 ? &arena->extents[low - 1] : NULL;
@@ -119,8 +119,8 @@ bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_b
     return true;
 }
 
-void oriel_arena_close(struct oriel_arena *arena)
+void oriel_free_extents_close(struct oriel_free_extents *arena)
 {
     free(arena->extents);
-    *arena = (struct oriel_arena){0};
+    *arena = (struct oriel_free_extents){0};
 }

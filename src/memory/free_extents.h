@@ -12,27 +12,27 @@ struct oriel_extent {
     uint64_t len_bytes;
 };
 
-struct oriel_arena {
+struct oriel_free_extents {
     struct oriel_extent *extents;
     size_t count;
     size_t capacity;
 };
 
 /* Takes len_bytes at a multiple of align_bytes (a power of two) from the first extent that has room. */
-bool oriel_arena_take(struct oriel_arena *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+bool oriel_free_extents_take(struct oriel_free_extents *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 
 /* Takes exactly this range; false when not all of it is there, or memory for the list is exhausted. */
-bool oriel_arena_take_at(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes);
+bool oriel_free_extents_take_at(struct oriel_free_extents *arena, uint64_t offset, uint64_t len_bytes);
 
 /* Adds a free range, merging it with its neighbours; false when memory for the list is exhausted. */
-bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes);
+bool oriel_free_extents_give(struct oriel_free_extents *arena, uint64_t offset, uint64_t len_bytes);
 
 /* The extent that has the byte at offset; NULL when there is none. */
-const struct oriel_extent *oriel_arena_find(const struct oriel_arena *arena, uint64_t offset);
+const struct oriel_extent *oriel_free_extents_find(const struct oriel_free_extents *arena, uint64_t offset);
 
 /* Makes room so that the next two changes cannot fail. */
-bool oriel_arena_prepare(struct oriel_arena *arena);
+bool oriel_free_extents_prepare(struct oriel_free_extents *arena);
 
-void oriel_arena_close(struct oriel_arena *arena);
+void oriel_free_extents_close(struct oriel_free_extents *arena);
 
 #endif

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static struct oriel_table peers = ORIEL_TABLE_INIT;
+static struct oriel_hash_table peers = ORIEL_HASH_TABLE_INIT;
 
 static bool is_own(const struct oriel_identity *who)
 {
@@ -48,7 +48,7 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s (ORIEL_RESERVE, ulimit -v)",
                           (unsigned long)header.reserve_bytes, (int)who->pid, strerror(errno));
-    oriel_dumps_open(&peer->dumps, base, header.reserve_bytes);
+    oriel_core_dump_open(&peer->dumps, base, header.reserve_bytes);
     peer->base = base;
     peer->reserve_bytes = header.reserve_bytes;
     peer->owner_address = header.owner_address;
@@ -67,13 +67,13 @@ static enum oriel_status open_file(struct oriel_peer *peer)
         return oriel_fail(ORIEL_E_OTHER, "cannot open the memory file of process %d: %s", (int)who->pid, strerror(errno));
     enum oriel_status status = map_peer(fd, peer);
     close(fd);
-    oriel_descriptor_restore_spare();
+    oriel_reserve_fd_restore_spare();
     return status;
 }
 
 static enum oriel_status open_locked(const struct oriel_identity *who, struct oriel_peer **out)
 {
-    *out = oriel_table_find(&peers, who->id[0]);
+    *out = oriel_hash_table_find(&peers, who->id[0]);
     if (*out != NULL)
         return ORIEL_OK;
     struct oriel_peer *peer = calloc(1, sizeof *peer);
@@ -88,12 +88,12 @@ static enum oriel_status open_locked(const struct oriel_identity *who, struct or
     } else {
         status = open_file(peer);
     }
-    if (status == ORIEL_OK && !oriel_table_set(&peers, who->id[0], peer))
+    if (status == ORIEL_OK && !oriel_hash_table_set(&peers, who->id[0], peer))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of peers");
     if (status != ORIEL_OK) {
         if (peer->base != NULL && !is_own(who)) {
             munmap(peer->base, peer->reserve_bytes);
-            oriel_dumps_close(&peer->dumps);
+            oriel_core_dump_close(&peer->dumps);
         }
         free(peer);
         return status;
@@ -129,7 +129,7 @@ static void look_at(void *value, void *context)
 static struct oriel_peer *find_locked(const void *address, uint64_t len_bytes, uint64_t *offset)
 {
     struct search search = {.address = (uintptr_t)address, .len_bytes = len_bytes};
-    oriel_table_visit(&peers, look_at, &search);
+    oriel_hash_table_visit(&peers, look_at, &search);
     if (search.found != NULL)
         *offset = search.address - (uintptr_t)search.found->base;
     return search.found;
@@ -151,9 +151,9 @@ void oriel_peer_dump(const void *address, uint64_t len_bytes, bool included)
     pthread_mutex_lock(&opening);
     struct oriel_peer *peer = find_locked(address, len_bytes, &offset);
     if (peer != NULL && !is_own(&peer->identity) && included)
-        oriel_dumps_include(&peer->dumps, offset, len_bytes);
+        oriel_core_dump_include(&peer->dumps, offset, len_bytes);
     else if (peer != NULL && !is_own(&peer->identity))
-        oriel_dumps_exclude(&peer->dumps, offset, len_bytes);
+        oriel_core_dump_exclude(&peer->dumps, offset, len_bytes);
     pthread_mutex_unlock(&opening);
 }
 
@@ -168,5 +168,5 @@ bool oriel_peer_alive(const struct oriel_peer *peer)
 
 void oriel_peer_visit(void (*visit)(void *peer, void *context), void *context)
 {
-    oriel_table_visit(&peers, visit, context);
+    oriel_hash_table_visit(&peers, visit, context);
 }

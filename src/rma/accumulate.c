@@ -141,7 +141,7 @@ static enum oriel_status lock(struct update *update)
 {
     if (update->locked)
         return ORIEL_OK;
-    enum oriel_status status = oriel_mutex_lock(update->window, update->rank);
+    enum oriel_status status = oriel_accumulate_mutex_lock(update->window, update->rank);
     update->locked = status == ORIEL_OK;
     update->in_bulk = false;
     update->held_bytes = 0;
@@ -153,7 +153,7 @@ static void unlock(struct update *update, bool for_good)
 {
     bool nothing_waits = update->queue == NULL || update->queue->count == 0;
     if (update->locked && (for_good || (update->held_bytes >= ORIEL_BULK_BYTES && nothing_waits))) {
-        oriel_mutex_unlock(update->window, update->rank);
+        oriel_accumulate_mutex_unlock(update->window, update->rank);
         update->locked = false;
     }
 }
@@ -171,7 +171,7 @@ static enum oriel_status update_words(struct update *update, char *there, const 
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
     _Atomic uint32_t nobody_looks;
-    _Atomic uint32_t *inside = update->many || update->locked ? NULL : oriel_single_enter(update->window, update->rank);
+    _Atomic uint32_t *inside = update->many || update->locked ? NULL : oriel_atomic_mode_enter(update->window, update->rank);
     enum oriel_status status = inside != NULL ? ORIEL_OK : lock(update);
     if (status != ORIEL_OK)
         return status;
@@ -187,7 +187,7 @@ static enum oriel_status update_words(struct update *update, char *there, const 
     if (inside != NULL)
         oriel_store_release(inside, 0);
     else
-        oriel_single_count(update->window, update->rank);
+        oriel_atomic_mode_count(update->window, update->rank);
     return ORIEL_OK;
 }
 
@@ -460,7 +460,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     if (count == 0)
         return ORIEL_OK;
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
-        return oriel_far_accumulate(window, target, elements, operator, origin, result);
+        return oriel_internode_accumulate(window, target, elements, operator, origin, result);
     if (dense && origin != NULL && result == NULL && defer(window, target, elements, operator, origin))
         return ORIEL_OK;
     oriel_deferred_do(window, target->rank);
@@ -475,11 +475,11 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
 enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, uint32_t extent_bytes,
                                         char *there, const char *origin, uint64_t count)
 {
-    enum oriel_status status = oriel_mutex_lock(window, rank);
+    enum oriel_status status = oriel_accumulate_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
     oriel_bulk_begin(window, rank);
     oriel_kernel_many(kernel, extent_bytes, there, origin, NULL, count);
-    oriel_mutex_unlock(window, rank);
+    oriel_accumulate_mutex_unlock(window, rank);
     return ORIEL_OK;
 }

@@ -27,7 +27,7 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, 
     char desired[ORIEL_SWAP_BYTES];
     memcpy(wanted, compare, len_bytes); /* result may be the same buffer */
     memcpy(desired, origin, len_bytes);
-    enum oriel_status status = oriel_mutex_lock(window, rank);
+    enum oriel_status status = oriel_accumulate_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
     const struct oriel_polled_wanted asked = {
@@ -38,7 +38,7 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, 
         status = oriel_agent_swap(&way->there, desired, wanted, found, len_bytes);
     else
         status = swap_apart(way, desired, wanted, found, len_bytes);
-    oriel_mutex_unlock(window, rank);
+    oriel_accumulate_mutex_unlock(window, rank);
     if (status == ORIEL_OK)
         memcpy(result, found, len_bytes);
     return oriel_remote_status(status, window, rank);
@@ -49,22 +49,22 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const stru
 {
     uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
-        return oriel_far_compare_and_swap(window, target, origin, compare, result);
+        return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);
     struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
     if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || ((uintptr_t)way.there.direct & (len_bytes - 1)) != 0)
         return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);
-    _Atomic uint32_t *inside = oriel_single_enter(window, target->rank);
+    _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, target->rank);
     if (inside != NULL) {
         oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
         oriel_store_release(inside, 0);
         return ORIEL_OK;
     }
-    enum oriel_status status = oriel_mutex_lock(window, target->rank);
+    enum oriel_status status = oriel_accumulate_mutex_lock(window, target->rank);
     if (status != ORIEL_OK)
         return status;
     oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
-    oriel_single_count(window, target->rank);
-    oriel_mutex_unlock(window, target->rank);
+    oriel_atomic_mode_count(window, target->rank);
+    oriel_accumulate_mutex_unlock(window, target->rank);
     return ORIEL_OK;
 }

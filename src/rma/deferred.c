@@ -188,7 +188,7 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
     const struct oriel_kind_properties *kind = &oriel_kinds[deferred->kind];
     const struct run all = {.offset_bytes = stage->low_bytes, .len_bytes = (uint32_t)(stage->end_bytes - stage->low_bytes)};
     const struct oriel_way way = find_way(window, deferred, &all);
-    if (oriel_mutex_lock(window, deferred->rank) != ORIEL_OK)
+    if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)
         return false;
     const bool is_read = oriel_remote_read(&way, stage->bytes, all.len_bytes) == ORIEL_OK;
     oriel_delay();
@@ -203,7 +203,7 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
         if (write_touched(&way, stage) != ORIEL_OK)
             write_apart(window, deferred, &way, stage);
     }
-    oriel_mutex_unlock(window, deferred->rank);
+    oriel_accumulate_mutex_unlock(window, deferred->rank);
     return is_read;
 }
 

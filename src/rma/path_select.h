@@ -28,9 +28,9 @@ struct oriel_alike {
 static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *window, int32_t target, uint64_t offset_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
-    struct oriel_lookup region;
+    struct oriel_region_lookup region;
     if (there->mechanism == ORIEL_BY_ADDRESS) {
-        if (!oriel_lookup_find(window, target, there->address + offset_bytes, &region))
+        if (!oriel_region_lookup_find(window, target, there->address + offset_bytes, &region))
             return (struct oriel_alike){offset_bytes + 1, false, NULL};
         int64_t from_address = (int64_t)(region.offset - region.start + there->address);
         return (struct oriel_alike){region.end - there->address, region.offset != 0,

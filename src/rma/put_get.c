@@ -30,7 +30,7 @@ static enum oriel_status transfer_apart(struct oriel_window *window, const struc
     struct oriel_items at_origin = items_of(origin);
     enum oriel_status status;
     if (oriel_is_far(window, target->rank))
-        return to_target ? oriel_far_put(window, target, here, origin) : oriel_far_get(window, target, here, origin);
+        return to_target ? oriel_internode_put(window, target, here, origin) : oriel_internode_get(window, target, here, origin);
     const bool is_plain = oriel_side_is_plain(origin) && oriel_side_is_plain(&target->side);
     if (to_target && is_plain && oriel_deferred_takes(window, target->rank, len_bytes)) {
         oriel_deferred_put(window, target->rank, target->offset_bytes, here, len_bytes);

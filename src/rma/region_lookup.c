@@ -10,7 +10,7 @@ struct memory {
     uint64_t window_serial; /* 0: nothing */
     int32_t target;
     uint64_t version;
-    struct oriel_lookup region;
+    struct oriel_region_lookup region;
 };
 
 static _Thread_local struct memory memories[REMEMBERED];
@@ -30,7 +30,7 @@ static uint64_t load_version(const struct oriel_regions *regions)
 static bool is_over(const struct oriel_regions *regions, uint64_t version)
 {
     atomic_thread_fence(memory_order_acquire); /* B3, B5 */
-    return oriel_lookup_get(&regions->version) > version + 2;
+    return oriel_region_lookup_get(&regions->version) > version + 2;
 }
 
 /* One look at the present table; false when it may have changed meanwhile.  found is the region that holds the first byte. */
@@ -40,23 +40,23 @@ static bool look(const struct oriel_regions *regions, const char *file_base, uin
     uint64_t version = load_version(regions);
     const struct oriel_region_table *table = &regions->tables[version / 2 % 2];
     oriel_delay();
-    const struct oriel_region *array = (const struct oriel_region *)(file_base + oriel_lookup_get(&table->offset)); /* B2 */
-    uint64_t count = oriel_lookup_get(&table->count);
+    const struct oriel_region *array = (const struct oriel_region *)(file_base + oriel_region_lookup_get(&table->offset)); /* B2 */
+    uint64_t count = oriel_region_lookup_get(&table->count);
     if (is_over(regions, version))
         return false;
     oriel_delay();
     uint64_t held_to = address;
-    uint64_t first = oriel_lookup_count(array, count, address); /* B4 */
+    uint64_t first = oriel_region_lookup_count(array, count, address); /* B4 */
     *held = false;
     for (uint64_t i = first; i > 0 && i <= count && !*held; i++) {
         const struct oriel_region *region = &array[i - 1];
-        uint64_t region_end = oriel_lookup_get(&region->end);
-        if (oriel_lookup_get(&region->start) > held_to || region_end <= held_to)
+        uint64_t region_end = oriel_region_lookup_get(&region->end);
+        if (oriel_region_lookup_get(&region->start) > held_to || region_end <= held_to)
             break;
         if (i == first)
             *found = (struct memory){.version = version,
-                                     .region = {oriel_lookup_get(&region->start), region_end,
-                                                ORIEL_REGION_OFFSET(oriel_lookup_get(&region->place))}};
+                                     .region = {oriel_region_lookup_get(&region->start), region_end,
+                                                ORIEL_REGION_OFFSET(oriel_region_lookup_get(&region->place))}};
         held_to = region_end;
         *held = held_to >= end;
     }
@@ -85,13 +85,13 @@ static bool find(const struct oriel_window *window, int32_t target, uint64_t add
     return held;
 }
 
-bool oriel_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes)
+bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes)
 {
     struct memory *memory;
     return address + len_bytes >= address && find(window, target, address, address + len_bytes, &memory);
 }
 
-bool oriel_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_lookup *out)
+bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_region_lookup *out)
 {
     struct memory *memory;
     if (address == UINT64_MAX || !find(window, target, address, address + 1, &memory))

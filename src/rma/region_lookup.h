@@ -7,32 +7,32 @@
 
 #include <stdatomic.h>
 
-struct oriel_lookup {
+struct oriel_region_lookup {
     uint64_t start;
     uint64_t end;
     uint64_t offset; /* of start in the target's memory file; 0: reached by copies */
 };
 
 /* Whether all of [address, address + len_bytes) is in the target's table, in one region or in several that touch. */
-bool oriel_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes);
+bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes);
 
 /* The region that holds the byte at address; false when none does. */
-bool oriel_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_lookup *out);
+bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_region_lookup *out);
 
 /* A word that the owner may be changing. */
-static inline uint64_t oriel_lookup_get(const _Atomic uint64_t *word)
+static inline uint64_t oriel_region_lookup_get(const _Atomic uint64_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
 /* How many of the count regions start at or below address. */
-static inline uint64_t oriel_lookup_count(const struct oriel_region *regions, uint64_t count, uint64_t address)
+static inline uint64_t oriel_region_lookup_count(const struct oriel_region *regions, uint64_t count, uint64_t address)
 {
     uint64_t low = 0;
     uint64_t high = count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (oriel_lookup_get(&regions[middle].start) <= address)
+        if (oriel_region_lookup_get(&regions[middle].start) <= address)
             low = middle + 1;
         else
             high = middle;

@@ -22,7 +22,7 @@
 
 enum { SPINS = 100, YIELDS = 50 };
 
-static bool try_lock(struct oriel_mutex *mutex, uint32_t as)
+static bool try_lock(struct oriel_accumulate_mutex *mutex, uint32_t as)
 {
     uint32_t free_word = 0;
     return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,
@@ -38,9 +38,9 @@ static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_
 
 /* Who has found a holder dead asks first the next time: the agent, which works for others, must not sleep before each of the many
  * updates that they may have sent. */
-static _Thread_local const struct oriel_mutex *suspect;
+static _Thread_local const struct oriel_accumulate_mutex *suspect;
 
-static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_mutex *mutex, int32_t target, uint32_t as)
+static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_accumulate_mutex *mutex, int32_t target, uint32_t as)
 {
     static const struct timespec limit = {.tv_nsec = 100000000};
     enum oriel_status status = ORIEL_OK;
@@ -74,7 +74,7 @@ static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_m
     return status;
 }
 
-static enum oriel_status lock_held(struct oriel_window *window, struct oriel_mutex *mutex, int32_t target, uint32_t as)
+static enum oriel_status lock_held(struct oriel_window *window, struct oriel_accumulate_mutex *mutex, int32_t target, uint32_t as)
 {
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (oriel_load_relaxed(&mutex->word) == 0 && try_lock(mutex, as))
@@ -87,9 +87,9 @@ static enum oriel_status lock_held(struct oriel_window *window, struct oriel_mut
     return lock_asleep(window, mutex, target, as);
 }
 
-enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32_t target)
 {
-    struct oriel_mutex *mutex = &oriel_window_control(window, target)->accumulate;
+    struct oriel_accumulate_mutex *mutex = &oriel_window_control(window, target)->accumulate;
     uint32_t as = (uint32_t)window->rank + 1;
     uint32_t word = oriel_load_relaxed(&mutex->word);
     if (oriel_likely(word == 0) && oriel_likely(try_lock(mutex, as)))
@@ -102,9 +102,9 @@ enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
     return status;
 }
 
-void oriel_mutex_unlock(struct oriel_window *window, int32_t target)
+void oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target)
 {
-    struct oriel_mutex *mutex = &oriel_window_control(window, target)->accumulate;
+    struct oriel_accumulate_mutex *mutex = &oriel_window_control(window, target)->accumulate;
     oriel_delay();
     if (atomic_exchange_explicit(&mutex->word, 0, memory_order_release) & ASLEEP) /* M3 */
         syscall(SYS_futex, &mutex->word, FUTEX_WAKE, 1, NULL, NULL, 0);

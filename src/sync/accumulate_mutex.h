@@ -5,7 +5,7 @@
 #include "window/window.h"
 
 /* Takes the accumulate lock of target; ORIEL_E_PEER, naming the rank, when its holder has died. */
-enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target);
-void oriel_mutex_unlock(struct oriel_window *window, int32_t target);
+enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32_t target);
+void oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target);
 
 #endif

@@ -19,10 +19,10 @@ _Static_assert(ORIEL_SINGLES == 64, "taken has a bit for each");
 
 static void give_back(void *slot)
 {
-    struct oriel_single *first = oriel_file_singles(oriel_file_base());
-    oriel_recent.single = NULL;
-    oriel_recent.operator_key = ORIEL_RECENT_NO_KEY;
-    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_single *)slot - first)), memory_order_release);
+    struct oriel_atomic_mode *first = oriel_file_singles(oriel_file_base());
+    oriel_tls_cache.single = NULL;
+    oriel_tls_cache.operator_key = ORIEL_TLS_CACHE_NO_KEY;
+    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_atomic_mode *)slot - first)), memory_order_release);
 }
 
 static void make_key(void)
@@ -43,14 +43,14 @@ static uint32_t take_free(void)
     return ORIEL_SINGLES;
 }
 
-void oriel_single_claim_slow(void)
+void oriel_atomic_mode_claim_slow(void)
 {
     struct oriel_file_header *header = (struct oriel_file_header *)oriel_file_base();
     pthread_once(&slots.once, make_key);
     uint32_t number = slots.has_key ? take_free() : ORIEL_SINGLES;
     if (number == ORIEL_SINGLES)
         return;
-    struct oriel_single *slot = oriel_file_singles(oriel_file_base()) + number;
+    struct oriel_atomic_mode *slot = oriel_file_singles(oriel_file_base()) + number;
     if (pthread_setspecific(slots.key, slot) != 0) {
         give_back(slot);
         return;
@@ -59,16 +59,16 @@ void oriel_single_claim_slow(void)
     while (known <= number && !atomic_compare_exchange_weak_explicit(&header->singles, &known, number + 1, memory_order_seq_cst,
                                                                      memory_order_relaxed))
         continue; /* before the slot's first S1 */
-    oriel_recent.single = slot;
+    oriel_tls_cache.single = slot;
 }
 
-_Atomic uint32_t *oriel_single_enter(const struct oriel_window *window, int32_t target)
+_Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int32_t target)
 {
-    oriel_single_claim();
-    struct oriel_single *slot = oriel_recent.single;
+    oriel_atomic_mode_claim();
+    struct oriel_atomic_mode *slot = oriel_tls_cache.single;
     if (slot == NULL)
         return NULL;
-    if (oriel_single_announce(window, slot))
+    if (oriel_atomic_mode_announce(window, slot))
         return &slot->inside;
     atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */
     oriel_delay();
@@ -78,7 +78,7 @@ _Atomic uint32_t *oriel_single_enter(const struct oriel_window *window, int32_t 
     return NULL;
 }
 
-void oriel_single_count(const struct oriel_window *window, int32_t target)
+void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, target);
     if (oriel_load_relaxed(&control->bulk) != 0 && ++control->singles_in_a_row >= control->singles_wanted) {
@@ -89,7 +89,7 @@ void oriel_single_count(const struct oriel_window *window, int32_t target)
 }
 
 /* Until the thread is outside, or its process dead. */
-static void await_slot(const struct oriel_single *slot, const struct oriel_peer *peer)
+static void await_slot(const struct oriel_atomic_mode *slot, const struct oriel_peer *peer)
 {
     uint64_t asked_ns = 0;
     for (int i = 0; atomic_load_explicit(&slot->inside, memory_order_seq_cst) != 0; i++) { /* B2 */

@@ -51,8 +51,8 @@ enum { ORIEL_SINGLES_IN_A_ROW = 64, ORIEL_SINGLES_MOST = 4096 };
 
 /* S1 and S2 of a thread that has a slot, where no target of the window is updated in bulk: whether it may update elements by
  * native kernels.  Then S4 must follow: 0 in its slot (release). */
-static inline __attribute__((always_inline)) bool oriel_single_announce(const struct oriel_window *window,
-                                                                        struct oriel_single *slot)
+static inline __attribute__((always_inline)) bool oriel_atomic_mode_announce(const struct oriel_window *window,
+                                                                        struct oriel_atomic_mode *slot)
 {
     atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */
     oriel_delay();
@@ -63,19 +63,19 @@ static inline __attribute__((always_inline)) bool oriel_single_announce(const st
 }
 
 /* S1 and S2 of any thread for elements of target: the word that S4 must set, or NULL. */
-_Atomic uint32_t *oriel_single_enter(const struct oriel_window *window, int32_t target);
+_Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int32_t target);
 
 /* Gives the thread a slot, if it has none and there is one, until it ends. */
-void oriel_single_claim_slow(void);
+void oriel_atomic_mode_claim_slow(void);
 
-static inline void oriel_single_claim(void)
+static inline void oriel_atomic_mode_claim(void)
 {
-    if (oriel_unlikely(oriel_recent.single == NULL))
-        oriel_single_claim_slow();
+    if (oriel_unlikely(oriel_tls_cache.single == NULL))
+        oriel_atomic_mode_claim_slow();
 }
 
 /* C2: the holder of target's accumulate lock has updated one element. */
-void oriel_single_count(const struct oriel_window *window, int32_t target);
+void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target);
 
 /* B1 and B2: the holder of target's accumulate lock may update by plain kernels when it returns, until it unlocks. */
 void oriel_bulk_begin(const struct oriel_window *window, int32_t target);

@@ -32,7 +32,7 @@
 /* The barrier never opens. */
 static enum oriel_status leave(struct oriel_window *window, const struct oriel_watched *watched, enum oriel_status status)
 {
-    oriel_far_break(window, watched->dead);
+    oriel_internode_break(window, watched->dead);
     return status;
 }
 
@@ -50,7 +50,7 @@ static bool arrive(struct oriel_common *common, uint32_t all)
 static enum oriel_status await_all(struct oriel_window *window, struct oriel_watched *watched)
 {
     struct oriel_watch watch = {oriel_watch_all, watched, ORIEL_WAITING_FENCE};
-    enum oriel_status status = oriel_far_event_wait(window, &window->common->arrivals, window->arrivals, &watch); /* B2 */
+    enum oriel_status status = oriel_internode_event_wait(window, &window->common->arrivals, window->arrivals, &watch); /* B2 */
     return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
 }
 
@@ -63,7 +63,7 @@ static enum oriel_status meet_machines(struct oriel_window *window, struct oriel
     uint32_t arrived = atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
     if (arrived != all - 1)
         return await_all(window, watched);
-    enum oriel_status status = oriel_far_barrier(window, number, &watched->dead);
+    enum oriel_status status = oriel_internode_barrier(window, number, &watched->dead);
     if (status != ORIEL_OK)
         return leave(window, watched, status);
     (void)arrive(common, all);
@@ -73,7 +73,7 @@ static enum oriel_status meet_machines(struct oriel_window *window, struct oriel
 static enum oriel_status flush_and_meet(struct oriel_window *window, struct oriel_watched *watched)
 {
     char message[400];
-    enum oriel_status flushed = oriel_far_flush(window, -1);
+    enum oriel_status flushed = oriel_internode_flush(window, -1);
     snprintf(message, sizeof message, "%s", oriel_fail_message());
     enum oriel_status status = meet_machines(window, watched); /* the others wait also when an operation has failed */
     return status != ORIEL_OK || flushed == ORIEL_OK ? status : oriel_fail(flushed, "%s", message);

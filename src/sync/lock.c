@@ -112,7 +112,7 @@ static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
     if (!oriel_access_is_locks(access))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
     bool is_given_back;
-    enum oriel_status status = oriel_far_unlock(window, target, access == ORIEL_ACCESS_TRUSTED, &is_given_back);
+    enum oriel_status status = oriel_internode_unlock(window, target, access == ORIEL_ACCESS_TRUSTED, &is_given_back);
     if (is_given_back)
         set_access(window, target, ORIEL_ACCESS_NONE);
     return status;
@@ -122,7 +122,7 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 {
     uint64_t place;
     if (window->far != NULL && oriel_is_far(window, target))
-        return lock_far(window, target, exclusive, oriel_far_lock);
+        return lock_far(window, target, exclusive, oriel_internode_lock);
     if (!exclusive)
         return lock_shared(window, target);
     enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
@@ -131,8 +131,8 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    oriel_far_settle(); /* lazy_lock.c, K4 */
-    return window->far != NULL && oriel_is_far(window, target) ? lock_far(window, target, exclusive, oriel_far_lock_later)
+    oriel_internode_settle(); /* lazy_lock.c, K4 */
+    return window->far != NULL && oriel_is_far(window, target) ? lock_far(window, target, exclusive, oriel_internode_lock_later)
                                                                : oriel_lock(window, target, exclusive);
 }
 
@@ -185,7 +185,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     enum oriel_status status = may_lock_all(window);
     if (status != ORIEL_OK)
         return status;
-    oriel_far_settle(); /* lazy_lock.c, K4 */
+    oriel_internode_settle(); /* lazy_lock.c, K4 */
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_watched watched = {.window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
     struct oriel_watch watch = {oriel_watch_locks, &watched, ORIEL_WAITING_LOCK_ALL};
@@ -197,7 +197,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     }
     atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
     if (window->far != NULL)
-        oriel_far_take_turns(window);
+        oriel_internode_take_turns(window);
     return ORIEL_OK;
 }
 
@@ -220,7 +220,7 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window)
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
     bool is_given_back = true;
     const bool trusted = (before & ORIEL_EPOCH_TRUSTED) != 0;
-    enum oriel_status status = window->far != NULL ? oriel_far_unlock_all(window, trusted, &is_given_back) : ORIEL_OK;
+    enum oriel_status status = window->far != NULL ? oriel_internode_unlock_all(window, trusted, &is_given_back) : ORIEL_OK;
     if (!is_given_back) { /* the epoch goes on */
         atomic_fetch_or_explicit(&window->epoch, before & both, memory_order_relaxed);
         return status;

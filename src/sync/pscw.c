@@ -34,13 +34,13 @@
 /* In the place of each of these ranks the own entry for it, made where there is none.  From the last on: entry i lies on the
  * ranks from 2 * i on, which are not needed any more.  After an error the ranks are lost, and what counts is as it was. */
 static enum oriel_status make_entries(struct oriel_window *window, int32_t *ranks, int32_t count,
-                                      struct oriel_partner ***entries)
+                                      struct oriel_pscw_counter ***entries)
 {
     enum oriel_status status = ORIEL_OK;
     *entries = (void *)ranks;
     for (int32_t i = count - 1; i >= 0 && status == ORIEL_OK; i--) {
-        struct oriel_partner *own;
-        status = oriel_partners_recall(window, ranks[i], &own);
+        struct oriel_pscw_counter *own;
+        status = oriel_pscw_counters_recall(window, ranks[i], &own);
         memcpy(*entries + i, &own, sizeof own);
     }
     return status;
@@ -48,16 +48,16 @@ static enum oriel_status make_entries(struct oriel_window *window, int32_t *rank
 
 /* The same step, by a message, where the peer is on another machine.  After an error the others are told all the same; the first
  * status counts. */
-static enum oriel_status tell_far(struct oriel_window *window, const struct oriel_partner *own,
+static enum oriel_status tell_far(struct oriel_window *window, const struct oriel_pscw_counter *own,
                                   enum oriel_status (*tell)(struct oriel_window *window, int32_t rank), enum oriel_status first)
 {
-    int32_t rank = oriel_partner_rank(own);
+    int32_t rank = oriel_pscw_counter_rank(own);
     enum oriel_status status = oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;
     return first != ORIEL_OK ? first : status;
 }
 
 /* What was kept of another group goes.  Only by who may change it: window.h. */
-static void replace_members(struct oriel_members *members, struct oriel_partner **partners, int32_t count)
+static void replace_members(struct oriel_members *members, struct oriel_pscw_counter **partners, int32_t count)
 {
     if (partners == NULL)
         return;
@@ -68,7 +68,7 @@ static void replace_members(struct oriel_members *members, struct oriel_partner 
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
     uint32_t closed = 0;
-    struct oriel_partner **origins = NULL;
+    struct oriel_pscw_counter **origins = NULL;
     enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &origins);
     if (status != ORIEL_OK) {
         free(origins);
@@ -85,7 +85,7 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
         oriel_delay();
         oriel_event_signal(&posted->partners[i]->posts); /* C1 */
         if (window->far != NULL)
-            status = tell_far(window, posted->partners[i], oriel_far_post, status);
+            status = tell_far(window, posted->partners[i], oriel_internode_post, status);
     }
     return status;
 }
@@ -113,13 +113,13 @@ static void set_accesses(struct oriel_window *window, enum oriel_access access)
     _Atomic uint8_t *words = oriel_window_access(window);
     const struct oriel_members *started = &window->started;
     for (int32_t i = 0; i < started->count; i++)
-        atomic_store_explicit(&words[oriel_partner_rank(started->partners[i])], (uint8_t)access, memory_order_relaxed);
+        atomic_store_explicit(&words[oriel_pscw_counter_rank(started->partners[i])], (uint8_t)access, memory_order_relaxed);
 }
 
 /* Everything that can fail for lack of memory, before anything else changes. */
 static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
-    struct oriel_partner **targets = NULL;
+    struct oriel_pscw_counter **targets = NULL;
     enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &targets);
     if (status != ORIEL_OK) {
         free(targets);
@@ -133,20 +133,20 @@ static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ran
 
 /* Who has seen a counter writes beside it: the cache line is this processor's then, and the peer's next count gets it in one
  * exchange, where a line that both have takes a second one. */
-static void take_line(struct oriel_partner *theirs)
+static void take_line(struct oriel_pscw_counter *theirs)
 {
     oriel_store_relaxed(&theirs->seen, 1);
 }
 
 /* Each of these waits for what the peer counts in its entry for this process, whose own for the peer is given. */
-static enum oriel_status await_post(struct oriel_window *window, struct oriel_partner *own)
+static enum oriel_status await_post(struct oriel_window *window, struct oriel_pscw_counter *own)
 {
-    struct oriel_watched watched = {.window = window, .win_rank = oriel_partner_rank(own)};
+    struct oriel_watched watched = {.window = window, .win_rank = oriel_pscw_counter_rank(own)};
     struct oriel_watch watch = {oriel_watch_rank, &watched, ORIEL_WAITING_POST};
-    struct oriel_partner *theirs;
-    enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
+    struct oriel_pscw_counter *theirs;
+    enum oriel_status status = oriel_pscw_counters_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
-        status = oriel_far_event_wait(window, &theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
+        status = oriel_internode_event_wait(window, &theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
     if (status == ORIEL_OK)
         take_line(theirs);
     return status;
@@ -182,11 +182,11 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     for (int32_t i = 0; i < targets->count; i++) {
         oriel_delay();
         if (window->far != NULL)
-            status = tell_far(window, targets->partners[i], oriel_far_complete, status);
+            status = tell_far(window, targets->partners[i], oriel_internode_complete, status);
         oriel_event_signal(&targets->partners[i]->completes); /* C3 */
     }
     if (window->far != NULL && status == ORIEL_OK)
-        status = oriel_far_take_failure(window->far); /* of what should have come here */
+        status = oriel_internode_take_failure(window->far); /* of what should have come here */
     oriel_store_release(&window->accessing, 0);
     return status;
 }
@@ -197,14 +197,14 @@ static void close_exposure(struct oriel_window *window)
     oriel_store_release(&window->exposed, 0);
 }
 
-static enum oriel_status await_complete(struct oriel_window *window, struct oriel_partner *own)
+static enum oriel_status await_complete(struct oriel_window *window, struct oriel_pscw_counter *own)
 {
-    struct oriel_watched watched = {.window = window, .win_rank = oriel_partner_rank(own)};
+    struct oriel_watched watched = {.window = window, .win_rank = oriel_pscw_counter_rank(own)};
     struct oriel_watch watch = {oriel_watch_rank, &watched, ORIEL_WAITING_COMPLETE};
-    struct oriel_partner *theirs;
-    enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
+    struct oriel_pscw_counter *theirs;
+    enum oriel_status status = oriel_pscw_counters_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
-        status = oriel_far_event_wait(window, &theirs->completes, oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
+        status = oriel_internode_event_wait(window, &theirs->completes, oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
     if (status == ORIEL_OK)
         take_line(theirs);
     return status;
@@ -237,9 +237,9 @@ static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origi
     return oriel_watch_rank(&watched);
 }
 
-static bool has_completed(const struct oriel_window *window, struct oriel_partner *own)
+static bool has_completed(const struct oriel_window *window, struct oriel_pscw_counter *own)
 {
-    struct oriel_partner *theirs = oriel_partners_theirs(window, own);
+    struct oriel_pscw_counter *theirs = oriel_pscw_counters_theirs(window, own);
     return theirs != NULL && oriel_wait_reached(oriel_load_acquire(&theirs->completes.value), ORIEL_WAIT_AT_LEAST,
                                                 oriel_load_relaxed(&own->posts.value)); /* C4 */
 }
@@ -251,7 +251,7 @@ enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done)
         return oriel_fail(ORIEL_E_SYNC, "test without post");
     for (int32_t i = 0; i < window->posted.count; i++)
         if (!has_completed(window, window->posted.partners[i]))
-            return test_in_vain(window, oriel_partner_rank(window->posted.partners[i]));
+            return test_in_vain(window, oriel_pscw_counter_rank(window->posted.partners[i]));
     close_exposure(window);
     *done = true;
     return ORIEL_OK;

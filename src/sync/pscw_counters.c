@@ -33,11 +33,11 @@ enum { LEAST_CAPACITY = 8, GROWTH = 4 };
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 /* The peer's entry in a table, or the free one where it would be. */
-static struct oriel_partner *place_of(struct oriel_partner_table *table, int32_t peer)
+static struct oriel_pscw_counter *place_of(struct oriel_pscw_counter_table *table, int32_t peer)
 {
     uint64_t first = (uint64_t)(uint32_t)peer * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     for (uint64_t i = first;; i++) {
-        struct oriel_partner *entry = &table->entries[i & (table->capacity - 1)];
+        struct oriel_pscw_counter *entry = &table->entries[i & (table->capacity - 1)];
         uint32_t taken = oriel_load_acquire(&entry->peer);
         if (oriel_likely(taken == (uint32_t)peer + 1) || taken == 0)
             return entry;
@@ -45,14 +45,14 @@ static struct oriel_partner *place_of(struct oriel_partner_table *table, int32_t
 }
 
 /* F2; NULL: not found. */
-static struct oriel_partner *find(const struct oriel_window *window, int32_t owner, int32_t peer)
+static struct oriel_pscw_counter *find(const struct oriel_window *window, int32_t owner, int32_t peer)
 {
     char *base = window->control_bases[owner];
     uint64_t offset =
         atomic_load_explicit(&oriel_window_control(window, owner)->partners.newest, memory_order_acquire);
     while (offset != 0) {
-        struct oriel_partner_table *table = (struct oriel_partner_table *)(base + offset);
-        struct oriel_partner *entry = place_of(table, peer);
+        struct oriel_pscw_counter_table *table = (struct oriel_pscw_counter_table *)(base + offset);
+        struct oriel_pscw_counter *entry = place_of(table, peer);
         if (oriel_likely(oriel_load_acquire(&entry->peer) == (uint32_t)peer + 1))
             return entry;
         oriel_delay();
@@ -61,26 +61,26 @@ static struct oriel_partner *find(const struct oriel_window *window, int32_t own
     return NULL;
 }
 
-struct oriel_partner *oriel_partners_own(const struct oriel_window *window, int32_t win_rank)
+struct oriel_pscw_counter *oriel_pscw_counters_own(const struct oriel_window *window, int32_t win_rank)
 {
     return find(window, window->rank, win_rank);
 }
 
-static struct oriel_partner_table *own_table(uint64_t offset)
+static struct oriel_pscw_counter_table *own_table(uint64_t offset)
 {
-    return offset == 0 ? NULL : (struct oriel_partner_table *)(oriel_file_base() + offset);
+    return offset == 0 ? NULL : (struct oriel_pscw_counter_table *)(oriel_file_base() + offset);
 }
 
 /* N1. */
-static enum oriel_status add_table(struct oriel_partners *partners, struct oriel_partner_table **newest)
+static enum oriel_status add_table(struct oriel_pscw_counters *partners, struct oriel_pscw_counter_table **newest)
 {
     uint64_t capacity = *newest == NULL ? LEAST_CAPACITY : GROWTH * (*newest)->capacity;
     uint64_t offset;
     enum oriel_status status =
-        oriel_file_alloc(sizeof **newest + capacity * sizeof(struct oriel_partner), 2 * ORIEL_CACHE_LINE, &offset);
+        oriel_file_alloc(sizeof **newest + capacity * sizeof(struct oriel_pscw_counter), 2 * ORIEL_CACHE_LINE, &offset);
     if (status != ORIEL_OK)
         return ORIEL_E_NO_MEM; /* the host cannot take over a window that exists */
-    struct oriel_partner_table *table = own_table(offset);
+    struct oriel_pscw_counter_table *table = own_table(offset);
     table->capacity = capacity;
     table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);
     atomic_store_explicit(&partners->newest, offset, memory_order_release);
@@ -89,10 +89,10 @@ static enum oriel_status add_table(struct oriel_partners *partners, struct oriel
     return ORIEL_OK;
 }
 
-static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, struct oriel_partner **own)
+static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, struct oriel_pscw_counter **own)
 {
-    struct oriel_partners *partners = &window->control->partners;
-    struct oriel_partner_table *newest = own_table(atomic_load_explicit(&partners->newest, memory_order_relaxed));
+    struct oriel_pscw_counters *partners = &window->control->partners;
+    struct oriel_pscw_counter_table *newest = own_table(atomic_load_explicit(&partners->newest, memory_order_relaxed));
     *own = find(window, window->rank, peer);
     if (*own != NULL)
         return ORIEL_OK;
@@ -102,7 +102,7 @@ static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, s
     if (status != ORIEL_OK)
         return status;
     bool is_far = window->far != NULL && oriel_is_far(window, peer);
-    struct oriel_partner *theirs = is_far ? oriel_far_partner(window, peer) : NULL;
+    struct oriel_pscw_counter *theirs = is_far ? oriel_internode_partner(window, peer) : NULL;
     if (is_far && theirs == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for epochs with rank %d", (int)peer);
     newest->count++;
@@ -114,9 +114,9 @@ static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, s
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_partners_make(struct oriel_window *window, int32_t win_rank, struct oriel_partner **own)
+enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t win_rank, struct oriel_pscw_counter **own)
 {
-    *own = oriel_partners_own(window, win_rank);
+    *own = oriel_pscw_counters_own(window, win_rank);
     if (oriel_likely(*own != NULL))
         return ORIEL_OK;
     pthread_mutex_lock(&making);
@@ -125,27 +125,27 @@ enum oriel_status oriel_partners_make(struct oriel_window *window, int32_t win_r
     return status;
 }
 
-struct oriel_partner *oriel_partners_theirs(const struct oriel_window *window, struct oriel_partner *own)
+struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window *window, struct oriel_pscw_counter *own)
 {
-    int32_t win_rank = oriel_partner_rank(own);
+    int32_t win_rank = oriel_pscw_counter_rank(own);
     char *base = window->control_bases[win_rank];
     uint64_t offset = atomic_load_explicit(&own->theirs, memory_order_acquire);
     if (oriel_likely(offset != 0))
-        return (struct oriel_partner *)(base + offset);
-    struct oriel_partner *theirs = find(window, win_rank, window->rank);
+        return (struct oriel_pscw_counter *)(base + offset);
+    struct oriel_pscw_counter *theirs = find(window, win_rank, window->rank);
     if (theirs != NULL)
         atomic_store_explicit(&own->theirs, (uint64_t)((char *)theirs - base), memory_order_release);
     return theirs;
 }
 
-enum oriel_status oriel_partners_look(const struct oriel_window *window, struct oriel_partner *own,
-                                      const struct oriel_watch *watch, struct oriel_partner **theirs)
+enum oriel_status oriel_pscw_counters_look(const struct oriel_window *window, struct oriel_pscw_counter *own,
+                                      const struct oriel_watch *watch, struct oriel_pscw_counter **theirs)
 {
-    struct oriel_event *made = &oriel_window_control(window, oriel_partner_rank(own))->partners.made;
+    struct oriel_event *made = &oriel_window_control(window, oriel_pscw_counter_rank(own))->partners.made;
     for (;;) {
         uint32_t v = oriel_load_acquire(&made->value); /* F1 */
         oriel_delay();
-        *theirs = oriel_partners_theirs(window, own);
+        *theirs = oriel_pscw_counters_theirs(window, own);
         if (*theirs != NULL)
             return ORIEL_OK;
         enum oriel_status status = oriel_wait(&made->value, &made->sleepers, ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */
@@ -154,7 +154,7 @@ enum oriel_status oriel_partners_look(const struct oriel_window *window, struct 
     }
 }
 
-void oriel_partners_close(struct oriel_window *window)
+void oriel_pscw_counters_close(struct oriel_window *window)
 {
     uint64_t offset = atomic_load_explicit(&window->control->partners.newest, memory_order_relaxed);
     while (offset != 0) {

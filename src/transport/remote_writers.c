@@ -18,7 +18,7 @@
 #define YIELD_NS UINT64_C(200000)          /* then both sides sleep */
 
 /* Frees a slot whose owner is no more; a process that took it meanwhile keeps it. */
-static void bury(struct oriel_writers_slot *slot)
+static void bury(struct oriel_remote_writers_slot *slot)
 {
     uint64_t word = atomic_load_explicit(&slot->owner, memory_order_relaxed);
     if (word != 0 && !oriel_identity_word_lives(word))
@@ -28,27 +28,27 @@ static void bury(struct oriel_writers_slot *slot)
 /* --- the writer --- */
 
 /* All slots are taken, and have been for a while. */
-static void bury_all(struct oriel_writers *writers)
+static void bury_all(struct oriel_remote_writers *writers)
 {
-    for (unsigned i = 0; i < ORIEL_WRITERS_SLOTS; i++)
+    for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
         bury(&writers->slots[i]);
 }
 
 /* E1, from the slot on that this thread had last. */
-static struct oriel_writers_slot *take_slot(struct oriel_writers *writers, uint64_t word)
+static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *writers, uint64_t word)
 {
     static _Thread_local unsigned last; /* slot + 1 */
     uint64_t looked_ns = 0;
     if (oriel_unlikely(last == 0))
-        last = 1 + (unsigned)gettid() * 13 % ORIEL_WRITERS_SLOTS;
+        last = 1 + (unsigned)gettid() * 13 % ORIEL_REMOTE_WRITERS_SLOTS;
     for (unsigned tried = 1;; tried++) {
         uint64_t none = 0;
-        struct oriel_writers_slot *slot = &writers->slots[last - 1];
+        struct oriel_remote_writers_slot *slot = &writers->slots[last - 1];
         if (oriel_likely(atomic_compare_exchange_strong_explicit(&slot->owner, &none, word, memory_order_seq_cst,
                                                                  memory_order_relaxed))) /* E1 */
             return slot;
-        last = 1 + last % ORIEL_WRITERS_SLOTS;
-        if (tried % ORIEL_WRITERS_SLOTS != 0)
+        last = 1 + last % ORIEL_REMOTE_WRITERS_SLOTS;
+        if (tried % ORIEL_REMOTE_WRITERS_SLOTS != 0)
             continue;
         uint64_t now_ns = oriel_now_ns();
         if (looked_ns != 0 && now_ns - looked_ns > LOOK_NS)
@@ -61,7 +61,7 @@ static struct oriel_writers_slot *take_slot(struct oriel_writers *writers, uint6
 
 /* E3: whether to try again; not where the target is dead.  Not oriel_wait, which has the host's communication go on: the
  * target's agent must not call the host, and moving ends without it. */
-static bool await_end(struct oriel_writers *writers, uint32_t moving)
+static bool await_end(struct oriel_remote_writers *writers, uint32_t moving)
 {
     static const struct timespec limit = {.tv_nsec = LIMIT_NS};
     struct oriel_event *event = &writers->moving;
@@ -85,7 +85,7 @@ static bool await_end(struct oriel_writers *writers, uint32_t moving)
     return lives;
 }
 
-struct oriel_writers_slot *oriel_writers_enter(struct oriel_writers *writers)
+struct oriel_remote_writers_slot *oriel_remote_writers_enter(struct oriel_remote_writers *writers)
 {
     uint64_t word = oriel_identity_own_word();
     if (word == 0) {
@@ -93,12 +93,12 @@ struct oriel_writers_slot *oriel_writers_enter(struct oriel_writers *writers)
         return NULL;
     }
     for (bool again = true;;) {
-        struct oriel_writers_slot *slot = take_slot(writers, word);
+        struct oriel_remote_writers_slot *slot = take_slot(writers, word);
         oriel_delay();
         uint32_t moving = atomic_load_explicit(&writers->moving.value, memory_order_seq_cst); /* E2, P3 */
         if (oriel_likely(moving % 2 == 0) || !again)
             return slot;
-        oriel_writers_leave(slot);
+        oriel_remote_writers_leave(slot);
         again = await_end(writers, moving); /* E3 */
     }
 }
@@ -115,7 +115,7 @@ static void pause_a_little(uint64_t waited_ns)
 }
 
 /* Whether the slot was seen free before the deadline. */
-static bool await_free(struct oriel_writers_slot *slot, uint64_t begin_ns, uint64_t limit_ns)
+static bool await_free(struct oriel_remote_writers_slot *slot, uint64_t begin_ns, uint64_t limit_ns)
 {
     uint64_t looked_ns = begin_ns;
     while (atomic_load_explicit(&slot->owner, memory_order_seq_cst) != 0) { /* M2, P2 */
@@ -132,14 +132,14 @@ static bool await_free(struct oriel_writers_slot *slot, uint64_t begin_ns, uint6
     return true;
 }
 
-enum oriel_status oriel_writers_halt(struct oriel_writers *writers, const struct oriel_identity *self, bool in_any_case)
+enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers, const struct oriel_identity *self, bool in_any_case)
 {
     if (!oriel_identity_equal(&writers->process, self))
         writers->process = *self;
     atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst); /* M1 */
     uint64_t begin_ns = oriel_now_ns();
-    for (unsigned i = 0; i < ORIEL_WRITERS_SLOTS; i++) {
-        struct oriel_writers_slot *slot = &writers->slots[i];
+    for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++) {
+        struct oriel_remote_writers_slot *slot = &writers->slots[i];
         oriel_delay();
         if (await_free(slot, begin_ns, in_any_case ? LAST_LIMIT_NS : LIMIT_NS))
             continue;
@@ -150,13 +150,13 @@ enum oriel_status oriel_writers_halt(struct oriel_writers *writers, const struct
             oriel_warn("process %d has been copying into window memory for a second; pages become private meanwhile", pid);
             continue;
         }
-        oriel_writers_resume(writers);
+        oriel_remote_writers_resume(writers);
         return oriel_fail(ORIEL_E_OTHER, "copies by other processes do not come to an end (process %d)", pid);
     }
     return ORIEL_OK;
 }
 
-void oriel_writers_resume(struct oriel_writers *writers)
+void oriel_remote_writers_resume(struct oriel_remote_writers *writers)
 {
     atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst); /* M4, P3 */
     oriel_wake(&writers->moving.value, &writers->moving.sleepers);
@@ -188,32 +188,32 @@ static bool has_between(_Atomic uintptr_t *words, uintptr_t start, uintptr_t end
     return false;
 }
 
-void oriel_writers_add_helper(int32_t tid)
+void oriel_remote_writers_add_helper(int32_t tid)
 {
     change_one(helpers, 0, (uintptr_t)tid);
 }
 
-void oriel_writers_remove_helper(int32_t tid)
+void oriel_remote_writers_remove_helper(int32_t tid)
 {
     change_one(helpers, (uintptr_t)tid, 0);
 }
 
-bool oriel_writers_is_helper(int32_t tid)
+bool oriel_remote_writers_is_helper(int32_t tid)
 {
     return has_between(helpers, (uintptr_t)tid, (uintptr_t)tid + 1);
 }
 
-void oriel_writers_add_place(const void *place)
+void oriel_remote_writers_add_place(const void *place)
 {
     change_one(places, 0, (uintptr_t)place);
 }
 
-void oriel_writers_remove_place(const void *place)
+void oriel_remote_writers_remove_place(const void *place)
 {
     change_one(places, (uintptr_t)place, 0);
 }
 
-bool oriel_writers_has_place(uintptr_t start, uintptr_t end)
+bool oriel_remote_writers_has_place(uintptr_t start, uintptr_t end)
 {
     return has_between(places, start, end);
 }

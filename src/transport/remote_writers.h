@@ -1,7 +1,7 @@
 /* Copies by other processes into this one's memory, and pages of this one that move (promotion).  A copy of the kernel pins the
  * page first and writes into it then: pages that move in between take the old contents along, and the write is lost.  And in
  * the place of pages that move there may be none for a moment, where a copy would read zeroes.  Therefore no copy is under way
- * while pages move.  struct oriel_writers lies in the first page of the target's memory file; origins (cma/cma.c) announce
+ * while pages move.  struct oriel_remote_writers lies in the first page of the target's memory file; origins (cma/cma.c) announce
  * each call of the kernel, who moves pages (memory/promote/promote.c) keeps them out.  Readers are writers here.
  *
  * A writer, for each call of the kernel:
@@ -43,26 +43,26 @@
 
 #include <stdalign.h>
 
-enum { ORIEL_WRITERS_SLOTS = 56 };
+enum { ORIEL_REMOTE_WRITERS_SLOTS = 56 };
 
-struct oriel_writers_slot {
+struct oriel_remote_writers_slot {
     alignas(ORIEL_CACHE_LINE) _Atomic uint64_t owner; /* 0, or who copies: start time above 22 bits of PID */
 };
 
-struct oriel_writers {
+struct oriel_remote_writers {
     /* the target; written before moving is odd for the first time, read where it is odd */
     alignas(ORIEL_CACHE_LINE) struct oriel_identity process;
     struct oriel_event moving; /* odd while pages move; the mover's alone (M1, M4); wraps around */
-    struct oriel_writers_slot slots[ORIEL_WRITERS_SLOTS];
+    struct oriel_remote_writers_slot slots[ORIEL_REMOTE_WRITERS_SLOTS];
 };
-_Static_assert(sizeof(struct oriel_writers) == (1 + ORIEL_WRITERS_SLOTS) * ORIEL_CACHE_LINE, "in every memory file's first page");
+_Static_assert(sizeof(struct oriel_remote_writers) == (1 + ORIEL_REMOTE_WRITERS_SLOTS) * ORIEL_CACHE_LINE, "in every memory file's first page");
 
 /* E1 to E3; the slot for leave, NULL with the reason when the system does not tell who this process is.  Of a dead target, too:
  * the copy says so then. */
-struct oriel_writers_slot *oriel_writers_enter(struct oriel_writers *writers);
+struct oriel_remote_writers_slot *oriel_remote_writers_enter(struct oriel_remote_writers *writers);
 
 /* E5 */
-static inline void oriel_writers_leave(struct oriel_writers_slot *slot)
+static inline void oriel_remote_writers_leave(struct oriel_remote_writers_slot *slot)
 {
     atomic_store_explicit(&slot->owner, 0, memory_order_release); /* E5 */
 }
@@ -70,22 +70,22 @@ static inline void oriel_writers_leave(struct oriel_writers_slot *slot)
 /* M1 and M2, in the target, which is self.  Where copies do not end within 100 ms nothing may move: ORIEL_E_OTHER with the
  * reason, and M4 is done.  in_any_case: pages must move; after a second that is reported and writers who live are taken to be
  * stopped outside of the kernel. */
-enum oriel_status oriel_writers_halt(struct oriel_writers *writers, const struct oriel_identity *self, bool in_any_case);
+enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers, const struct oriel_identity *self, bool in_any_case);
 
 /* M4 */
-void oriel_writers_resume(struct oriel_writers *writers);
+void oriel_remote_writers_resume(struct oriel_remote_writers *writers);
 
 /* Threads of this process that touch the program's memory between enter and leave only, and while they are outside nothing but
  * the memory file, their own stacks and what belongs to libraries: the agent's, the net's and UCX's own.  They block all
  * signals, so where pages move while all threads are stopped, these are kept out like other processes.  One too many is none. */
-void oriel_writers_add_helper(int32_t tid);
-void oriel_writers_remove_helper(int32_t tid);
-bool oriel_writers_is_helper(int32_t tid);
+void oriel_remote_writers_add_helper(int32_t tid);
+void oriel_remote_writers_remove_helper(int32_t tid);
+bool oriel_remote_writers_is_helper(int32_t tid);
 
 /* A place in what these threads write at any time: a range of the program that has it may have more of that, and must not
  * move. */
-void oriel_writers_add_place(const void *place);
-void oriel_writers_remove_place(const void *place);
-bool oriel_writers_has_place(uintptr_t start, uintptr_t end);
+void oriel_remote_writers_add_place(const void *place);
+void oriel_remote_writers_remove_place(const void *place);
+bool oriel_remote_writers_has_place(uintptr_t start, uintptr_t end);
 
 #endif

@@ -13,7 +13,7 @@
 
 struct oriel_agent;
 struct oriel_polled;
-struct oriel_writers;
+struct oriel_remote_writers;
 
 /* A place in a process of this machine. */
 struct oriel_remote {
@@ -21,7 +21,7 @@ struct oriel_remote {
     uint64_t address; /* where its owner has it; CMA and agent only */
     struct oriel_agent *agent; /* its owner's, as this process has it mapped; agent only */
     int32_t pid;      /* of the owner; CMA and agent only */
-    struct oriel_writers *writers; /* where copies are announced to the owner; CMA only, NULL for the owner's memory file */
+    struct oriel_remote_writers *writers; /* where copies are announced to the owner; CMA only, NULL for the owner's memory file */
     struct oriel_polled *polled; /* that its owner's threads serve while they wait; NULL: none.  CMA and agent only */
 };
 

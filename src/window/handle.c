@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static struct oriel_table table = ORIEL_TABLE_INIT;
+static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static _Atomic uint32_t live;
 static _Atomic bool in_child;
 
@@ -21,13 +21,13 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
 {
     if (atomic_load_explicit(&in_child, memory_order_relaxed))
         return NULL;
-    uint64_t generation = oriel_recent_begin();
-    struct oriel_window *window = oriel_table_find(&table, key);
+    uint64_t generation = oriel_tls_cache_begin();
+    struct oriel_window *window = oriel_hash_table_find(&table, key);
     if (window == NULL || is_forwarded(window))
         return NULL;
     /* without ranks where operations may be outstanding: the short forms of synchronisation complete none */
     const bool all_complete = window->far == NULL && window->deferred == NULL;
-    oriel_recent_keep_window(generation, key, window, all_complete ? (uint32_t)window->n : 0);
+    oriel_tls_cache_keep_window(generation, key, window, all_complete ? (uint32_t)window->n : 0);
     return window;
 }
 
@@ -40,15 +40,15 @@ bool oriel_handle_is_forwarded(MPI_Win win)
 
 struct oriel_window *oriel_handle_forwarded(MPI_Win win)
 {
-    struct oriel_window *window = oriel_table_find(&table, oriel_handle_key(win));
+    struct oriel_window *window = oriel_hash_table_find(&table, oriel_handle_key(win));
     return window != NULL && is_forwarded(window) ? window : NULL;
 }
 
 static enum oriel_status add(MPI_Win win, struct oriel_window *window)
 {
-    if (!oriel_table_set(&table, oriel_handle_key(win), window))
+    if (!oriel_hash_table_set(&table, oriel_handle_key(win), window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of windows");
-    oriel_recent_invalidate(); /* this thread may have used the one before, which another thread has not removed yet */
+    oriel_tls_cache_invalidate(); /* this thread may have used the one before, which another thread has not removed yet */
     return ORIEL_OK;
 }
 
@@ -74,8 +74,8 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
 
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
 {
-    oriel_table_remove(&table, oriel_handle_key(win), window); /* unless the host has given the handle out again meanwhile */
-    oriel_recent_invalidate();
+    oriel_hash_table_remove(&table, oriel_handle_key(win), window); /* unless the host has given the handle out again meanwhile */
+    oriel_tls_cache_invalidate();
     if (is_forwarded(window))
         free(window);
     else
@@ -97,7 +97,7 @@ static void visit_own(void *value, void *context)
 void oriel_handle_visit(void (*visit)(struct oriel_window *window, void *context), void *context)
 {
     struct visitor visitor = {visit, context};
-    oriel_table_visit(&table, visit_own, &visitor);
+    oriel_hash_table_visit(&table, visit_own, &visitor);
 }
 
 uint32_t oriel_handle_live(void)
@@ -113,7 +113,7 @@ bool oriel_handle_in_child(void)
 static void enter_child(void)
 {
     atomic_store_explicit(&in_child, true, memory_order_relaxed);
-    oriel_recent_invalidate();
+    oriel_tls_cache_invalidate();
 }
 
 enum oriel_status oriel_handle_watch_fork(void)

@@ -20,8 +20,8 @@ static inline uint64_t oriel_handle_key(MPI_Win win)
 static inline struct oriel_window *oriel_handle_find(MPI_Win win)
 {
     uint64_t key = oriel_handle_key(win);
-    if (oriel_likely(oriel_recent_is_valid() && oriel_recent.window_key == key))
-        return oriel_recent.window;
+    if (oriel_likely(oriel_tls_cache_is_valid() && oriel_tls_cache.window_key == key))
+        return oriel_tls_cache.window;
     return oriel_handle_find_slow(key);
 }
 

@@ -80,31 +80,31 @@ struct oriel_ticket {
 
 /* Mutual exclusion of accumulates that the CPU cannot do in one instruction (sync/accumulate_mutex.c): 0 free, else the holder's
  * win_rank + 1, with the top bit when somebody sleeps. */
-struct oriel_mutex {
+struct oriel_accumulate_mutex {
     _Atomic uint32_t word;
 };
 
 /* What the owner of a table counts for one peer (sync/pscw.c; how entries come and are found: sync/pscw_counters.c).  Written by the
  * owner but for the sleepers, who are the peer's. */
-struct oriel_partner {
+struct oriel_pscw_counter {
     _Atomic uint32_t peer;        /* win_rank + 1; 0: a free entry, all of it 0.  Once set it stays */
     _Atomic uint32_t seen;        /* the peer's, for its cache's sake: pscw.c */
     _Atomic uint64_t theirs;      /* for the owner: of the peer's entry for it, in the peer's memory file; 0: not found yet */
     struct oriel_event posts;     /* exposure epochs that the owner opened to the peer; wraps */
     struct oriel_event completes; /* access epochs to the peer that the owner completed; wraps */
 };
-_Static_assert(sizeof(struct oriel_partner) == 32, "two on a cache line, none on two");
+_Static_assert(sizeof(struct oriel_pscw_counter) == 32, "two on a cache line, none on two");
 
 /* In the owner's memory file, each leading to the one before.  older and capacity are set before it is published. */
-struct oriel_partner_table {
+struct oriel_pscw_counter_table {
     uint64_t older;    /* offset of the table before, in the same file; 0: none */
     uint64_t capacity; /* a power of two */
     uint64_t count;    /* entries that are taken, at most half; only the owner reads it */
     uint64_t reserved;
-    struct oriel_partner entries[];
+    struct oriel_pscw_counter entries[];
 };
 
-struct oriel_partners {
+struct oriel_pscw_counters {
     _Atomic uint64_t newest; /* offset of a table; 0: none yet */
     struct oriel_event made; /* entries so far */
 };
@@ -150,11 +150,11 @@ struct oriel_regions {
     struct oriel_region_table tables[2];
 };
 
-#define ORIEL_FAR_EXCLUSIVE UINT32_C(0x80000000) /* in far_lost and far_holder: it is exclusive; one of those that are lost was */
+#define ORIEL_INTERNODE_EXCLUSIVE UINT32_C(0x80000000) /* in far_lost and far_holder: it is exclusive; one of those that are lost was */
 
 struct oriel_control {
     alignas(ORIEL_CACHE_LINE) struct oriel_ticket lock;
-    alignas(ORIEL_CACHE_LINE) struct oriel_mutex accumulate;
+    alignas(ORIEL_CACHE_LINE) struct oriel_accumulate_mutex accumulate;
     uint32_t singles_in_a_row; /* since the last bulk update; this and the next: the holder of accumulate's */
     uint32_t singles_wanted;   /* so many in a row until they are free again; 0 before the first bulk update */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk; /* 1: single elements are updated under accumulate, too (sync/atomic_mode.h) */
@@ -167,7 +167,7 @@ struct oriel_control {
     _Atomic uint64_t record_offset; /* of struct oriel_window_record (observe/stats/record.h), in the owner's file; 0: it keeps none */
     _Atomic uint64_t common_offset; /* of struct oriel_common, where the owner leads a machine of several; set once */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
-    struct oriel_partners partners;
+    struct oriel_pscw_counters partners;
     _Atomic uint64_t access_offset; /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE.  Set once */
 };
 _Static_assert(sizeof(struct oriel_control) == 5 * ORIEL_CACHE_LINE, "what changes seldom is on one line");

@@ -25,7 +25,7 @@ enum oriel_epoch {
 
 /* The members of the group of the last start or post, as own entries for them, kept for the next one. */
 struct oriel_members {
-    struct oriel_partner **partners; /* NULL: none so far */
+    struct oriel_pscw_counter **partners; /* NULL: none so far */
     int32_t count;
     uint64_t group;        /* the host's handle, while that means the same group (api/synchronise.c); 0: not known */
     uint64_t groups_freed; /* by the program before these were found */
@@ -48,7 +48,7 @@ struct oriel_window {
     struct oriel_common *common;
     struct oriel_control *control;
     uint32_t arrivals;              /* of all ranks, that open the barrier that this process entered last (sync/barrier.c) */
-    _Atomic(struct oriel_partner *) recent_partner; /* the own entry that was looked up last; NULL before */
+    _Atomic(struct oriel_pscw_counter *) recent_partner; /* the own entry that was looked up last; NULL before */
     struct oriel_members started; /* targets of start epochs; changed by who sets ORIEL_EPOCH_START while not accessing */
     struct oriel_members posted;  /* origins of exposure epochs; changed by who sets exposed */
     _Atomic uint32_t accessing;   /* 1 from the end of a start to the end of its complete */
@@ -57,7 +57,7 @@ struct oriel_window {
     uint64_t looked_ns;
     /* the rest */
     struct oriel_group *group;
-    struct oriel_far *far; /* NULL: all ranks are on this machine (internode/internode.h) */
+    struct oriel_internode *far; /* NULL: all ranks are on this machine (internode/internode.h) */
     struct oriel_deferred *deferred; /* NULL: no operation of this process waits here (rma/deferred.h) */
     struct oriel_peer **memory_peers; /* own array where some memory lies in another process's file, else NULL */
     char **own_memory_bases;          /* likewise */

@@ -48,11 +48,11 @@ PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", "base
                  "base/hash_table"]
 
 MUTANTS = [
-    ("check/access/cell_store.c", "    oriel_board_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
+    ("check/access/cell_store.c", "    oriel_shm_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
      "cells_s1_small_accesses_meet", "S1: a cell has a lock"),
     ("check/access/cell_store.c", "atomic_load(&bucket->wide) != 0)", "false)",
      "cells_s2_small_and_wide_accesses_meet", "S2: a small access reads wide"),
-    ("check/access/cell_repeat.h", "    oriel_board_word_lock(&cell->owner);\n", "",
+    ("check/access/cell_repeat.h", "    oriel_shm_word_lock(&cell->owner);\n", "",
      "cells_s1_held_accesses_meet", "S1: who comes again takes the cell's lock"),
     ("check/access/cell_repeat.h", "atomic_load(&spot.bucket->wide) != 0;", "false;",
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again reads wide"),
@@ -69,15 +69,15 @@ MUTANTS = [
      "words_w2_keep_what_each_has_given", "W1: who gives to another's word joins all of its clock"),
     ("check/order/word_clocks.h", "!oriel_word_is_giver(word, rank))) /* W2 */", "!oriel_word_is_giver(word, rank) && word->news == 0))",
      "words_w2_keep_what_each_has_given", "W2: who fetches takes what another has given"),
-    ("check/order/word_clocks.c", "    oriel_delay();\n    oriel_board_word_unlock(&word->owner);\n    oriel_order_raise();\n",
-     "    oriel_delay();\n    oriel_board_word_unlock(&word->owner);\n",
+    ("check/order/word_clocks.c", "    oriel_delay();\n    oriel_shm_word_unlock(&word->owner);\n    oriel_order_raise();\n",
+     "    oriel_delay();\n    oriel_shm_word_unlock(&word->owner);\n",
      "words_o1_give_nothing_of_later", "O1: the own number is raised behind giving"),
     ("check/order/word_clocks.h", "offered && oriel_word_is_giver(word, rank)", "offered",
      "words_w3_keep_what_was_offered", "W3: who has offered looks whether it is the giver still"),
     ("check/order/word_clocks.c", """    if (!mine)
         atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
     oriel_delay();
-    oriel_board_word_lock(&word->owner);
+    oriel_shm_word_lock(&word->owner);
     oriel_fence_after_locked(); /* W3 */
     if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
         mine = false;
@@ -91,7 +91,7 @@ MUTANTS = [
 void oriel_word_leave(struct oriel_word *word)
 {
     atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_board_word_unlock(&word->owner);
+    oriel_shm_word_unlock(&word->owner);
 }
 
 void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
@@ -103,14 +103,14 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
         if (fetches && !mine)
             oriel_order_learn(word->clock);
 """, """    (void)giver;
-    oriel_board_word_lock(&word->owner);
+    oriel_shm_word_lock(&word->owner);
     return oriel_word_is_giver(word, rank);
 }
 
 void oriel_word_leave(struct oriel_word *word)
 {
     atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_board_word_unlock(&word->owner);
+    oriel_shm_word_unlock(&word->owner);
 }
 
 void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
@@ -126,8 +126,8 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
             atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
 """, "words_w3_keep_what_was_offered", "W3: who takes a word over says so before it reads"),
     ("check/order/word_clocks.c", """    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_board_word_unlock(&word->owner);
-""", "    oriel_board_word_unlock(&word->owner);\n",
+    oriel_shm_word_unlock(&word->owner);
+""", "    oriel_shm_word_unlock(&word->owner);\n",
      "words_w5_are_of_nobody_who_has_not_given", "W5: who enters a word and gives nothing is not its giver"),
     ("check/order/word_clocks.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver)))",
      "if (false)", "words_w2_keep_what_each_has_given", "W4: the giver is who had the lock last"),
@@ -144,10 +144,10 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again to an unused cell says that it is used"),
     ("check/order/word_clocks.h", "rank) || !oriel_word_is_up_to_date(word)", "rank)",
      "words_w3_offer_nothing_old", "W3: who has learnt something gives under the lock"),
-    ("board.c", "!oriel_identity_word_lives(found)", "false",
+    ("check/shm/shm.c", "!oriel_identity_word_lives(found)", "false",
      "a_word_lock_is_taken_over_from_the_dead", "a dead holder's lock is taken over"),
-    ("shm_rendezvous.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"
-     " memory_order_relaxed))\n        oriel_board_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",
+    ("check/shm/shm.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"
+     " memory_order_relaxed))\n        oriel_shm_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",
      "a_word_lock_excludes", "a word lock excludes"),
     ("check/access/cell_store.c", "ORIEL_CELL_ENTRIES - CELL_ROOM || pending)", "ORIEL_CELL_ENTRIES - CELL_ROOM)",
      "crowded_cells_keep_what_is_left", "S3: a cell that becomes short leaves what is pending where it is"),
@@ -188,9 +188,9 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
     oriel_delay();
     atomic_store_explicit(&line->key, 0, memory_order_relaxed);
 """, "loans_r2_meet_who_comes", "R2: who recalls a record takes the key before it reads the part"),
-    ("check/access/insert.c", "    if (oriel_unlikely(record->loan != 0) && !oriel_loan_meet(arrival, record, runs))\n        return;\n", "",
+    ("check/access/insert.c", "    if (oriel_unlikely(record->loan != 0) && !oriel_record_lease_meet(arrival, record, runs))\n        return;\n", "",
      "loans_r2_meet_who_comes", "R2: who meets a record that is lent recalls it"),
-    ("check/access/history.c", "    oriel_loan_recall_around(history, low, high); /* R2 */\n", "",
+    ("check/access/history.c", "    oriel_record_lease_recall_around(history, low, high); /* R2 */\n", "",
      "loans_r2_meet_who_comes_beside", "R2: records that are lent are recalled where another history comes beside"),
     ("check/access/record_lease.c", " && atomic_load(&history->beside) == 0", "",
      "loans_r2_meet_who_comes_beside", "R1: no record is lent where a history is beside"),
@@ -219,15 +219,15 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
      "loans_r5_stay_while_a_part_is_pending", "R5: a record with a part stays as it is"),
     ("check/access/record_lease.c", "            bring_home(history, side);\n", "            side->history = 0;\n",
      "loans_r6_lines_go_to_other_records", "R6: a record comes home before another has its line"),
-    ("check/access/history.c", "    oriel_loan_leave(place);\n", "",
+    ("check/access/history.c", "    oriel_record_lease_leave(place);\n", "",
      "loans_r6_are_of_a_history_that_stands", "R6: what is of a history comes home before it goes"),
     ("check/access/compact.c", "return record->loan == 0 && !oriel_access_pending", "return !oriel_access_pending",
      "loans_stay_though_all_know_them", "a record that is lent stays though all know it"),
-    ("check/access/history.c", "    oriel_underway_flag(place, origin, flags);\n    oriel_loan_list(place);\n",
+    ("check/access/history.c", "    oriel_underway_flag(place, origin, flags);\n    oriel_record_lease_list(place);\n",
      "    oriel_underway_flag(place, origin, flags);\n", "loans_are_flagged", "what is pending of a record has its flags"),
     ("check/access/record_lease.c", "(side->group != 0 || alone)", "(side->group == group)",
      "loans_may_be_of_a_group", "what came with a group is complete with that"),
-    ("check/access/entry_lease.h", "if (oriel_likely(atomic_load_explicit(&oriel_lent_line_of(lent)->key, memory_order_relaxed) == key))", "if (true)",
+    ("check/access/entry_lease.h", "if (oriel_likely(atomic_load_explicit(&oriel_entry_lease_line_of(lent)->key, memory_order_relaxed) == key))", "if (true)",
      "lent_l2_meet_who_comes", "L2: who comes to what is lent looks whether it still is"),
     ("check/access/entry_lease.h", """    atomic_store_explicit(&lent->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
     oriel_delay();
@@ -236,16 +236,16 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
     (void)issued;
     return before;
 """, "lent_l2_meet_who_comes", "L2: what is lent is pending before it is looked whether it still is"),
-    ("check/access/entry_lease.c", "    atomic_store_explicit(&oriel_lent_line_of(lent)->key, 0, memory_order_relaxed);\n    oriel_delay();\n",
+    ("check/access/entry_lease.c", "    atomic_store_explicit(&oriel_entry_lease_line_of(lent)->key, 0, memory_order_relaxed);\n    oriel_delay();\n",
      "    oriel_delay();\n", "lent_l2_meet_who_comes", "L2: who recalls takes the key"),
-    ("check/access/entry_lease.c", """    atomic_store_explicit(&oriel_lent_line_of(lent)->key, 0, memory_order_relaxed);
+    ("check/access/entry_lease.c", """    atomic_store_explicit(&oriel_entry_lease_line_of(lent)->key, 0, memory_order_relaxed);
     oriel_delay();
     oriel_fence_full();
     oriel_delay();
     uint64_t ticks = atomic_load_explicit(&lent->ticks, memory_order_acquire);
 """, """    uint64_t ticks = atomic_load_explicit(&lent->ticks, memory_order_acquire);
     oriel_delay();
-    atomic_store_explicit(&oriel_lent_line_of(lent)->key, 0, memory_order_relaxed);
+    atomic_store_explicit(&oriel_entry_lease_line_of(lent)->key, 0, memory_order_relaxed);
 """, "lent_l2_meet_who_comes", "L2: who recalls takes the key before it reads the ticks"),
     ("check/access/cell_store.c", "conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */", "oriel_cell_ticks(entry);",
      "lent_l2_meet_who_comes", "L2: what conflicts with something lent recalls it"),
@@ -258,11 +258,11 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
     ("check/access/entry_lease.c", "if (!may_be_lent(again, cell, entry))", "if (false && !may_be_lent(again, cell, entry))",
      "lent_l1_is_not_what_meets_something", "L1: nothing is lent that meets something in its cell"),
     ("check/access/entry_lease.c", "bring_home(line, NULL); /* it was recalled */",
-     "for (int i = 0; i < ORIEL_LENT_ENTRIES; i++)\n            line->entries[i].what = 0; /* not as it was */",
+     "for (int i = 0; i < ORIEL_ENTRY_LEASE_ENTRIES; i++)\n            line->entries[i].what = 0; /* not as it was */",
      "lent_l4_come_home_before_a_line_is_used_anew", "L4: all of a line that was recalled come home before it is used anew"),
     ("check/access/entry_lease.c", "            return NULL;\n        give_up(line, NULL);\n", "            return NULL;\n",
      "lent_l4_lines_go_to_other_cells", "L4: all of a line come home before another cell has it"),
-    ("check/access/history.c", "    oriel_lent_leave(place);\n", "",
+    ("check/access/history.c", "    oriel_entry_lease_leave(place);\n", "",
      "lent_l4_are_of_a_history_that_stands", "L4: what is of a history comes home before it goes"),
     ("check/access/cell_store.c", " || oriel_cell_is_lent(entry))\n        return false;", ")\n        return false;",
      "lent_stay_as_they_are_in_a_crowd", "what is lent is one with nothing else"),
@@ -299,10 +299,10 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
      "proof_p4_who_passes_on_is_refused", "P4: a digest says where the server is"),
     ("check/remote/remote_auth.c", """    if (!is_same(claim.digest, digest_of(&said, ASKS, key)))
         return false; /* P5 */
-    struct oriel_afar_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
+    struct oriel_check_remote_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
     return send_piece(fd, &proof, sizeof proof);
 """, """    const bool is_right = is_same(claim.digest, digest_of(&said, ASKS, key));
-    struct oriel_afar_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
+    struct oriel_check_remote_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
     return send_piece(fd, &proof, sizeof proof) && is_right;
 """, "proof_p5_strangers_get_no_answer", "P5: who asks shows first"),
     ("check/remote/remote_auth.c", "recv(fd, piece, len_bytes, MSG_DONTWAIT)", "recv(fd, piece, len_bytes, MSG_WAITALL)",

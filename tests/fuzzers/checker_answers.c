@@ -65,7 +65,7 @@ void oriel_text_add(struct oriel_text *text, const char *format, ...)
     text->used += len < 0 ? 0 : (size_t)len < text->room - text->used ? (size_t)len : text->room - text->used - 1;
 }
 
-int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
+int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int thread)
 {
     REQUIRE(to->ports[thread] != 0);
     const int fd = input_byte(&input) % 64 == 0 ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -75,9 +75,9 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
     return fd;
 }
 
-bool oriel_afar_write(int fd, struct iovec *parts, int count)
+bool oriel_check_remote_write(int fd, struct iovec *parts, int count)
 {
-    const struct oriel_afar_request *request = parts[0].iov_base;
+    const struct oriel_check_remote_request *request = parts[0].iov_base;
     REQUIRE(fd >= 0 && fd < FDS && parts[0].iov_len == sizeof *request);
     wire.machine = machine_by_fd[fd];
     for (int i = 0; i < count; i++)
@@ -92,23 +92,23 @@ bool oriel_afar_write(int fd, struct iovec *parts, int count)
 static size_t right_bytes(void)
 {
     switch (wire.kind) {
-    case ORIEL_AFAR_TAKE:
-    case ORIEL_AFAR_TAKE_RANK:
-    case ORIEL_AFAR_TAKE_ALL:
-    case ORIEL_AFAR_FLOOR: return WORLD * sizeof(oriel_tick);
-    case ORIEL_AFAR_ADD: return input_below(&input, 4) * sizeof(struct oriel_conflict);
-    case ORIEL_AFAR_NOTE: return sizeof(struct oriel_note_answer);
-    case ORIEL_AFAR_SITE: return input_byte(&input) % 2 == 0 ? 16 : ORIEL_RECORD_LONG + 24;
-    case ORIEL_AFAR_WAITS: return (1 + input_below(&input, WORLD)) * sizeof(struct oriel_wait_report);
-    case ORIEL_AFAR_GATHERING: return oriel_gathering_bytes((int)input_below(&input, WORLD + 1), input_byte(&input) % 2 == 0);
+    case ORIEL_CHECK_REMOTE_TAKE:
+    case ORIEL_CHECK_REMOTE_TAKE_RANK:
+    case ORIEL_CHECK_REMOTE_TAKE_ALL:
+    case ORIEL_CHECK_REMOTE_FLOOR: return WORLD * sizeof(oriel_tick);
+    case ORIEL_CHECK_REMOTE_ADD: return input_below(&input, 4) * sizeof(struct oriel_conflict);
+    case ORIEL_CHECK_REMOTE_NOTE: return sizeof(struct oriel_note_answer);
+    case ORIEL_CHECK_REMOTE_SITE: return input_byte(&input) % 2 == 0 ? 16 : ORIEL_RECORD_LONG + 24;
+    case ORIEL_CHECK_REMOTE_WAITS: return (1 + input_below(&input, WORLD)) * sizeof(struct oriel_wait_report);
+    case ORIEL_CHECK_REMOTE_GATHERING: return oriel_collective_progress_bytes((int)input_below(&input, WORLD + 1), input_byte(&input) % 2 == 0);
     default: return 0;
     }
 }
 
-static void head(struct oriel_afar_answer *answer)
+static void head(struct oriel_check_remote_answer *answer)
 {
-    if (wire.kind == ORIEL_AFAR_WAITS && said.repeats && said.len_bytes[wire.machine] > 0) {
-        *answer = (struct oriel_afar_answer){.len_bytes = said.len_bytes[wire.machine]};
+    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && said.len_bytes[wire.machine] > 0) {
+        *answer = (struct oriel_check_remote_answer){.len_bytes = said.len_bytes[wire.machine]};
         return;
     }
     const uint8_t how = input_byte(&input);
@@ -147,7 +147,7 @@ static void draw_report(struct oriel_wait_report *report)
     const uint8_t how = input_byte(&input);
     struct oriel_wait_noted *noted = &report->record.noted;
     report->rank = how % 32 == 0 ? (int32_t)input_word(&input) : (int32_t)input_below(&input, WORLD);
-    report->state = how % 32 == 1 ? (uint32_t)input_word(&input) : ORIEL_STUCK_WAITS + (how % 4 == 2);
+    report->state = how % 32 == 1 ? (uint32_t)input_word(&input) : ORIEL_DEADLOCK_SET_WAITS + (how % 4 == 2);
     report->serial = how % 64 == 3 ? input_word(&input) : 1;
     noted->site = draw_site();
     noted->mode = how / 8 % 4 == 0;
@@ -157,14 +157,14 @@ static void draw_report(struct oriel_wait_report *report)
         draw_need(&noted->needs[i]);
 }
 
-static void draw_gathering(struct oriel_gathering *gathering, size_t len_bytes)
+static void draw_gathering(struct oriel_collective_progress *gathering, size_t len_bytes)
 {
     const uint8_t how = input_byte(&input);
     int n = 1;
-    while (n < WORLD && oriel_gathering_bytes(n, false) != len_bytes && oriel_gathering_bytes(n, true) != len_bytes)
+    while (n < WORLD && oriel_collective_progress_bytes(n, false) != len_bytes && oriel_collective_progress_bytes(n, true) != len_bytes)
         n++;
     gathering->n = how % 32 == 0 ? (int32_t)input_word(&input) : n;
-    gathering->has_locks = oriel_gathering_bytes(n, true) == len_bytes;
+    gathering->has_locks = oriel_collective_progress_bytes(n, true) == len_bytes;
     gathering->id = how & 8 ? window : comm;
     gathering->is_window = how & 8;
     for (int i = 0; i < n && sizeof *gathering + (size_t)(i + 1) * sizeof gathering->slots[0] <= len_bytes; i++) {
@@ -195,7 +195,7 @@ static void fill(void *data, size_t len_bytes)
 {
     char *at = data;
     const size_t all_bytes = len_bytes;
-    if (wire.kind == ORIEL_AFAR_WAITS && said.repeats && said.len_bytes[wire.machine] == len_bytes) {
+    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && said.len_bytes[wire.machine] == len_bytes) {
         memcpy(data, said.reports[wire.machine], len_bytes);
         return;
     }
@@ -203,34 +203,34 @@ static void fill(void *data, size_t len_bytes)
     const uint8_t how = input_byte(&input);
     if (how % 32 == 0)
         input_take(&input, data, len_bytes);
-    else if (wire.kind == ORIEL_AFAR_ADD)
+    else if (wire.kind == ORIEL_CHECK_REMOTE_ADD)
         for (; len_bytes >= sizeof(struct oriel_conflict);
              at += sizeof(struct oriel_conflict), len_bytes -= sizeof(struct oriel_conflict))
             draw_conflict((struct oriel_conflict *)(void *)at);
-    else if (wire.kind == ORIEL_AFAR_WAITS)
+    else if (wire.kind == ORIEL_CHECK_REMOTE_WAITS)
         for (; len_bytes >= sizeof(struct oriel_wait_report);
              at += sizeof(struct oriel_wait_report), len_bytes -= sizeof(struct oriel_wait_report))
             draw_report((struct oriel_wait_report *)(void *)at);
-    else if (wire.kind == ORIEL_AFAR_GATHERING && len_bytes >= sizeof(struct oriel_gathering))
+    else if (wire.kind == ORIEL_CHECK_REMOTE_GATHERING && len_bytes >= sizeof(struct oriel_collective_progress))
         draw_gathering(data, len_bytes);
-    else if (wire.kind == ORIEL_AFAR_NOTE && len_bytes == sizeof(struct oriel_note_answer))
+    else if (wire.kind == ORIEL_CHECK_REMOTE_NOTE && len_bytes == sizeof(struct oriel_note_answer))
         draw_note(data);
-    else if (wire.kind == ORIEL_AFAR_SITE)
+    else if (wire.kind == ORIEL_CHECK_REMOTE_SITE)
         memset(data, how, len_bytes);
     else
         for (; len_bytes >= sizeof(uint64_t); at += sizeof(uint64_t), len_bytes -= sizeof(uint64_t))
             *(uint64_t *)(void *)at = input_below(&input, 20);
-    if (wire.kind == ORIEL_AFAR_WAITS && said.repeats && all_bytes <= REPORTS_MOST_BYTES) {
+    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && all_bytes <= REPORTS_MOST_BYTES) {
         memcpy(said.reports[wire.machine], data, all_bytes);
         said.len_bytes[wire.machine] = all_bytes;
     }
 }
 
-bool oriel_afar_read(int fd, void *data, size_t len_bytes)
+bool oriel_check_remote_read(int fd, void *data, size_t len_bytes)
 {
     REQUIRE(fd >= 0);
     if (!wire.headed) {
-        REQUIRE(len_bytes == sizeof(struct oriel_afar_answer));
+        REQUIRE(len_bytes == sizeof(struct oriel_check_remote_answer));
         head(data);
         wire.headed = true;
         return true;
@@ -290,7 +290,7 @@ static void ask_note(void)
 {
     const struct oriel_note_ask ask = {.kind = ORIEL_NOTE_WANTED};
     struct oriel_note_answer answer;
-    if (oriel_afar_note(0, window, &ask, &answer))
+    if (oriel_check_remote_note(0, window, &ask, &answer))
         look_at(&answer, sizeof answer);
 }
 
@@ -310,7 +310,7 @@ static void look(void)
 {
     struct oriel_deadlock finder;
     REQUIRE(oriel_deadlock_open(&finder, WORLD, 0));
-    finder.look.far = oriel_afar_look();
+    finder.look.far = oriel_check_remote_look();
     memset(said.len_bytes, 0, sizeof said.len_bytes);
     said.repeats = input_byte(&input) % 4 != 0;
     for (uint64_t i = 0; i < 6; i++)
@@ -341,26 +341,26 @@ static void act(uint64_t here)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-    struct oriel_afar_address addresses[MACHINES] = {0};
+    struct oriel_check_remote_address addresses[MACHINES] = {0};
     input = (struct input){data, len_bytes};
     memset(&wire, 0, sizeof wire);
     ticket = 0;
     for (int i = 0; i < MACHINES; i++)
-        addresses[i] = (struct oriel_afar_address){.count = 1, .ports = {(uint16_t)(2 * i + 2), (uint16_t)(2 * i + 3)}};
+        addresses[i] = (struct oriel_check_remote_address){.count = 1, .ports = {(uint16_t)(2 * i + 2), (uint16_t)(2 * i + 3)}};
     board_open(WORLD);
-    REQUIRE(oriel_afar_start(machine_of, WORLD, machine_of[OWN], addresses, MACHINES));
+    REQUIRE(oriel_check_remote_start(machine_of, WORLD, machine_of[OWN], addresses, MACHINES));
     REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_sites_start() == ORIEL_OK);
     REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_waits_start(OWN, WORLD, false) == ORIEL_OK);
-    REQUIRE(oriel_gathering_find(window, true, WORLD, NULL) != NULL && oriel_gathering_find(comm, false, WORLD, NULL) != NULL);
+    REQUIRE(oriel_collective_progress_find(window, true, WORLD, NULL) != NULL && oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
     const uint64_t here = oriel_part_open();
     REQUIRE(here != 0);
-    oriel_afar_span();
+    oriel_check_remote_span();
     for (int i = 0; i < ACTS_MOST && input.left_bytes > 0; i++)
         act(here);
     oriel_history_leave(oriel_part_of(here));
     oriel_waits_stop();
     oriel_order_stop();
-    oriel_afar_stop();
+    oriel_check_remote_stop();
     board_close();
     return 0;
 }

@@ -10,38 +10,38 @@ enum { BOARD_BYTES = 6 << 20, GRAIN = 16, GUARD_BYTES = 48 };
 void board_open(int world_size)
 {
     char path[64];
-    REQUIRE(oriel_board_make_sized(world_size, BOARD_BYTES, path, sizeof path) == ORIEL_OK);
-    ASAN_POISON_MEMORY_REGION(oriel_board_base + oriel_board_head->top, oriel_board_head->size_bytes - oriel_board_head->top);
+    REQUIRE(oriel_shm_make_sized(world_size, BOARD_BYTES, path, sizeof path) == ORIEL_OK);
+    ASAN_POISON_MEMORY_REGION(oriel_shm_base + oriel_shm_head->top, oriel_shm_head->size_bytes - oriel_shm_head->top);
 }
 
 void board_close(void)
 {
-    ASAN_UNPOISON_MEMORY_REGION(oriel_board_base, oriel_board_head->size_bytes);
-    oriel_board_leave();
+    ASAN_UNPOISON_MEMORY_REGION(oriel_shm_base, oriel_shm_head->size_bytes);
+    oriel_shm_leave();
 }
 
-oriel_place oriel_board_allocate(size_t len_bytes)
+oriel_place oriel_shm_allocate(size_t len_bytes)
 {
-    const uint64_t place = oriel_board_head->top;
-    const uint64_t left_bytes = oriel_board_head->size_bytes - place;
+    const uint64_t place = oriel_shm_head->top;
+    const uint64_t left_bytes = oriel_shm_head->size_bytes - place;
     if (len_bytes > left_bytes || left_bytes - len_bytes < GUARD_BYTES + GRAIN) {
-        oriel_board_head->refused++;
+        oriel_shm_head->refused++;
         return 0;
     }
-    oriel_board_head->top = (place + len_bytes + GUARD_BYTES) / GRAIN * GRAIN;
-    ASAN_UNPOISON_MEMORY_REGION(oriel_board_base + place, len_bytes);
+    oriel_shm_head->top = (place + len_bytes + GUARD_BYTES) / GRAIN * GRAIN;
+    ASAN_UNPOISON_MEMORY_REGION(oriel_shm_base + place, len_bytes);
     return place;
 }
 
-void oriel_board_free(oriel_place place, size_t len_bytes)
+void oriel_shm_free(oriel_place place, size_t len_bytes)
 {
     if (place == 0)
         return;
-    REQUIRE(__asan_region_is_poisoned(oriel_board_base + place, len_bytes) == NULL); /* once */
-    ASAN_POISON_MEMORY_REGION(oriel_board_base + place, len_bytes);
+    REQUIRE(__asan_region_is_poisoned(oriel_shm_base + place, len_bytes) == NULL); /* once */
+    ASAN_POISON_MEMORY_REGION(oriel_shm_base + place, len_bytes);
 }
 
-void oriel_board_heap_leave(void)
+void oriel_shm_heap_leave(void)
 {
 }
 

@@ -23,7 +23,7 @@ static struct oriel_notes *notes;
 
 /* The question on its way. */
 static struct {
-    struct oriel_afar_request request;
+    struct oriel_check_remote_request request;
     char data[DATA_MOST_BYTES];
     size_t data_bytes;
     bool begun;
@@ -33,23 +33,23 @@ static struct {
 
 /* --- in the place of the rest of the checker --- */
 
-int oriel_afar_machine(int world_rank)
+int oriel_check_remote_machine(int world_rank)
 {
     return world_rank < 0 || world_rank >= WORLD ? -1 : world_rank > NEIGHBOUR;
 }
 
-int oriel_afar_own_machine(void)
+int oriel_check_remote_own_machine(void)
 {
     return 0;
 }
 
-int oriel_afar_machines(void)
+int oriel_check_remote_machines(void)
 {
     return 2;
 }
 
-bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struct iovec *given, int given_count,
-                    struct oriel_afar_answer *answer, void *data, size_t room_bytes)
+bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request, const struct iovec *given, int given_count,
+                    struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
 {
     (void)machine, (void)request, (void)given, (void)given_count, (void)answer, (void)data, (void)room_bytes;
     abort();
@@ -60,7 +60,7 @@ void oriel_finding_count(const char *what)
     look_at(what, strlen(what));
 }
 
-bool oriel_afar_read(int fd, void *data, size_t len_bytes)
+bool oriel_check_remote_read(int fd, void *data, size_t len_bytes)
 {
     (void)fd;
     if (!wire.begun) {
@@ -76,9 +76,9 @@ bool oriel_afar_read(int fd, void *data, size_t len_bytes)
     return true;
 }
 
-bool oriel_afar_write(int fd, struct iovec *given, int count)
+bool oriel_check_remote_write(int fd, struct iovec *given, int count)
 {
-    const struct oriel_afar_answer *answer = given[0].iov_base;
+    const struct oriel_check_remote_answer *answer = given[0].iov_base;
     (void)fd;
     REQUIRE(count == 2 && given[0].iov_len == sizeof *answer && answer->len_bytes == given[1].iov_len);
     look_at(given[1].iov_base, given[1].iov_len);
@@ -91,7 +91,7 @@ bool oriel_afar_write(int fd, struct iovec *given, int count)
 
 static uint64_t draw_place(struct input *input)
 {
-    const uint64_t list[] = {parts[0], parts[1], window, comm, oriel_board_place(notes)};
+    const uint64_t list[] = {parts[0], parts[1], window, comm, oriel_shm_place(notes)};
     return draw_number(input, list, 5);
 }
 
@@ -195,12 +195,12 @@ static void draw_data(struct input *input)
     static char any[1100];
     const uint8_t how = input_byte(input);
     size_t len_bytes = 0;
-    switch (how % 16 == 0 ? (uint64_t)ORIEL_AFAR_KINDS : wire.request.kind) {
-    case ORIEL_AFAR_GIVE: draw_clock(input); return;
-    case ORIEL_AFAR_ADD: draw_access(input); return;
-    case ORIEL_AFAR_NOTE: draw_note(input); return;
-    case ORIEL_AFAR_SITE: len_bytes = how % 4 == 1 ? SITE_NUMBER_BYTES : how % 4 == 2 ? 0 : SITE_MODULE_BYTES; break;
-    case ORIEL_AFAR_KINDS: len_bytes = input_below(input, sizeof any); break;
+    switch (how % 16 == 0 ? (uint64_t)ORIEL_CHECK_REMOTE_KINDS : wire.request.kind) {
+    case ORIEL_CHECK_REMOTE_GIVE: draw_clock(input); return;
+    case ORIEL_CHECK_REMOTE_ADD: draw_access(input); return;
+    case ORIEL_CHECK_REMOTE_NOTE: draw_note(input); return;
+    case ORIEL_CHECK_REMOTE_SITE: len_bytes = how % 4 == 1 ? SITE_NUMBER_BYTES : how % 4 == 2 ? 0 : SITE_MODULE_BYTES; break;
+    case ORIEL_CHECK_REMOTE_KINDS: len_bytes = input_below(input, sizeof any); break;
     default: return;
     }
     memset(any, 'a', sizeof any);
@@ -213,12 +213,12 @@ static void draw_question(struct input *input)
 {
     const uint8_t how = input_byte(input);
     memset(&wire, 0, sizeof wire);
-    wire.request.kind = how % 64 == 0 ? input_word(input) : input_below(input, ORIEL_AFAR_KINDS);
+    wire.request.kind = how % 64 == 0 ? input_word(input) : input_below(input, ORIEL_CHECK_REMOTE_KINDS);
     wire.request.key = draw_key(input);
     wire.request.words[0] = draw_place(input);
     for (int i = 1; i < 4; i++)
         wire.request.words[i] = draw_word(input);
-    if (wire.request.kind == ORIEL_AFAR_SITE) {
+    if (wire.request.kind == ORIEL_CHECK_REMOTE_SITE) {
         wire.request.words[0] = input_below(input, 3);
         wire.request.words[1] = draw_number(input, (const uint64_t[]){1023, 1024, 4095, 4096}, 4);
     }
@@ -229,14 +229,14 @@ static void draw_question(struct input *input)
                                            : wire.data_bytes;
 }
 
-static void ask(struct input *input, struct oriel_afar_desk desks[2])
+static void ask(struct input *input, struct oriel_check_remote_desk desks[2])
 {
     draw_question(input);
-    bool leaf = wire.request.kind >= ORIEL_AFAR_LEAVES;
+    bool leaf = wire.request.kind >= ORIEL_CHECK_REMOTE_LEAVES;
     if (input_byte(input) % 32 == 0)
         leaf = !leaf;
-    REQUIRE(oriel_afar_answer(&desks[leaf], -1) == wire.answered);
-    if (wire.answered && wire.request.kind == ORIEL_AFAR_ADD && wire.word != 0)
+    REQUIRE(oriel_check_remote_answer(&desks[leaf], -1) == wire.answered);
+    if (wire.answered && wire.request.kind == ORIEL_CHECK_REMOTE_ADD && wire.word != 0)
         tickets[input_byte(input) % TICKETS] = wire.word;
 }
 
@@ -312,7 +312,7 @@ static void check_here(struct input *input)
         REQUIRE(memchr(described.place.module, '\0', sizeof described.place.module) != NULL);
     }
     oriel_order_give(&key, 1);
-    REQUIRE(oriel_order_take(&key) || oriel_board_refused() > 0);
+    REQUIRE(oriel_order_take(&key) || oriel_shm_refused() > 0);
     for (int i = 0; i < PARTS; i++) {
         uint64_t accesses;
         uint64_t bytes;
@@ -329,17 +329,17 @@ static void check_here(struct input *input)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     struct input input = {data, len_bytes};
-    struct oriel_afar_desk desks[2];
+    struct oriel_check_remote_desk desks[2];
     memset(tickets, 0, sizeof tickets);
     memset(parts, 0, sizeof parts);
     board_open(WORLD);
     REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_sites_start() == ORIEL_OK);
     REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_waits_start(OWN, WORLD, false) == ORIEL_OK);
     notes = oriel_notes_find(window, WORLD, 2);
-    REQUIRE(notes != NULL && oriel_gathering_find(window, true, WORLD, NULL) != NULL &&
-            oriel_gathering_find(comm, false, WORLD, NULL) != NULL);
+    REQUIRE(notes != NULL && oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
+            oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
     open_part(0);
-    REQUIRE(oriel_afar_desk_open(&desks[0], false) && oriel_afar_desk_open(&desks[1], true));
+    REQUIRE(oriel_check_remote_desk_open(&desks[0], false) && oriel_check_remote_desk_open(&desks[1], true));
     for (int i = 0; i < QUESTIONS_MOST && input.left_bytes > 0; i++) {
         if (input_byte(&input) % 4 == 0)
             do_here(&input);
@@ -350,7 +350,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         close_part(i);
     oriel_notes_leave(window);
     for (int i = 0; i < 2; i++)
-        oriel_afar_desk_close(&desks[i]);
+        oriel_check_remote_desk_close(&desks[i]);
     oriel_waits_stop();
     oriel_order_stop();
     board_close();

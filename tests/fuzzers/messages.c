@@ -35,7 +35,7 @@ static struct {
 static struct oriel_common *const common = (struct oriel_common *)file.common;
 
 static struct oriel_peer peers_here[2];
-static struct oriel_partner partners[RANKS];
+static struct oriel_pscw_counter partners[RANKS];
 static struct oriel_window window;
 static unsigned answers[MESSAGES_MOST];
 
@@ -54,9 +54,9 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
 {
     volatile char sum = 0;
     uint64_t len_bytes = 0;
-    const struct oriel_far_answer *head = answer->head;
+    const struct oriel_internode_answer *head = answer->head;
     REQUIRE(asker->words[1] < MESSAGES_MOST);
-    REQUIRE(answer->head_bytes == (head->status == ORIEL_OK ? ORIEL_FAR_WELL_BYTES : sizeof *head));
+    REQUIRE(answer->head_bytes == (head->status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof *head));
     answers[asker->words[1]]++;
     for (unsigned i = 0; i < answer->pieces; i++) {
         for (size_t at = 0; at < answer->data[i].iov_len; at++)
@@ -82,7 +82,7 @@ uint64_t __wrap_oriel_now_ns(void)
 /* A rank's, whose address tells the number. */
 static char peers_elsewhere[RANKS];
 
-struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *whose, int32_t target)
+struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *whose, int32_t target)
 {
     (void)whose;
     return target < 2 ? NULL : (struct oriel_net_peer *)(void *)&peers_elsewhere[target];
@@ -95,7 +95,7 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
     return world.holders_die ? ORIEL_E_PEER : ORIEL_OK;
 }
 
-const struct oriel_machines *oriel_far_machines(const struct oriel_window *whose)
+const struct oriel_machines *oriel_internode_machines(const struct oriel_window *whose)
 {
     (void)whose;
     return &file.machines;
@@ -128,22 +128,22 @@ void oriel_net_withdraw(struct oriel_net_exposed *it)
     is_exposed = false;
 }
 
-void oriel_far_keys_close(struct oriel_far *far)
+void oriel_internode_keys_close(struct oriel_internode *far)
 {
     REQUIRE(far->exposed == NULL); /* withdrawn before */
 }
 
-void oriel_far_ride_leave(const struct oriel_far *far)
+void oriel_internode_ride_leave(const struct oriel_internode *far)
 {
     (void)far;
 }
 
-void oriel_far_peers_close(struct oriel_window *whose)
+void oriel_internode_peers_close(struct oriel_window *whose)
 {
     (void)whose;
 }
 
-struct oriel_partner *oriel_far_partner(struct oriel_window *whose, int32_t rank)
+struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *whose, int32_t rank)
 {
     (void)whose;
     REQUIRE(rank >= 0 && rank < RANKS);
@@ -211,18 +211,18 @@ const struct oriel_transport oriel_transport_cma = {.name = "copies",
                                                     .write_pieces = copy_pieces_there,
                                                     .read_pieces = copy_pieces_here};
 
-bool oriel_lookup_hold(const struct oriel_window *whose, int32_t target, uint64_t address, uint64_t len_bytes)
+bool oriel_region_lookup_hold(const struct oriel_window *whose, int32_t target, uint64_t address, uint64_t len_bytes)
 {
     const uint64_t from = (uint64_t)(uintptr_t)exposed;
     (void)whose, (void)target;
     return address >= from && address - from <= WINDOW_BYTES && len_bytes <= WINDOW_BYTES - (address - from);
 }
 
-bool oriel_lookup_find(const struct oriel_window *whose, int32_t target, uint64_t address, struct oriel_lookup *out)
+bool oriel_region_lookup_find(const struct oriel_window *whose, int32_t target, uint64_t address, struct oriel_region_lookup *out)
 {
     const uint64_t from = (uint64_t)(uintptr_t)exposed;
-    *out = (struct oriel_lookup){from, from + WINDOW_BYTES, 0};
-    return oriel_lookup_hold(whose, target, address, 1);
+    *out = (struct oriel_region_lookup){from, from + WINDOW_BYTES, 0};
+    return oriel_region_lookup_hold(whose, target, address, 1);
 }
 
 /* --- the window --- */
@@ -255,7 +255,7 @@ static void open_window(bool is_dynamic)
                                    .access = access, .control_bases = bases, .common = common,
                                    .control = &file.controls[SELF], .group = &group, .base = exposed,
                                    .flavour = is_dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_ALLOCATE};
-    window.far = oriel_far_make(WINDOW_ID, RANKS);
+    window.far = oriel_internode_make(WINDOW_ID, RANKS);
     REQUIRE(window.far != NULL && oriel_serve_add(&window));
     atomic_store(&window.far->is_finished, true);
 }
@@ -281,13 +281,13 @@ static uint64_t draw_length(struct input *input)
 }
 
 /* Places that may even make sense. */
-static size_t draw_places(struct input *input, const struct oriel_far_head *head, char *data)
+static size_t draw_places(struct input *input, const struct oriel_internode_head *head, char *data)
 {
-    const bool blocks = (head->d >> 16 & ORIEL_FAR_BLOCKS) != 0;
+    const bool blocks = (head->d >> 16 & ORIEL_INTERNODE_BLOCKS) != 0;
     uint32_t count = head->c > 30 ? 30 : head->c;
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t at = draw_place(input) - head->a * (input_byte(input) % 4 != 0);
-        const struct oriel_far_batch batch = {.at_bytes = (int64_t)at,
+        const struct oriel_internode_batch batch = {.at_bytes = (int64_t)at,
                                               .stride_bytes = (int64_t)(draw_length(input) - 40),
                                               .run_bytes = (uint32_t)draw_length(input),
                                               .runs = (uint32_t)draw_length(input) % 9,
@@ -300,19 +300,19 @@ static size_t draw_places(struct input *input, const struct oriel_far_head *head
             memcpy(data + i * sizeof batch, &batch, sizeof batch);
         }
     }
-    return count * (blocks ? 16 : sizeof(struct oriel_far_batch));
+    return count * (blocks ? 16 : sizeof(struct oriel_internode_batch));
 }
 
 /* The length that the message says, or another. */
-static size_t draw_operands(struct input *input, const struct oriel_far_head *head, char *data, size_t room)
+static size_t draw_operands(struct input *input, const struct oriel_internode_head *head, char *data, size_t room)
 {
     const uint32_t kind = head->d >> 8 & 255;
     uint64_t len_bytes = head->b;
-    if (head->kind == ORIEL_FAR_ACCUMULATE && kind < ORIEL_KIND_COUNT)
+    if (head->kind == ORIEL_INTERNODE_ACCUMULATE && kind < ORIEL_KIND_COUNT)
         len_bytes *= oriel_kind_moving_bytes((enum oriel_kind)kind);
-    if (head->kind == ORIEL_FAR_GET)
+    if (head->kind == ORIEL_INTERNODE_GET)
         len_bytes = 0;
-    if (head->kind == ORIEL_FAR_SWAP && kind < ORIEL_KIND_COUNT)
+    if (head->kind == ORIEL_INTERNODE_SWAP && kind < ORIEL_KIND_COUNT)
         len_bytes = 2 * oriel_kinds[kind].extent_bytes;
     if (len_bytes > room || input_byte(input) % 8 == 0)
         len_bytes = input_below(input, 256);
@@ -320,18 +320,18 @@ static size_t draw_operands(struct input *input, const struct oriel_far_head *he
     return len_bytes;
 }
 
-static bool is_asked(const struct oriel_far_head *head)
+static bool is_asked(const struct oriel_internode_head *head)
 {
     switch (head->kind) {
-    case ORIEL_FAR_ACCUMULATE:
-        return (head->d >> 16 & ORIEL_FAR_RETURNS) != 0;
-    case ORIEL_FAR_FLUSH:
-    case ORIEL_FAR_GET:
-    case ORIEL_FAR_SWAP:
-    case ORIEL_FAR_LOCK:
-    case ORIEL_FAR_UNLOCK:
-    case ORIEL_FAR_ADDRESS:
-    case ORIEL_FAR_KEY:
+    case ORIEL_INTERNODE_ACCUMULATE:
+        return (head->d >> 16 & ORIEL_INTERNODE_RETURNS) != 0;
+    case ORIEL_INTERNODE_FLUSH:
+    case ORIEL_INTERNODE_GET:
+    case ORIEL_INTERNODE_SWAP:
+    case ORIEL_INTERNODE_LOCK:
+    case ORIEL_INTERNODE_UNLOCK:
+    case ORIEL_INTERNODE_ADDRESS:
+    case ORIEL_INTERNODE_KEY:
         return true;
     default:
         return false;
@@ -356,22 +356,22 @@ static struct due send_message(struct input *input, unsigned number)
 {
     const uint8_t how = input_byte(input);
     const struct oriel_net_asker asker = {{0, number}};
-    struct oriel_far_head head = {.window = how % 32 == 0 ? input_word(input) : WINDOW_ID,
-                                  .kind = input_below(input, ORIEL_FAR_KEY + 2),
+    struct oriel_internode_head head = {.window = how % 32 == 0 ? input_word(input) : WINDOW_ID,
+                                  .kind = input_below(input, ORIEL_INTERNODE_KEY + 2),
                                   .from = (int32_t)input_below(input, RANKS + 2) - 1,
                                   .a = draw_place(input),
                                   .b = draw_length(input),
                                   .c = (uint32_t)draw_length(input) * (how % 4 != 0)};
     head.c = how % 8 != 1 && head.c > 0 ? 1 + head.c % 5 : head.c;
-    if (head.kind == ORIEL_FAR_LOCK && how % 16 != 4) {
-        head.a %= ORIEL_FAR_WANTS_ALL_IN_TURN + 2;
+    if (head.kind == ORIEL_INTERNODE_LOCK && how % 16 != 4) {
+        head.a %= ORIEL_INTERNODE_WANTS_ALL_IN_TURN + 2;
         head.b %= 4;
     }
     head.d = (uint32_t)input_word(input);
     if (how % 16 != 2)
-        head.d = oriel_far_word(head.d % ORIEL_OPERATOR_COUNT, (head.d >> 8) % ORIEL_KIND_COUNT, head.d >> 16 & 3);
+        head.d = oriel_internode_word(head.d % ORIEL_OPERATOR_COUNT, (head.d >> 8) % ORIEL_KIND_COUNT, head.d >> 16 & 3);
     const struct oriel_identity from = {.id = {how % 32 == 3 ? input_word(input) : (uint64_t)head.from, 0}};
-    static char data[30 * sizeof(struct oriel_far_batch) + DATA_MOST_BYTES];
+    static char data[30 * sizeof(struct oriel_internode_batch) + DATA_MOST_BYTES];
     size_t len_bytes = draw_places(input, &head, data);
     len_bytes += draw_operands(input, &head, data + len_bytes, DATA_MOST_BYTES);
     char *exact = malloc(len_bytes > 0 ? len_bytes : 1);
@@ -381,8 +381,8 @@ static struct due send_message(struct input *input, unsigned number)
     const struct oriel_net_arrived message = {&head, sizeof head - short_head, exact, len_bytes};
     oriel_service.serve(&asker, &from, &message);
     free(exact);
-    const unsigned most = !short_head && head.kind <= ORIEL_FAR_KEY && is_asked(&head);
-    const bool may_wait = head.kind != ORIEL_FAR_ADDRESS && head.kind != ORIEL_FAR_KEY;
+    const unsigned most = !short_head && head.kind <= ORIEL_INTERNODE_KEY && is_asked(&head);
+    const bool may_wait = head.kind != ORIEL_INTERNODE_ADDRESS && head.kind != ORIEL_INTERNODE_KEY;
     return (struct due){most, head.from, may_wait};
 }
 
@@ -452,7 +452,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     }
     lose();
     oriel_serve_remove(&window);
-    oriel_far_free(window.far);
+    oriel_internode_free(window.far);
     for (unsigned i = 0; i < count; i++)
         REQUIRE(is_answered(&due[i], answers[i]));
     return 0;

@@ -159,7 +159,7 @@ static void serve_ready(uint64_t *next)
         oriel_net_serve_one(held);
         oriel_net_release(held);
         for (uint64_t session = 1; session <= CALLERS; session++)
-            next[session] = oriel_table_find(&oriel_net.by_session, session) != NULL ? next[session] : 0;
+            next[session] = oriel_hash_table_find(&oriel_net.by_session, session) != NULL ? next[session] : 0;
     }
 }
 
@@ -172,7 +172,7 @@ static void close_all(void)
     }
     free(oriel_net.spare_caller);
     oriel_net.spare_caller = NULL;
-    oriel_table_close(&oriel_net.by_session);
+    oriel_hash_table_close(&oriel_net.by_session);
     oriel_pool_close(&oriel_net.agent.pool);
 }
 
@@ -182,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     uint64_t next[CALLERS + 1] = {0};
     memset(&oriel_net, 0, sizeof oriel_net);
     pthread_mutex_init(&oriel_net.agent.mutex, NULL);
-    oriel_net.by_session = (struct oriel_table)ORIEL_TABLE_INIT;
+    oriel_net.by_session = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
     oriel_net.session = SESSION;
     oriel_net.service = (struct oriel_net_service){.serve = serve, .lost = lost};
     oriel_net.ready_end = &oriel_net.ready;

@@ -60,7 +60,7 @@ static void open_window(void)
     group = (struct oriel_group){.n = RANKS, .ids = ids, .net_peers = net_peers};
     window = (struct oriel_window){.n = RANKS, .rank = OWN, .here = 2, .targets = common->targets, .common = common,
                                    .group = &group, .flavour = ORIEL_FLAVOUR_ALLOCATE};
-    window.far = oriel_far_make(WINDOW_ID, RANKS);
+    window.far = oriel_internode_make(WINDOW_ID, RANKS);
     REQUIRE(window.far != NULL);
 }
 /* --- buffers: what lies between the elements stays as it is --- */
@@ -72,7 +72,7 @@ struct buffer {
     int pending; /* that its operation belongs to, or -1 */
 };
 static struct buffer buffers[BUFFERS_MOST];
-static struct oriel_pending pendings[PENDING_MOST];
+static struct oriel_rma_request pendings[PENDING_MOST];
 static bool is_pending[PENDING_MOST];
 
 /* Elements of a kind in runs at a distance, or close together. */
@@ -172,15 +172,15 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
     if (buffer != NULL)
         buffer->pending = pending;
     if (buffer == NULL)
-        (void)oriel_far_put(&window, &span, operands, &side);
+        (void)oriel_internode_put(&window, &span, operands, &side);
     else if (which == 0)
-        (void)oriel_far_get(&window, &span, buffer->bytes, &side);
+        (void)oriel_internode_get(&window, &span, buffer->bytes, &side);
     else if (which == 1)
-        (void)oriel_far_accumulate(&window, &span, elements, ORIEL_OPERATOR_REPLACE, &origin, &result);
+        (void)oriel_internode_accumulate(&window, &span, elements, ORIEL_OPERATOR_REPLACE, &origin, &result);
     else if (which == 2)
-        (void)oriel_far_compare_and_swap(&window, &span, operands, operands, buffer->bytes);
+        (void)oriel_internode_compare_and_swap(&window, &span, operands, operands, buffer->bytes);
     else
-        (void)oriel_far_accumulate(&window, &span, elements, ORIEL_OPERATOR_NO_OP, &origin, &result);
+        (void)oriel_internode_accumulate(&window, &span, elements, ORIEL_OPERATOR_NO_OP, &origin, &result);
     oriel_node_free(type.layout);
 }
 
@@ -199,9 +199,9 @@ static void put_or_get(struct input *input, int32_t target, int pending)
     if (buffer != NULL)
         buffer->pending = pending;
     if (buffer == NULL)
-        (void)oriel_far_put(&window, &span, operands, &side);
+        (void)oriel_internode_put(&window, &span, operands, &side);
     else
-        (void)oriel_far_get(&window, &span, buffer->bytes, &side);
+        (void)oriel_internode_get(&window, &span, buffer->bytes, &side);
     oriel_node_free(type.layout);
 }
 
@@ -215,7 +215,7 @@ static void operate_somehow(struct input *input, int32_t target, unsigned which,
 
 static void take_ended(void)
 {
-    for (struct oriel_pending *ended = oriel_pending_take_ended(); ended != NULL; ended = ended->next_ended) {
+    for (struct oriel_rma_request *ended = oriel_rma_request_take_ended(); ended != NULL; ended = ended->next_ended) {
         const int number = (int)(ended - pendings);
         for (struct buffer *buffer = buffers; buffer < buffers + BUFFERS_MOST; buffer++)
             if (buffer->bytes != NULL && buffer->pending == number)
@@ -223,7 +223,7 @@ static void take_ended(void)
         REQUIRE(is_pending[number]);
         is_pending[number] = false;
         if (ended->status != ORIEL_OK)
-            (void)oriel_pending_tell(ended, &window);
+            (void)oriel_rma_request_tell(ended, &window);
     }
 }
 
@@ -235,17 +235,17 @@ static void operate_by_request(struct input *input, int32_t target)
     if (number == PENDING_MOST)
         return;
     is_pending[number] = true;
-    oriel_pending_begin(&pendings[number], target);
+    oriel_rma_request_begin(&pendings[number], target);
     operate_somehow(input, target, input_below(input, 4), number);
-    oriel_pending_sent(&pendings[number]);
+    oriel_rma_request_sent(&pendings[number]);
 }
 
 static void take_and_give_lock(int32_t target, bool exclusive)
 {
     bool is_given_back;
-    if (oriel_far_lock(&window, target, exclusive) != ORIEL_OK)
+    if (oriel_internode_lock(&window, target, exclusive) != ORIEL_OK)
         return;
-    (void)oriel_far_unlock(&window, target, false, &is_given_back);
+    (void)oriel_internode_unlock(&window, target, false, &is_given_back);
     end_buffers(target);
 }
 
@@ -257,8 +257,8 @@ static void change_epoch(void)
         window.epoch = ORIEL_EPOCH_LOCK_ALL;
         return;
     }
-    (void)oriel_far_unlock_all(&window, false, &is_given_back);
-    (void)oriel_far_flush(&window, -1);
+    (void)oriel_internode_unlock_all(&window, false, &is_given_back);
+    (void)oriel_internode_flush(&window, -1);
     window.epoch = 0;
     end_buffers(-1);
 }
@@ -267,8 +267,8 @@ static void ask_who_serves(int32_t target)
 {
     struct oriel_net_peer *peer;
     int32_t dead = -1;
-    if (oriel_far_peer(&window, target, &peer) == ORIEL_OK)
-        (void)oriel_far_serves(&window, target, peer, &dead);
+    if (oriel_internode_peer(&window, target, &peer) == ORIEL_OK)
+        (void)oriel_internode_serves(&window, target, peer, &dead);
     REQUIRE(dead >= -1 && dead < RANKS);
 }
 
@@ -284,19 +284,19 @@ static void act(struct input *input)
     case 4:
     case 5: operate_by_request(input, target); break;
     case 6:
-        (void)oriel_far_flush(&window, target);
+        (void)oriel_internode_flush(&window, target);
         end_buffers(target);
         break;
     case 7:
-        (void)(has_devices && what >= 128 ? oriel_far_flush_placed : oriel_far_flush_local)(&window, target);
+        (void)(has_devices && what >= 128 ? oriel_internode_flush_placed : oriel_internode_flush_local)(&window, target);
         end_buffers(target);
         break;
     case 8: take_and_give_lock(target, what % 24 == 8); break;
     case 9: change_epoch(); break;
     case 10: ask_who_serves(target); break;
-    default: (void)oriel_far_peer_known(&window, target); break;
+    default: (void)oriel_internode_peer_known(&window, target); break;
     }
-    oriel_pending_progress();
+    oriel_rma_request_progress();
     take_ended();
     replies_check_peers();
 }
@@ -311,14 +311,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     for (int i = 0; i < ACTS_MOST && input.left_bytes > 0; i++)
         act(&input);
     input.left_bytes = 0;
-    (void)oriel_far_flush(&window, -1);
+    (void)oriel_internode_flush(&window, -1);
     end_buffers(-1);
     oriel_net_progress();
     take_ended();
     for (int i = 0; i < PENDING_MOST; i++)
         REQUIRE(!is_pending[i]);
-    oriel_far_peers_close(&window);
-    oriel_far_free(window.far);
+    oriel_internode_peers_close(&window);
+    oriel_internode_free(window.far);
     replies_close();
     return 0;
 }

@@ -26,7 +26,7 @@ static unsigned ends_count;
 struct asked {
     uint64_t number;
     uint64_t session;
-    struct oriel_far_head head; /* of kind ORIEL_FAR_FLUSH where it is the net's own */
+    struct oriel_internode_head head; /* of kind ORIEL_INTERNODE_FLUSH where it is the net's own */
 };
 static struct asked asked[ASKED_MOST];
 static unsigned asked_count;
@@ -88,12 +88,12 @@ void oriel_net_help_end(void)
 {
 }
 
-struct oriel_writers_slot *oriel_net_guard(void)
+struct oriel_remote_writers_slot *oriel_net_guard(void)
 {
     return NULL;
 }
 
-void oriel_net_unguard(struct oriel_writers_slot *slot)
+void oriel_net_unguard(struct oriel_remote_writers_slot *slot)
 {
     (void)slot;
 }
@@ -359,7 +359,7 @@ static size_t draw_key(char *out)
 }
 
 /* As much as the question wants. */
-static size_t draw_data(const struct oriel_far_head *head, char *out, size_t room)
+static size_t draw_data(const struct oriel_internode_head *head, char *out, size_t room)
 {
     const uint8_t how = input_byte(input);
     uint64_t len_bytes = 0;
@@ -369,15 +369,15 @@ static size_t draw_data(const struct oriel_far_head *head, char *out, size_t roo
         memset(out, how, len_bytes);
         return len_bytes;
     }
-    if (head->kind == ORIEL_FAR_ADDRESS)
+    if (head->kind == ORIEL_INTERNODE_ADDRESS)
         return draw_address(out);
-    if (head->kind == ORIEL_FAR_KEY)
+    if (head->kind == ORIEL_INTERNODE_KEY)
         return draw_key(out);
-    if (head->kind == ORIEL_FAR_GET)
+    if (head->kind == ORIEL_INTERNODE_GET)
         len_bytes = head->b;
-    else if (head->kind == ORIEL_FAR_ACCUMULATE || head->kind == ORIEL_FAR_SWAP)
+    else if (head->kind == ORIEL_INTERNODE_ACCUMULATE || head->kind == ORIEL_INTERNODE_SWAP)
         len_bytes = head->b * oriel_kind_moving_bytes((enum oriel_kind)kind);
-    else if (head->kind == ORIEL_FAR_LOCK)
+    else if (head->kind == ORIEL_INTERNODE_LOCK)
         len_bytes = sizeof(uint64_t);
     if (how % 8 == 0)
         len_bytes += 1 + input_below(input, 64);
@@ -391,7 +391,7 @@ static size_t draw_data(const struct oriel_far_head *head, char *out, size_t roo
 static size_t draw_head(char *out)
 {
     const uint8_t how = input_byte(input);
-    struct oriel_far_answer answer = {.status = ORIEL_OK};
+    struct oriel_internode_answer answer = {.status = ORIEL_OK};
     if (how % 8 == 0) {
         answer.status = how % 16 == 0 ? (uint32_t)input_word(input) : input_below(input, ORIEL_STATUS_COUNT);
         memset(answer.text, 'x', how % 3 == 0 ? sizeof answer.text : input_below(input, sizeof answer.text));
@@ -399,7 +399,7 @@ static size_t draw_head(char *out)
     memcpy(out, &answer, sizeof answer);
     if (how % 16 == 1)
         return input_below(input, ORIEL_NET_HEAD_BYTES + 1);
-    return answer.status == ORIEL_OK ? ORIEL_FAR_WELL_BYTES : sizeof answer;
+    return answer.status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof answer;
 }
 
 struct reply {
@@ -580,7 +580,7 @@ void replies_open(struct input *from, bool has_devices, bool has_verbs)
     input = from;
     ends_count = asked_count = 0;
     memset((char *)&oriel_net + offsetof(struct oriel_net, service), 0, sizeof oriel_net - offsetof(struct oriel_net, service));
-    oriel_net.by_identity = (struct oriel_table)ORIEL_TABLE_INIT;
+    oriel_net.by_identity = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
     oriel_net.session = SESSION;
     oriel_net.self = identity_of(OWN);
     oriel_net.origin_address = (ucp_address_t *)own_address;
@@ -615,7 +615,7 @@ void replies_close(void)
     }
     if (oriel_net.origin.gather.whose != NULL)
         oriel_pool_give(&oriel_net.origin.pool, oriel_gather_take(&oriel_net.origin.gather));
-    oriel_table_close(&oriel_net.by_identity);
+    oriel_hash_table_close(&oriel_net.by_identity);
     oriel_pool_close(&oriel_net.origin.pool);
     memset(&oriel_net.origin.pool, 0, sizeof oriel_net.origin.pool);
     free(oriel_net.requests);

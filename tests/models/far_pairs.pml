@@ -1,4 +1,4 @@
-/* Epochs of pairs between machines (src/sync/pscw.c, far_epochs.c, far_serve.c): two ranks, each on a machine of its own, that
+/* Epochs of pairs between machines (src/sync/pscw.c, origin_epochs.c, target_sync.c): two ranks, each on a machine of its own, that
  * expose to each other and start to each other, and begin the next epochs at once.  Posts and completes are messages behind those
  * of the operations, which the peer's agent serves in their order (net.pml); what a device puts arrives at any time, and the
  * complete waits for that.  Counters are modulo 4 and wrap.  Rank and agent of a machine share memory. */

@@ -1,4 +1,4 @@
-/* Epochs of pairs between machines (src/sync/pscw.c, far_epochs.c, far_serve.c) when one of a ring of three, each on a machine of
+/* Epochs of pairs between machines (src/sync/pscw.c, origin_epochs.c, target_sync.c) when one of a ring of three, each on a machine of
  * its own, is killed at any step, with its agent: of what it has sent a part still comes, the first part.  Each call of who lives
  * ends, with the error only if somebody is dead; an epoch that ends has all that its peer, the dead one too, put in it.  Who gets
  * the error leaves the window: what comes for it there is dropped, and who waits for it and asks is told so (src/internode/target/am_dispatch.c).

@@ -1,4 +1,4 @@
-/* The rounds between the leaders of four machines (oriel_far_barrier in src/internode/origin/origin_sync.c), twice: a message of the second barrier
+/* The rounds between the leaders of four machines (oriel_internode_barrier in src/internode/origin/origin_sync.c), twice: a message of the second barrier
  * may come before one of the first is looked at, which takes four machines. */
 #define PROCESSES 4
 #define STORED 4

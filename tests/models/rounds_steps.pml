@@ -1,4 +1,4 @@
-/* The rounds of a barrier over several machines (oriel_far_barrier in src/internode/origin/origin_sync.c).  A message stays under way as long as it
+/* The rounds of a barrier over several machines (oriel_internode_barrier in src/internode/origin/origin_sync.c).  A message stays under way as long as it
  * likes, and messages overtake each other; the agent's count and wake are one step. */
 byte sent[2 * MACHINES]; /* messages under way to each machine, of each round */
 

@@ -132,13 +132,13 @@ static void start_checker(uint64_t board_bytes)
     struct oriel_key key = {{1000, 0, 0, 0}};
     bool ok = true;
     if (rank == 0)
-        ok = oriel_board_make_sized(size, board_bytes, path, sizeof path) == ORIEL_OK;
+        ok = oriel_shm_make_sized(size, board_bytes, path, sizeof path) == ORIEL_OK;
     MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
     if (rank != 0)
-        ok = oriel_board_join(path) == ORIEL_OK;
+        ok = oriel_shm_join(path) == ORIEL_OK;
     if (!ok || oriel_order_start(rank, size) != ORIEL_OK)
         exit(1);
-    shared = oriel_board_at(oriel_board_find(&key, sizeof *shared, NULL));
+    shared = oriel_shm_at(oriel_shm_find(&key, sizeof *shared, NULL));
     MPI_Barrier(MPI_COMM_WORLD);
     oriel_check_running = true;
 }
@@ -174,7 +174,7 @@ int order_main(int argc, char **argv, const struct order_case *cases, int count,
             printf("%s %s\n", bad ? "not ok" : "ok", cases[i].name);
         meet();
     }
-    EXPECT(oriel_board_refused() == 0);
+    EXPECT(oriel_shm_refused() == 0);
     meet();
     int status = atomic_load(&shared->failed) != 0;
     oriel_check_running = false;

@@ -166,7 +166,7 @@ static void die_between_lock_and_answer(struct oriel_window *window)
     there.address = fabricate_memory(window, 0)[0];
     if (window->rank == 1) {
         struct oriel_agent_slot *slot = &there.agent->slots[0];
-        team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+        team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         hold_all_slots(there.agent);
         slot->operation = ORIEL_AGENT_UPDATE;
         slot->kind = ORIEL_KIND_INT64;
@@ -182,7 +182,7 @@ static void die_between_lock_and_answer(struct oriel_window *window)
     }
     team_flag_await(0, 1);
     if (window->rank == 2) {
-        team_expect(oriel_mutex_lock(window, 0) == ORIEL_E_PEER);
+        team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_E_PEER);
         for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) /* the slots serve on, the dead's among them */
             team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
         while (atomic_load(&there.agent->slots[0].owner) != 0 && left_in == ORIEL_AGENT_ASKED)
@@ -190,7 +190,7 @@ static void die_between_lock_and_answer(struct oriel_window *window)
         team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
         for (int i = 0; i < WORDS; i++)
             team_expect(words[i] == (left_in == ORIEL_AGENT_ASKED));
-        team_expect(oriel_mutex_lock(window, 0) == ORIEL_E_PEER);
+        team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_E_PEER);
     }
     team_flag_set(1 + window->rank, 1);
     for (int32_t i = 2; i < window->n; i++)
@@ -221,19 +221,19 @@ static void die_updating(struct oriel_window *window)
         words[i] = 1;
     while (window->rank == 1) {
         struct oriel_piece in = {0, words, sizeof words};
-        team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+        team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, &in, NULL, 1) == ORIEL_OK);
-        oriel_mutex_unlock(window, 0);
+        oriel_accumulate_mutex_unlock(window, 0);
     }
     team_flag_await(0, 1);
     if (window->rank == 2) {
-        enum oriel_status status = oriel_mutex_lock(window, 0);
+        enum oriel_status status = oriel_accumulate_mutex_lock(window, 0);
         team_expect(status == ORIEL_OK || status == ORIEL_E_PEER);
         team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
         for (int i = 0; i < WORDS; i++)
             team_expect(words[i] == words[0]);
         if (status == ORIEL_OK)
-            oriel_mutex_unlock(window, 0);
+            oriel_accumulate_mutex_unlock(window, 0);
         team_flag_set(2, 1);
     }
     team_flag_await(2, 1);

@@ -277,7 +277,7 @@ static void add_together(struct oriel_window *window)
     struct oriel_remote there = asking_share(window, 0);
     there.address = fabricate_memory(window, 0)[0];
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
-        team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+        team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         if (window->rank == 0) {
             oriel_kinds[ORIEL_KIND_INT64].plain[ORIEL_OPERATOR_SUM](asking_memory, (char *)ones, (char *)old, WORDS);
         } else if (i % 2 == 0) {
@@ -291,7 +291,7 @@ static void add_together(struct oriel_window *window)
             team_expect(oriel_agent_swap(&there, next, old, found, BYTES) == ORIEL_OK);
             team_expect(memcmp(found, old, BYTES) == 0);
         }
-        oriel_mutex_unlock(window, 0);
+        oriel_accumulate_mutex_unlock(window, 0);
         team_expect(old[0] > last && old[1] == old[0] && old[2] == old[0]);
         last = old[0];
         atomic_fetch_add(&team->flags[0], 1);

@@ -83,47 +83,47 @@ _Atomic uint64_t *apart_queue(const struct oriel_window *whole, int32_t rank)
 
 _Atomic bool apart_dawdles;
 
-void oriel_far_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
-                               const struct oriel_far_head *head, const struct oriel_net_arrived *message)
+void oriel_internode_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
+                               const struct oriel_internode_head *head, const struct oriel_net_arrived *message)
 {
     (void)message;
     oriel_delay();
     while (atomic_load(&apart_dawdles))
         usleep(1000);
-    if (head->kind == ORIEL_FAR_PUT && head->a < APART_WORDS) {
+    if (head->kind == ORIEL_INTERNODE_PUT && head->a < APART_WORDS) {
         atomic_store_explicit(own_word(window, head->a), head->b, memory_order_relaxed);
     } else if (head->a >= APART_WORDS) {
-        oriel_far_failed(window, head->from, oriel_fail(ORIEL_E_RANGE, "word %d is not there", (int)head->a));
-        if (head->kind == ORIEL_FAR_GET)
-            oriel_far_answer(window, asker, head->from, NULL, 0);
+        oriel_internode_failed(window, head->from, oriel_fail(ORIEL_E_RANGE, "word %d is not there", (int)head->a));
+        if (head->kind == ORIEL_INTERNODE_GET)
+            oriel_internode_answer(window, asker, head->from, NULL, 0);
     } else {
-        team_expect(head->kind == ORIEL_FAR_GET);
+        team_expect(head->kind == ORIEL_INTERNODE_GET);
         uint64_t value = apart_look(window, head->a);
-        oriel_far_answer(window, asker, head->from, &(struct iovec){&value, sizeof value}, 1);
+        oriel_internode_answer(window, asker, head->from, &(struct iovec){&value, sizeof value}, 1);
     }
 }
 
 enum oriel_status apart_put(struct oriel_window *window, int32_t target, uint64_t word, uint64_t value)
 {
     struct oriel_net_peer *peer;
-    struct oriel_far_head head = {.kind = ORIEL_FAR_PUT, .a = word, .b = value};
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_PUT, .a = word, .b = value};
     if (!oriel_is_far(window, target)) {
         atomic_store_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word, value, memory_order_relaxed);
         return ORIEL_OK;
     }
-    enum oriel_status status = oriel_far_enter(window, target, &peer);
-    return status != ORIEL_OK ? status : oriel_far_tell(window, target, peer, &head, NULL, 0);
+    enum oriel_status status = oriel_internode_enter(window, target, &peer);
+    return status != ORIEL_OK ? status : oriel_internode_tell(window, target, peer, &head, NULL, 0);
 }
 
 struct reading {
-    struct oriel_far_request far;
+    struct oriel_internode_request far;
     uint64_t *got;
 };
 
 static void take_word(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
 {
     struct reading *reading = (struct reading *)request;
-    if (!oriel_far_took(&reading->far, answer))
+    if (!oriel_internode_took(&reading->far, answer))
         return;
     team_expect(answer->len_bytes == sizeof *reading->got);
     memcpy(reading->got, answer->data, sizeof *reading->got);
@@ -132,26 +132,26 @@ static void take_word(struct oriel_net_request *request, const struct oriel_net_
 enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_t word, uint64_t *got)
 {
     struct oriel_net_peer *peer;
-    struct oriel_far_head head = {.kind = ORIEL_FAR_GET, .a = word};
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_GET, .a = word};
     if (!oriel_is_far(window, target)) {
         *got = atomic_load_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word, memory_order_relaxed);
         return ORIEL_OK;
     }
-    enum oriel_status status = oriel_far_enter(window, target, &peer);
+    enum oriel_status status = oriel_internode_enter(window, target, &peer);
     if (status != ORIEL_OK)
         return status;
     struct reading *reading = calloc(1, sizeof *reading);
     team_expect(reading != NULL);
     reading->far.net.take = take_word;
     reading->got = got;
-    return oriel_far_ask(window, target, peer, &head, NULL, 0, &reading->far);
+    return oriel_internode_ask(window, target, peer, &head, NULL, 0, &reading->far);
 }
 
 uint64_t apart_read(struct oriel_window *window, int32_t target, uint64_t word)
 {
     uint64_t value = UINT64_MAX;
     team_expect(apart_get(window, target, word, &value) == ORIEL_OK);
-    team_expect(oriel_far_flush(window, target) == ORIEL_OK);
+    team_expect(oriel_internode_flush(window, target) == ORIEL_OK);
     return value;
 }
 
@@ -164,12 +164,12 @@ void apart_expect_free(const struct oriel_window *window)
 
 _Atomic bool apart_counts_nobody;
 
-struct oriel_partner *__real_oriel_far_partner(struct oriel_window *window, int32_t rank);
-struct oriel_partner *__wrap_oriel_far_partner(struct oriel_window *window, int32_t rank);
+struct oriel_pscw_counter *__real_oriel_internode_partner(struct oriel_window *window, int32_t rank);
+struct oriel_pscw_counter *__wrap_oriel_internode_partner(struct oriel_window *window, int32_t rank);
 
-struct oriel_partner *__wrap_oriel_far_partner(struct oriel_window *window, int32_t rank)
+struct oriel_pscw_counter *__wrap_oriel_internode_partner(struct oriel_window *window, int32_t rank)
 {
-    return atomic_load(&apart_counts_nobody) ? NULL : __real_oriel_far_partner(window, rank);
+    return atomic_load(&apart_counts_nobody) ? NULL : __real_oriel_internode_partner(window, rank);
 }
 
 /* --- windows --- */
@@ -226,7 +226,7 @@ static void fill_common(const struct oriel_window *window, struct oriel_common *
 
 static void open_far(struct oriel_window *window)
 {
-    window->far = oriel_far_make(meeting->ranks[team_rank].far_id, window->n);
+    window->far = oriel_internode_make(meeting->ranks[team_rank].far_id, window->n);
     team_expect(window->far != NULL && oriel_serve_add(window));
     atomic_store(&window->far->is_finished, true);
 }
@@ -264,13 +264,13 @@ struct oriel_window *apart_open(void)
 
 void apart_close(struct oriel_window *window)
 {
-    struct oriel_far *far = window->far;
+    struct oriel_internode *far = window->far;
     team_meet();
     oriel_serve_remove(window);
     team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL && far->shares == NULL);
-    oriel_far_free(far);
+    oriel_internode_free(far);
     team_meet(); /* nobody looks at the blocks any more */
-    oriel_partners_close(window);
+    oriel_pscw_counters_close(window);
     oriel_access_close(window);
     if (window->leader == window->rank)
         free_block(window->common);

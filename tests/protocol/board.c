@@ -20,47 +20,47 @@ static uint64_t word_of(uint64_t round, int32_t rank)
 }
 
 /* On the words of rank 0's file, as comm_cache.c opens them. */
-static struct oriel_board open_board(struct oriel_window *window)
+static struct oriel_shm_rendezvous open_board(struct oriel_window *window)
 {
     uint64_t offset = 0;
     if (window->rank == 0)
-        team_expect(oriel_file_alloc(oriel_board_bytes(window->n), ORIEL_CACHE_LINE, &offset) == ORIEL_OK);
+        team_expect(oriel_file_alloc(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE, &offset) == ORIEL_OK);
     if (window->rank == 0)
         fabricate_memory(window, 0)[0] = offset;
     team_meet();
     offset = fabricate_memory(window, 0)[0];
     team_meet();
-    return (struct oriel_board){.words = (struct oriel_board_words *)(window->group->bases[0] + offset),
+    return (struct oriel_shm_rendezvous){.words = (struct oriel_shm_rendezvous_words *)(window->group->bases[0] + offset),
                                 .group = window->group,
                                 .rank = window->rank};
 }
 
-static void expect_note(const struct oriel_board *board, int32_t rank, uint64_t round)
+static void expect_note(const struct oriel_shm_rendezvous *board, int32_t rank, uint64_t round)
 {
-    const struct note *note = oriel_board_record(board, rank);
+    const struct note *note = oriel_shm_rendezvous_record(board, rank);
     team_expect(note->round == round);
     for (int i = 0; i < WORDS; i++)
         team_expect(note->words[i] == word_of(round, rank));
 }
 
 /* Of all records: those of this round, added up, each rank's only once. */
-static uint32_t add_up(struct oriel_board *board, void *context)
+static uint32_t add_up(struct oriel_shm_rendezvous *board, void *context)
 {
     uint64_t sum = 0;
     for (int32_t i = 0; i < board->group->n; i++) {
         oriel_delay();
         expect_note(board, i, *(const uint64_t *)context);
-        sum += ((const struct note *)oriel_board_record(board, i))->words[WORDS - 1];
+        sum += ((const struct note *)oriel_shm_rendezvous_record(board, i))->words[WORDS - 1];
     }
     return (uint32_t)sum;
 }
 
-static enum oriel_status meet(struct oriel_board *board, uint64_t round, uint32_t *verdict)
+static enum oriel_status meet(struct oriel_shm_rendezvous *board, uint64_t round, uint32_t *verdict)
 {
     struct note note = {.round = round};
     for (int i = 0; i < WORDS; i++)
         note.words[i] = word_of(round, board->rank);
-    return oriel_board_meet(board, &note, sizeof note, add_up, &round, verdict);
+    return oriel_shm_rendezvous_meet(board, &note, sizeof note, add_up, &round, verdict);
 }
 
 static uint32_t expected(int32_t n, uint64_t round)
@@ -73,7 +73,7 @@ static uint32_t expected(int32_t n, uint64_t round)
 
 static void meet_often(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     int rounds = team_rounds(ROUNDS);
     for (uint32_t round = 1; round <= (uint32_t)rounds && team_goes_on(round); round++) {
         uint32_t verdict = 0;
@@ -93,7 +93,7 @@ static void board_n3_concludes_from_every_record(void **state)
 /* Other ranks are at the next meeting meanwhile. */
 static void read_slowly(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     int rounds = team_rounds(ROUNDS / 4);
     for (uint32_t round = 1; round <= (uint32_t)rounds && team_goes_on(round / 50); round++) {
         uint32_t verdict = 0;
@@ -116,7 +116,7 @@ static void board_records_stay_until_the_next_meeting(void **state)
 
 static void meet_across_the_wrap(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     if (window->rank == 0)
         board.words->turn.value = UINT32_MAX - 5;
     team_meet();
@@ -137,7 +137,7 @@ static void board_turn_wraps(void **state)
 /* Of many sleepers few may find out by themselves, at the end of their sleep. */
 static void sleep_often(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     for (uint64_t round = 1; round <= SLEEPERS; round++) {
         uint32_t verdict = 0;
         if (window->rank == (int32_t)(round % (uint64_t)window->n))
@@ -160,7 +160,7 @@ static void board_n4_wakes_sleepers(void **state)
 /* From the other's next meeting on; others may be on their way out of its last one. */
 static void leave_one(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     uint64_t round = 0;
     for (int time = 0; time < LEAVES; time++) {
         uint32_t verdict = 0;
@@ -172,7 +172,7 @@ static void leave_one(struct oriel_window *window)
         if (window->rank == time % window->n) {
             if (time % 2 == 0)
                 usleep((useconds_t)(team_random() % 1000));
-            oriel_board_leave(&board);
+            oriel_shm_rendezvous_leave(&board);
         } else {
             team_expect(meet(&board, round + 1, &verdict) == ORIEL_E_COMM);
             team_expect(meet(&board, round + 2, &verdict) == ORIEL_E_COMM); /* and not that somebody has died */
@@ -203,7 +203,7 @@ static void expect_named(enum oriel_status status)
 
 static void miss_one(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     uint32_t verdict = 0;
     team_expect(meet(&board, 1, &verdict) == ORIEL_OK);
     if (window->rank == VICTIM) {
@@ -226,7 +226,7 @@ static void killed_rank_is_reported_by_a_meeting(void **state)
 /* Of 16 ranks, the first that the only one who waits looks at last. */
 static void wait_alone(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     uint32_t verdict = 0;
     if (window->rank == VICTIM) {
         team_flag_set(READY, 1);
@@ -247,7 +247,7 @@ static void killed_rank_is_reported_to_one_who_waits_alone(void **state)
 /* The first rank to look at the victim waits from the first, and the last as well. */
 static void wait_together(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     uint32_t verdict = 0;
     if (window->rank == VICTIM) {
         team_flag_set(READY, 1);
@@ -265,7 +265,7 @@ static void killed_rank_is_reported_to_all_by_who_finds_it(void **state)
     team_run(TEAM_MOST, wait_together);
 }
 
-static uint32_t die(struct oriel_board *board, void *context)
+static uint32_t die(struct oriel_shm_rendezvous *board, void *context)
 {
     (void)board;
     (void)context;
@@ -275,12 +275,12 @@ static uint32_t die(struct oriel_board *board, void *context)
 /* The victim comes last, and dies before it has drawn its conclusion. */
 static void miss_a_conclusion(struct oriel_window *window)
 {
-    struct oriel_board board = open_board(window);
+    struct oriel_shm_rendezvous board = open_board(window);
     uint32_t verdict = 0;
     if (window->rank == VICTIM) {
         while (atomic_load(&board.words->arrived) < TEAM - 1)
             usleep(100);
-        oriel_board_meet(&board, &verdict, sizeof verdict, die, NULL, &verdict);
+        oriel_shm_rendezvous_meet(&board, &verdict, sizeof verdict, die, NULL, &verdict);
     }
     expect_named(meet(&board, 1, &verdict));
     expect_named(meet(&board, 2, &verdict));

@@ -27,7 +27,7 @@ static void put_flush_look(struct oriel_window *whole)
         int32_t target = (window->rank + shift) % window->n;
         for (uint64_t i = 0; i < 3; i++)
             team_expect(apart_put(window, target, own(), round * 3 + i + 1) == ORIEL_OK);
-        team_expect(oriel_far_flush(window, round % 2 == 0 ? target : -1) == ORIEL_OK);
+        team_expect(oriel_internode_flush(window, round % 2 == 0 ? target : -1) == ORIEL_OK);
         team_meet();
         team_expect(apart_look(window, (uint64_t)((window->rank + window->n - shift) % window->n)) == round * 3 + 3);
         team_meet();
@@ -50,7 +50,7 @@ static void get_many(struct oriel_window *whole)
     struct oriel_window *window = apart_open();
     for (int32_t i = 0; i < window->n; i++)
         team_expect(apart_put(window, i, own(), own() * 1000 + (uint64_t)i + 1) == ORIEL_OK);
-    team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+    team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
     team_meet();
     for (int round = 0; round < 6 && !(round > 2 && team_time_is_up()); round++) {
         int32_t target = apart_elsewhere(window);
@@ -61,9 +61,9 @@ static void get_many(struct oriel_window *whole)
         if (round % 2 == 0) /* the flush has something to ask as well */
             team_expect(apart_put(window, target, own(), own() * 1000 + (uint64_t)target + 1) == ORIEL_OK);
         if (round % 3 == 1)
-            team_expect(oriel_far_flush_local(window, target) == ORIEL_OK);
+            team_expect(oriel_internode_flush_local(window, target) == ORIEL_OK);
         else
-            team_expect(oriel_far_flush(window, round % 2 == 0 ? -1 : target) == ORIEL_OK);
+            team_expect(oriel_internode_flush(window, round % 2 == 0 ? -1 : target) == ORIEL_OK);
         for (int32_t i = 0; i < count; i++)
             team_expect(got[i] == (uint64_t)(i % window->n) * 1000 + (uint64_t)target + 1);
     }
@@ -90,8 +90,8 @@ static void get_as_many_as_may_be(struct oriel_window *whole)
             team_expect(apart_put(window, (team_rank + 1 + i) % 3, own(), round) == ORIEL_OK);
         for (int32_t i = 0; i < OPEN_MOST; i++)
             team_expect(apart_get(window, (team_rank + 1 + i % 2) % 3, own(), &got[i % 2][i / 2]) == ORIEL_OK);
-        team_expect(oriel_far_flush(window, round % 2 == 0 ? -1 : (team_rank + 1) % 3) == ORIEL_OK);
-        team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+        team_expect(oriel_internode_flush(window, round % 2 == 0 ? -1 : (team_rank + 1) % 3) == ORIEL_OK);
+        team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
         for (int32_t i = 0; i < OPEN_MOST; i++)
             team_expect(got[i % 2][i / 2] == round);
     }
@@ -119,12 +119,12 @@ static void fail_and_flush(struct oriel_window *whole)
         team_expect(apart_put(window, target, APART_BEYOND + 20, 1) == ORIEL_OK);
         if (i % 3 == 1)
             team_expect(apart_get(window, target, own(), &got) == ORIEL_OK);
-        enum oriel_status status = i % 4 == 3 ? oriel_barrier(window) : oriel_far_flush(window, i % 2 == 0 ? target : -1);
+        enum oriel_status status = i % 4 == 3 ? oriel_barrier(window) : oriel_internode_flush(window, i % 2 == 0 ? target : -1);
         char expected[100];
         snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target, (int)(APART_BEYOND + own()));
         team_expect(status == ORIEL_E_RANGE && strcmp(oriel_fail_message(), expected) == 0);
         team_expect(got == 0); /* the answer told of the failure */
-        team_expect(oriel_far_flush(window, -1) == ORIEL_OK); /* once */
+        team_expect(oriel_internode_flush(window, -1) == ORIEL_OK); /* once */
         team_expect(apart_read(window, target, own()) == (uint64_t)i + 1);
     }
     (void)whole;
@@ -149,13 +149,13 @@ static void get_in_vain(struct oriel_window *whole)
         char expected[100];
         snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target, (int)(APART_BEYOND + own()));
         team_expect(apart_get(window, target, APART_BEYOND + own(), &got) == ORIEL_OK);
-        team_expect(oriel_far_flush_local(window, i % 2 == 0 ? target : -1) == ORIEL_E_RANGE);
+        team_expect(oriel_internode_flush_local(window, i % 2 == 0 ? target : -1) == ORIEL_E_RANGE);
         team_expect(strcmp(oriel_fail_message(), expected) == 0 && got == 7);
-        team_expect(oriel_far_flush_local(window, -1) == ORIEL_OK); /* once */
-        team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+        team_expect(oriel_internode_flush_local(window, -1) == ORIEL_OK); /* once */
+        team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
         team_expect(apart_put(window, target, APART_BEYOND + own(), 1) == ORIEL_OK);
-        team_expect(oriel_far_flush_local(window, target) == ORIEL_OK);
-        team_expect(oriel_far_flush(window, target) == ORIEL_E_RANGE);
+        team_expect(oriel_internode_flush_local(window, target) == ORIEL_OK);
+        team_expect(oriel_internode_flush(window, target) == ORIEL_E_RANGE);
     }
     (void)whole;
     apart_close(window);
@@ -187,7 +187,7 @@ static void get_much_in_vain(struct oriel_window *whole)
         usleep(20000); /* it waits */
         atomic_store(&apart_dawdles, false);
     }
-    team_expect(oriel_far_flush_local(window, -1) == (window->rank == 0 ? ORIEL_E_RANGE : ORIEL_OK));
+    team_expect(oriel_internode_flush_local(window, -1) == (window->rank == 0 ? ORIEL_E_RANGE : ORIEL_OK));
     team_expect(got == 7);
     team_meet();
     apart_close(window);
@@ -213,8 +213,8 @@ static void expect_own_failure(struct oriel_window *window)
 {
     char expected[100];
     snprintf(expected, sizeof expected, "access to rank 0: word %d is not there", (int)(APART_BEYOND + own()));
-    team_expect(oriel_far_flush(window, 0) == ORIEL_E_RANGE && strcmp(oriel_fail_message(), expected) == 0);
-    team_expect(oriel_far_flush(window, 0) == ORIEL_OK);
+    team_expect(oriel_internode_flush(window, 0) == ORIEL_E_RANGE && strcmp(oriel_fail_message(), expected) == 0);
+    team_expect(oriel_internode_flush(window, 0) == ORIEL_OK);
 }
 
 /* A failure belongs to its origin, whoever flushes first, and whoever fails last. */
@@ -231,7 +231,7 @@ static void fail_alone(struct oriel_window *whole)
         team_flag_await(0, 1);
         for (uint64_t i = 0; i < 20; i++) {
             team_expect(apart_put(window, 0, own(), i) == ORIEL_OK);
-            team_expect(oriel_far_flush(window, 0) == ORIEL_OK);
+            team_expect(oriel_internode_flush(window, 0) == ORIEL_OK);
         }
         fail_once(whole, window);
         team_flag_set(1, 1);
@@ -258,7 +258,7 @@ static void fail_at_the_leader(struct oriel_window *whole)
         behind++;
     team_expect(apart_put(window, leader, APART_BEYOND, 1) == ORIEL_OK);
     team_expect(apart_put(window, behind, own(), 1) == ORIEL_OK);
-    team_expect(oriel_far_flush(window, -1) == ORIEL_E_RANGE);
+    team_expect(oriel_internode_flush(window, -1) == ORIEL_E_RANGE);
     team_expect(apart_read(window, behind, own()) == 1);
     (void)whole;
     apart_close(window);
@@ -279,13 +279,13 @@ static void lack_memory(struct oriel_window *whole)
         for (int32_t rank = 0; rank < window->n; rank++)
             if (oriel_is_far(window, rank))
                 team_expect(apart_put(window, rank, own(), i) == ORIEL_OK);
-        team_expect(i > 1 || oriel_far_flush(window, -1) == ORIEL_OK); /* what gathers has a buffer yet */
+        team_expect(i > 1 || oriel_internode_flush(window, -1) == ORIEL_OK); /* what gathers has a buffer yet */
         poor_here = true;
         team_expect(i > 1 || apart_put(window, apart_elsewhere(window), own(), 9) == ORIEL_E_NO_MEM);
-        enum oriel_status status = oriel_far_flush(window, -1);
+        enum oriel_status status = oriel_internode_flush(window, -1);
         poor_here = false;
         team_expect(status == (i > 1 && window->n > 2 ? ORIEL_E_NO_MEM : ORIEL_OK));
-        team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+        team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
         for (int32_t rank = 0; rank < window->n; rank++)
             team_expect(!oriel_is_far(window, rank) || apart_peek(whole, rank, own()) == i);
     }
@@ -306,13 +306,13 @@ static void fail_in_poverty(struct oriel_window *whole)
     struct oriel_window *window = apart_open();
     int32_t target = apart_elsewhere(window);
     team_expect(apart_put(window, target, own(), 1) == ORIEL_OK);
-    team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+    team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
     team_meet();
     atomic_store(&poor_heap_of_agent, true);
     team_meet();
     team_expect(apart_put(window, target, APART_BEYOND, 2) == ORIEL_OK);
-    team_expect(oriel_far_flush(window, -1) == ORIEL_E_RANGE);
-    team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+    team_expect(oriel_internode_flush(window, -1) == ORIEL_E_RANGE);
+    team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
     team_meet();
     atomic_store(&poor_heap_of_agent, false);
     (void)whole;
@@ -337,7 +337,7 @@ static void unlock_in_poverty(struct oriel_window *whole)
         bool all = i % 2 == 0;
         team_expect((all ? oriel_lock_all(window) : oriel_lock(window, target, true)) == ORIEL_OK);
         team_expect(apart_put(window, target, own(), i) == ORIEL_OK);
-        team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+        team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
         poor_heap_here = true;
         if (i > 2) {
             poor_here = true;

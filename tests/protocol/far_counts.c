@@ -43,7 +43,7 @@ static void put_and_get_back(struct oriel_window *window, uint64_t value, bool t
 {
     team_expect((trusted ? oriel_lock_all_trusted : oriel_lock_all)(window) == ORIEL_OK);
     team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
-    team_expect(oriel_far_flush(window, 1) == ORIEL_OK);
+    team_expect(oriel_internode_flush(window, 1) == ORIEL_OK);
     team_expect(apart_read(window, 1, 0) == value);
     team_expect(oriel_unlock_all(window) == ORIEL_OK);
 }
@@ -117,7 +117,7 @@ static void count_all_trusted(struct oriel_window *whole)
 
 static void count_there_and_back(struct oriel_window *whole)
 {
-    enum { WIRE = sizeof(struct oriel_wire), ASKED = WIRE + sizeof(struct oriel_far_head), WORD = sizeof(uint64_t) };
+    enum { WIRE = sizeof(struct oriel_wire), ASKED = WIRE + sizeof(struct oriel_internode_head), WORD = sizeof(uint64_t) };
     const uint64_t most_bytes[] = {3 * ASKED + WORD, 2 * (WIRE + WORD) + WORD}; /* an answer's head has a word: no failure */
     count_messages(whole, put_and_get_back, true, 2, most_bytes);
 }

@@ -170,11 +170,11 @@ static void operations(struct oriel_window *whole)
     while (status == ORIEL_OK) {
         status = apart_put(window, VICTIM, (uint64_t)window->rank, 1);
         if (status == ORIEL_OK)
-            status = oriel_far_flush(window, VICTIM);
+            status = oriel_internode_flush(window, VICTIM);
     }
     expect_named(status);
     int32_t other = window->rank == SURVIVOR ? OTHER : SURVIVOR;
-    team_expect(apart_put(window, other, 0, 1) == ORIEL_OK && oriel_far_flush(window, other) == ORIEL_OK);
+    team_expect(apart_put(window, other, 0, 1) == ORIEL_OK && oriel_internode_flush(window, other) == ORIEL_OK);
     expect_named(apart_put(window, VICTIM, 0, 1));
     end(window);
 }

@@ -1,4 +1,4 @@
-/* src/sync/barrier.c (M), far.c, pscw.c (Machines): barriers and epochs of pairs between ranks of several machines. */
+/* src/sync/barrier.c (M), origin_sync.c, pscw.c (Machines): barriers and epochs of pairs between ranks of several machines. */
 #include "apart.h"
 
 #include <stdlib.h>

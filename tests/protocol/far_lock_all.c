@@ -1,4 +1,4 @@
-/* src/internode/target/lock_all_queue.c (J1 to J4), far.c: epochs of lock_all that take locks of several targets of another machine, at which
+/* src/internode/target/lock_all_queue.c (J1 to J4), origin_sync.c: epochs of lock_all that take locks of several targets of another machine, at which
  * exclusive locks wait.  The targets are ranks of machine 0, the origins ranks of machine 1. */
 #include "apart.h"
 #include "room.h"
@@ -48,7 +48,7 @@ static void take(struct oriel_window *window, int32_t target)
 {
     uint64_t got = UINT64_MAX;
     team_expect(apart_get(window, target, 0, &got) == ORIEL_OK);
-    team_expect(oriel_far_flush(window, target) == ORIEL_OK && got == 0);
+    team_expect(oriel_internode_flush(window, target) == ORIEL_OK && got == 0);
 }
 
 static void begin(struct oriel_window *window, int32_t first)

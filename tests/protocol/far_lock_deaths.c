@@ -53,7 +53,7 @@ static void holder_of_rides(struct oriel_window *whole)
         team_expect(oriel_lock_later(window, OTHER, i == 1) == ORIEL_OK);
         team_expect(apart_put(window, OTHER, 0, i) == ORIEL_OK);
         if (i == 1)
-            expect_named(oriel_far_flush(window, OTHER));
+            expect_named(oriel_internode_flush(window, OTHER));
         team_expect(apart_put(window, OTHER, 0, i) == ORIEL_OK);
         enum oriel_status status = oriel_unlock(window, OTHER);
         team_expect(status == (i == 1 ? ORIEL_E_OTHER : ORIEL_E_PEER));
@@ -86,7 +86,7 @@ static void holder_of_all(struct oriel_window *whole)
     (void)whole;
     if (window->rank == victim) {
         team_expect(oriel_lock_all(window) == ORIEL_OK);
-        team_expect(apart_get(window, OTHER, 0, &got) == ORIEL_OK && oriel_far_flush(window, -1) == ORIEL_OK && got == 0);
+        team_expect(apart_get(window, OTHER, 0, &got) == ORIEL_OK && oriel_internode_flush(window, -1) == ORIEL_OK && got == 0);
         team_flag_set(READY, 1);
         die_waited_for((uint32_t)window->n - 1);
     }
@@ -277,7 +277,7 @@ static void target_in_turn(struct oriel_window *whole)
     }
     team_expect(oriel_lock_all(window) == ORIEL_OK);
     if (window->rank == OTHER) {
-        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK && oriel_far_flush(window, -1) == ORIEL_OK);
+        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK && oriel_internode_flush(window, -1) == ORIEL_OK);
         team_flag_set(READY, 1);
         team_flag_await(READY, 2);
         team_kill(VICTIM);
@@ -285,8 +285,8 @@ static void target_in_turn(struct oriel_window *whole)
     } else {
         while (atomic_load(apart_queue(whole, VICTIM)) >> 32 == 0)
             sched_yield();
-        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK && oriel_far_flush(window, -1) == ORIEL_OK);
-        team_expect(window->far->marks[VICTIM] & ORIEL_FAR_FOLLOWED);
+        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK && oriel_internode_flush(window, -1) == ORIEL_OK);
+        team_expect(window->far->marks[VICTIM] & ORIEL_INTERNODE_FOLLOWED);
         team_flag_set(READY, 2);
         team_flag_await(READY, 3);
     }

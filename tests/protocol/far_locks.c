@@ -1,4 +1,4 @@
-/* src/internode/origin/origin_sync.c, far_serve.c: locks of targets on other machines, taken by their own process for others, among locks of the
+/* src/internode/origin/origin_sync.c, target_sync.c: locks of targets on other machines, taken by their own process for others, among locks of the
  * ranks beside it.  Each target's memory in the team's own window has a room for its lock. */
 #include "apart.h"
 #include "room.h"
@@ -252,7 +252,7 @@ static void far_exclusive_locks_leave_lock_all_its_turn(void **state)
 /* Whether a lock from elsewhere has come.  The agent's list, looked at without its leave. */
 __attribute__((noinline, no_sanitize("thread"))) static bool is_asked_for(const struct oriel_window *window)
 {
-    return *(struct oriel_far_lock *volatile *)&window->far->locks != NULL;
+    return *(struct oriel_internode_lock *volatile *)&window->far->locks != NULL;
 }
 
 /* An exclusive lock that comes while a rank beside the target waits for lock_all is courteous, for 100 ms: that one is in first,
@@ -341,7 +341,7 @@ static void misuse(struct oriel_window *whole)
         team_expect(oriel_epochs_closed(window) == ORIEL_E_SYNC);
         team_expect(oriel_unlock(window, target) == ORIEL_OK);
         bool is_given_back;
-        team_expect(oriel_far_unlock(window, target, false, &is_given_back) == ORIEL_E_SYNC); /* nor is it so there */
+        team_expect(oriel_internode_unlock(window, target, false, &is_given_back) == ORIEL_E_SYNC); /* nor is it so there */
         team_expect(oriel_lock_all(window) == ORIEL_OK);
         team_expect(oriel_lock(window, target, false) == ORIEL_E_SYNC);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);

@@ -11,7 +11,7 @@ static void take(struct oriel_window *window, int32_t target)
 {
     uint64_t got = UINT64_MAX;
     team_expect(apart_get(window, target, 0, &got) == ORIEL_OK);
-    team_expect(oriel_far_flush(window, target) == ORIEL_OK && got == 0);
+    team_expect(oriel_internode_flush(window, target) == ORIEL_OK && got == 0);
 }
 
 static void begin(struct oriel_window *window, int32_t target)

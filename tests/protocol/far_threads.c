@@ -38,7 +38,7 @@ static void *flush_on(void *context)
     struct helper *helper = context;
     team_rank = helper->window->rank;
     while (!atomic_load(&helper->ends)) {
-        team_expect(oriel_far_flush(helper->window, team_random() % 2 == 0 ? -1 : helper->target) == ORIEL_OK);
+        team_expect(oriel_internode_flush(helper->window, team_random() % 2 == 0 ? -1 : helper->target) == ORIEL_OK);
         oriel_delay();
     }
     return NULL;
@@ -54,14 +54,14 @@ static void two_threads_tell_and_flush(struct oriel_window *whole)
     team_expect(pthread_create(&threads[1], NULL, flush_on, &helper) == 0);
     for (int i = 0; i < FLUSHES && !(i > LEAST && team_time_is_up()); i++) {
         uint64_t told = atomic_load(&helper.told);
-        team_expect(oriel_far_flush(window, i % 2 == 0 ? -1 : helper.target) == ORIEL_OK);
+        team_expect(oriel_internode_flush(window, i % 2 == 0 ? -1 : helper.target) == ORIEL_OK);
         team_expect(apart_peek(whole, helper.target, own()) >= told);
         oriel_delay();
     }
     atomic_store(&helper.ends, true);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
-    team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+    team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
     apart_close(window);
     apart_stop();
 }
@@ -78,7 +78,7 @@ static void *flush_all_on(void *context)
     struct helper *helper = context;
     team_rank = helper->window->rank;
     while (!atomic_load(&helper->ends)) {
-        team_expect(oriel_far_flush(helper->window, -1) == ORIEL_OK);
+        team_expect(oriel_internode_flush(helper->window, -1) == ORIEL_OK);
         oriel_delay();
     }
     return NULL;
@@ -121,7 +121,7 @@ static void *get_on(void *context)
     team_rank = window->rank;
     for (int32_t i = 0; i < window->n; i++) {
         team_expect(apart_get(window, i, 0, &got) == ORIEL_OK);
-        team_expect(oriel_far_flush(window, i) == ORIEL_OK);
+        team_expect(oriel_internode_flush(window, i) == ORIEL_OK);
         team_expect(got == 0);
     }
     return NULL;

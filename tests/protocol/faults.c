@@ -50,7 +50,7 @@ static enum oriel_status wait_shared(struct oriel_window *window)
 
 static enum oriel_status wait_mutex(struct oriel_window *window)
 {
-    return oriel_mutex_lock(window, OTHER);
+    return oriel_accumulate_mutex_lock(window, OTHER);
 }
 
 static void barrier(struct oriel_window *window)
@@ -197,7 +197,7 @@ static void killed_waiting_writer_is_reported_to_lock_all(void **state)
 static void mutex_holder(struct oriel_window *window)
 {
     if (window->rank == VICTIM) {
-        team_expect(oriel_mutex_lock(window, OTHER) == ORIEL_OK);
+        team_expect(oriel_accumulate_mutex_lock(window, OTHER) == ORIEL_OK);
         die_waited_for();
     }
     expect_named_by(window, wait_mutex);

@@ -40,7 +40,7 @@ if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 
     PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")
     PROGRAMS += NET_PROGRAMS
-    WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_far_partner"
+    WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_internode_partner"
 
 # Each row: (file, [(text, replacement), ...], program, test, what is taken away)
 MUTANTS = MACHINE + LOCKS + AGENTS + FAR

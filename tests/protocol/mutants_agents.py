@@ -173,16 +173,16 @@ AGENTS = [
                                   "        oriel_load_acquire(&slot->answer.value) == ORIEL_AGENT_DONE)")],
      "agent_deaths", "update_of_the_dead_is_done_once_and_the_lock_stays_with_it", "an heir has an update of the dead done"),
 
-    ("transport/remote_writers.c", [("        struct oriel_writers_slot *slot = take_slot(writers, word);\n        oriel_delay();\n"
+    ("transport/remote_writers.c", [("        struct oriel_remote_writers_slot *slot = take_slot(writers, word);\n        oriel_delay();\n"
                               "        uint32_t moving = atomic_load_explicit(&writers->moving.value, memory_order_seq_cst); "
                               "/* E2, P3 */\n",
                               "        uint32_t moving = atomic_load_explicit(&writers->moving.value, memory_order_seq_cst);\n"
                               "        oriel_delay();\n"
-                              "        struct oriel_writers_slot *slot = take_slot(writers, word);\n")],
+                              "        struct oriel_remote_writers_slot *slot = take_slot(writers, word);\n")],
      "writers", "writers_p1_p2_p3_lose_no_write", "E1 before E2: a writer announces itself before it looks"),
     ("transport/remote_writers.c", [("if (oriel_likely(moving % 2 == 0) || !again)", "if (moving != UINT32_MAX || again)")],
      "writers", "writers_p1_p2_p3_lose_no_write", "E2: a writer looks whether pages move"),
-    ("transport/remote_writers.c", [("        oriel_writers_leave(slot);\n        again", "        again")],
+    ("transport/remote_writers.c", [("        oriel_remote_writers_leave(slot);\n        again", "        again")],
      "writers", "writers_m4_wakes_those_who_wait", "E3: a writer that waits has no slot"),
     ("transport/remote_writers.c", [("        lives = oriel_identity_alive(&writers->process);", "        lives = true;")],
      "writers_deaths", "writers_do_not_wait_for_a_dead_target", "E3: who waits asks whether the target lives"),
@@ -190,14 +190,14 @@ AGENTS = [
                               "    (void)self;\n")],
      "writers", "writers_e3_waits_while_the_target_lives", "M1: the target says who it is"),
     ("transport/remote_writers.c", [("    atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst); /* M1 */\n", ""),
-                             ("    return ORIEL_OK;\n}\n\nvoid oriel_writers_resume",
+                             ("    return ORIEL_OK;\n}\n\nvoid oriel_remote_writers_resume",
                               "    atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst);\n"
-                              "    return ORIEL_OK;\n}\n\nvoid oriel_writers_resume")],
+                              "    return ORIEL_OK;\n}\n\nvoid oriel_remote_writers_resume")],
      "writers", "writers_p1_p2_p3_lose_no_write", "M1 before M2: nobody comes in after the look"),
     ("transport/remote_writers.c", [("memory_order_seq_cst) != 0) { /* M2, P2 */", "memory_order_seq_cst) == UINT64_MAX) {")],
      "writers", "writers_p1_p2_p3_lose_no_write", "M2: the mover waits for those who are in"),
-    ("transport/remote_writers.c", [("for (unsigned i = 0; i < ORIEL_WRITERS_SLOTS; i++) {\n        struct",
-                              "for (unsigned i = 0; i < ORIEL_WRITERS_SLOTS / 8; i++) {\n        struct")],
+    ("transport/remote_writers.c", [("for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++) {\n        struct",
+                              "for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS / 8; i++) {\n        struct")],
      "writers", "writers_p1_p2_p3_lose_no_write", "M2: the mover looks at all slots"),
     ("transport/remote_writers.c", [("    if (word != 0 && !oriel_identity_word_lives(word))", "    if (word != 0)")],
      "writers", "writers_m2_waits_for_the_living", "M2: only the dead are not waited for"),
@@ -208,7 +208,7 @@ AGENTS = [
     ("transport/remote_writers.c", [("        } else if (now_ns - begin_ns > limit_ns) {\n            return false;\n",
                               "        } else if (limit_ns == 0) {\n            return false;\n")],
      "writers", "copies_that_do_not_end_are_refused_and_reported", "a mover does not wait for ever"),
-    ("transport/remote_writers.c", [("        oriel_writers_resume(writers);\n        return oriel_fail", "        return oriel_fail")],
+    ("transport/remote_writers.c", [("        oriel_remote_writers_resume(writers);\n        return oriel_fail", "        return oriel_fail")],
      "writers", "copies_that_do_not_end_are_refused_and_reported", "M4 is done after a refusal"),
     ("transport/remote_writers.c", [("    atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst); /* S1 */\n", ""),
                              ("    atomic_fetch_sub_explicit(&event->sleepers, 1, memory_order_seq_cst);\n", "")],
@@ -224,16 +224,16 @@ AGENTS = [
                               "    if (there->writers == NULL || call == process_vm_readv)\n")],
      "copies", "no_copy_reads_what_is_not_there_by_either_means", "a read is announced, too"),
     ("transport/cma/cma.c", [("    ssize_t moved = call(there->pid, local, count, remote, count, 0);\n"
-                              "    oriel_writers_leave(slot);",
-                              "    oriel_writers_leave(slot);\n"
+                              "    oriel_remote_writers_leave(slot);",
+                              "    oriel_remote_writers_leave(slot);\n"
                               "    ssize_t moved = call(there->pid, local, count, remote, count, 0);")],
      "copies", "no_copy_is_lost_where_threads_are_stopped", "E5 follows E4: the slot is kept while the kernel copies"),
-    ("transport/agent/agent_thread.c", [("    struct oriel_writers_slot *inside = oriel_writers_enter(serving.writers);\n",
-                                  "    static struct oriel_writers none;\n"
-                                  "    struct oriel_writers_slot *inside = oriel_writers_enter(&none);\n")],
+    ("transport/agent/agent_thread.c", [("    struct oriel_remote_writers_slot *inside = oriel_remote_writers_enter(serving.writers);\n",
+                                  "    static struct oriel_remote_writers none;\n"
+                                  "    struct oriel_remote_writers_slot *inside = oriel_remote_writers_enter(&none);\n")],
      "copies", "no_request_to_the_agent_is_lost_by_either_means", "the agent keeps out while pages move"),
-    ("rma/deferred.c", [("    if (oriel_mutex_lock(window, deferred->rank) != ORIEL_OK)\n        return false;\n", ""),
-                        ("    oriel_mutex_unlock(window, deferred->rank);\n    return is_read;", "    return is_read;")],
+    ("rma/deferred.c", [("    if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)\n        return false;\n", ""),
+                        ("    oriel_accumulate_mutex_unlock(window, deferred->rank);\n    return is_read;", "    return is_read;")],
      "deferred", "deferred_p3_p4_accumulates_are_atomic_and_alone", "P3: the accumulate lock is held from read to write"),
     ("rma/deferred.c", [("            touch(stage, at, runs[i].len_bytes);", "            touch(stage, 0, all.len_bytes);")],
      "deferred", "deferred_p3_p4_accumulates_are_atomic_and_alone", "P4: bytes of nobody are not written"),

@@ -153,12 +153,12 @@ LOCKS = [
      "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for every origin"),
     ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
                       "        for (int32_t j = 0; j < window->n; j++)\n"
-                      "            if (oriel_partners_own(window, j) != NULL)\n"
-                      "                oriel_event_signal(&oriel_partners_own(window, j)->posts);")],
+                      "            if (oriel_pscw_counters_own(window, j) != NULL)\n"
+                      "                oriel_event_signal(&oriel_pscw_counters_own(window, j)->posts);")],
      "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for its origins alone"),
     ("sync/pscw.c", [("        status = await_post(window, window->started.partners[i]);",
                       "    {\n        if (window->started.partners[i]->peer == 2 && window->n == 3)\n"
-                      "            oriel_partners_make(window, 2, &window->started.partners[i]);\n"
+                      "            oriel_pscw_counters_make(window, 2, &window->started.partners[i]);\n"
                       "        status = await_post(window, window->started.partners[i]);\n    }")],
      "pscw", "pscw_matches_by_peer", "C2: a start waits for the posts of its own group"),
     ("sync/pscw.c", [("    if (partners == NULL)\n        return;\n", "")],
@@ -177,8 +177,8 @@ LOCKS = [
      "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start takes its post"),
     ("sync/pscw.c", [("    oriel_store_release(&window->accessing, 0);\n",
                       "    oriel_delay();\n    for (int32_t i = 0; i < targets->count; i++) {\n"
-                      "        struct oriel_partner *own = targets->partners[i];\n"
-                      "        own->completes.value = oriel_partners_theirs(window, own)->posts.value;\n    }\n"
+                      "        struct oriel_pscw_counter *own = targets->partners[i];\n"
+                      "        own->completes.value = oriel_pscw_counters_theirs(window, own)->posts.value;\n    }\n"
                       "    oriel_store_release(&window->accessing, 0);\n")],
      "pscw", "pscw_keeps_early_posts", "C2: a post that comes early is kept"),
     ("sync/pscw.c", [("        oriel_event_signal(&targets->partners[i]->completes); /* C3 */",
@@ -285,7 +285,7 @@ LOCKS = [
      "singles", "singles_c2_are_free_again_after_many", "C2: a bulk update begins the row anew"),
     ("sync/atomic_mode.c", [("        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);\n", "")],
      "singles", "singles_c2_are_free_again_after_many", "C2 takes back what B1 added"),
-    ("sync/atomic_mode.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_single *)slot - first)), "
+    ("sync/atomic_mode.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_atomic_mode *)slot - first)), "
                          "memory_order_release);\n", "    (void)slot;\n    (void)first;\n")],
      "singles", "singles_of_more_threads_than_slots_take_the_lock", "a thread that ends gives its slot back"),
 ]

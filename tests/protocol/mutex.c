@@ -7,7 +7,7 @@
 
 enum { ROUNDS = 8000, WAKES = 12 };
 
-static struct oriel_mutex *mutex_of(const struct oriel_window *window, int32_t target)
+static struct oriel_accumulate_mutex *mutex_of(const struct oriel_window *window, int32_t target)
 {
     return &oriel_window_control(window, target)->accumulate;
 }
@@ -18,9 +18,9 @@ static void count_up(struct oriel_window *window)
         int32_t target = i % 8 == 0 ? window->n - 1 : 0;
         if (target == 0)
             atomic_fetch_add(&team->flags[0], 1);
-        team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+        team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
         room_write(room_at(window, target, 0));
-        oriel_mutex_unlock(window, target);
+        oriel_accumulate_mutex_unlock(window, target);
         oriel_delay();
     }
     team_meet();
@@ -36,9 +36,9 @@ static void mutex_p1_publishes_stores(void **state)
 
 static void hold_both(struct oriel_window *window)
 {
-    team_expect(oriel_mutex_lock(window, window->rank) == ORIEL_OK);
+    team_expect(oriel_accumulate_mutex_lock(window, window->rank) == ORIEL_OK);
     team_meet(); /* each holds its own target's */
-    oriel_mutex_unlock(window, window->rank);
+    oriel_accumulate_mutex_unlock(window, window->rank);
 }
 
 static void mutex_of_one_target_leaves_others_alone(void **state)
@@ -53,16 +53,16 @@ static void hand_over(struct oriel_window *window)
     _Atomic uint32_t *word = &mutex_of(window, 0)->word;
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0)
-            team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+            team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         team_meet();
         if (window->rank == 0) {
             while (!(atomic_load(word) & UINT32_C(0x80000000)))
                 sched_yield();
             usleep(3000);
         } else {
-            team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+            team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         }
-        oriel_mutex_unlock(window, 0);
+        oriel_accumulate_mutex_unlock(window, 0);
         team_meet();
     }
     team_expect(team_timeouts < WAKES / 2);
@@ -80,17 +80,17 @@ static void wake_in_turn(struct oriel_window *window)
     _Atomic uint32_t *word = &mutex_of(window, 0)->word;
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0)
-            team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+            team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         team_meet();
         if (window->rank == 0) {
             while (!(atomic_load(word) & UINT32_C(0x80000000)))
                 sched_yield();
             usleep(10000); /* both have given up spinning */
         } else {
-            team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+            team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
             usleep(2000);
         }
-        oriel_mutex_unlock(window, 0);
+        oriel_accumulate_mutex_unlock(window, 0);
         team_meet();
     }
     team_expect(team_timeouts < WAKES / 3);

@@ -1,5 +1,5 @@
 /* src/transport/ucx/caller_progress.c: a thread of the program that waits serves what comes by itself, in order with what the agent's thread
- * serves; and that one serves again as soon as nobody helps, or as the helper is held up.  serve.c: how often it looks after who
+ * serves; and that one serves again as soon as nobody helps, or as the helper is held up.  progress_thread.c: how often it looks after who
  * waits for more than messages, and when it naps. */
 #include "netting.h"
 

@@ -12,29 +12,29 @@
 
 enum { MANY = 3000, THREADS = 4, WAKES = 12, MOST_BLOCKS = 16384 };
 
-static struct oriel_partner *make(struct oriel_window *window, int32_t peer)
+static struct oriel_pscw_counter *make(struct oriel_window *window, int32_t peer)
 {
-    struct oriel_partner *own;
-    team_expect(oriel_partners_make(window, peer, &own) == ORIEL_OK && own == oriel_partners_own(window, peer));
+    struct oriel_pscw_counter *own;
+    team_expect(oriel_pscw_counters_make(window, peer, &own) == ORIEL_OK && own == oriel_pscw_counters_own(window, peer));
     return own;
 }
 
 /* A window of its own for one rank that has as many peers as it likes: only entries are made, nobody waits for them. */
 static void make_many(struct oriel_window *window)
 {
-    static struct oriel_partner *entries[MANY];
+    static struct oriel_pscw_counter *entries[MANY];
     for (int32_t i = 0; i < MANY; i++) {
         int32_t peer = i * 64; /* as the neighbours in a grid are apart */
-        team_expect(oriel_partners_own(window, peer) == NULL);
+        team_expect(oriel_pscw_counters_own(window, peer) == NULL);
         entries[i] = make(window, peer);
         team_expect(entries[i]->posts.value == 0 && entries[i]->completes.value == 0);
         entries[i]->posts.value = (uint32_t)i;
         team_expect(make(window, peer) == entries[i]);
     }
     for (int32_t i = 0; i < MANY; i++) {
-        team_expect(oriel_partners_own(window, i * 64) == entries[i]);
+        team_expect(oriel_pscw_counters_own(window, i * 64) == entries[i]);
         team_expect(entries[i]->posts.value == (uint32_t)i);
-        team_expect(oriel_partners_own(window, i * 64 + 1) == NULL);
+        team_expect(oriel_pscw_counters_own(window, i * 64 + 1) == NULL);
     }
     team_expect(window->control->partners.made.value == MANY);
 }
@@ -50,8 +50,8 @@ static void make_two(struct oriel_window *window)
 {
     make(window, 3);
     make(window, 999);
-    struct oriel_partner_table *table =
-        (struct oriel_partner_table *)(oriel_file_base() + window->control->partners.newest);
+    struct oriel_pscw_counter_table *table =
+        (struct oriel_pscw_counter_table *)(oriel_file_base() + window->control->partners.newest);
     team_expect(table->older == 0 && table->capacity == 8 && table->count == 2);
 }
 
@@ -66,7 +66,7 @@ static void partners_cost_nothing_before_their_first_epoch(void **state)
 static void look_while_it_grows(struct oriel_window *window)
 {
     for (uint32_t round = 0; team_goes_on(round); round++) {
-        struct oriel_partners *partners = &window->control->partners;
+        struct oriel_pscw_counters *partners = &window->control->partners;
         if (window->rank == 0) {
             uint32_t strangers = (uint32_t)(team_random() % 40);
             for (uint32_t i = 0; i < strangers; i++)
@@ -76,17 +76,17 @@ static void look_while_it_grows(struct oriel_window *window)
                 oriel_event_signal(&make(window, i)->posts); /* the last one made is for rank 1 */
             }
         } else {
-            struct oriel_partner *theirs;
-            struct oriel_partner *own = make(window, 0);
-            team_expect(oriel_partners_look(window, own, NULL, &theirs) == ORIEL_OK);
+            struct oriel_pscw_counter *theirs;
+            struct oriel_pscw_counter *own = make(window, 0);
+            team_expect(oriel_pscw_counters_look(window, own, NULL, &theirs) == ORIEL_OK);
             team_expect(theirs->peer == (uint32_t)window->rank + 1);
             team_expect(oriel_event_wait(&theirs->posts, 1, NULL) == ORIEL_OK);
-            team_expect(oriel_partners_theirs(window, own) == theirs);
+            team_expect(oriel_pscw_counters_theirs(window, own) == theirs);
             own->theirs = 0;
-            team_expect(oriel_partners_theirs(window, own) == theirs);
+            team_expect(oriel_pscw_counters_theirs(window, own) == theirs);
         }
         team_meet();
-        oriel_partners_close(window);
+        oriel_pscw_counters_close(window);
         partners->newest = 0;
         partners->made.value = 0;
         team_meet();
@@ -103,7 +103,7 @@ static void partners_p1_p2_are_found_while_tables_grow(void **state)
 static void look_asleep(struct oriel_window *window)
 {
     const int32_t other = 1 - window->rank;
-    struct oriel_partners *partners = &oriel_window_control(window, 0)->partners;
+    struct oriel_pscw_counters *partners = &oriel_window_control(window, 0)->partners;
     make(window, 20 + window->rank);
     for (int32_t i = 0; i < WAKES; i++) {
         if (window->rank == 0) {
@@ -115,7 +115,7 @@ static void look_asleep(struct oriel_window *window)
             uint32_t wanted = (uint32_t)i + 2;
             team_expect(oriel_event_wait(&partners->made, wanted, NULL) == ORIEL_OK);
             bool last = i == WAKES - 1;
-            team_expect((oriel_partners_theirs(window, make(window, other)) != NULL) == last);
+            team_expect((oriel_pscw_counters_theirs(window, make(window, other)) != NULL) == last);
         }
         team_meet();
     }
@@ -163,10 +163,10 @@ static void make_in_threads(struct oriel_window *window)
             pthread_join(threads[i], NULL);
         team_expect(threads_locked == 1 && oriel_unlock(window, 0) == ORIEL_OK);
         for (int32_t i = 0; i < 64; i++)
-            team_expect(oriel_partners_own(window, i)->posts.value == THREADS);
+            team_expect(oriel_pscw_counters_own(window, i)->posts.value == THREADS);
         team_expect(window->control->partners.made.value == 64);
         team_expect(window->group->absent[0] == ORIEL_ACCESS_ABSENT);
-        oriel_partners_close(window);
+        oriel_pscw_counters_close(window);
         oriel_access_close(window);
         window->control->partners.newest = window->control->access_offset = 0;
         window->control->partners.made.value = 0;
@@ -220,7 +220,7 @@ static void epochs_of_both_kinds(struct oriel_window *window)
 static void run_out(struct oriel_window *window)
 {
     int32_t stranger = 100;
-    struct oriel_partner *own;
+    struct oriel_pscw_counter *own;
     team_expect(oriel_fence(window, false) == ORIEL_OK);
     exhaust(true);
     expect_no_memory(window);
@@ -230,7 +230,7 @@ static void run_out(struct oriel_window *window)
     exhaust(true);
     enum oriel_status status = ORIEL_OK;
     for (; status == ORIEL_OK; stranger++)
-        status = oriel_partners_make(window, stranger, &own);
+        status = oriel_pscw_counters_make(window, stranger, &own);
     team_expect(status == ORIEL_E_NO_MEM && window->control->partners.made.value == 4);
     team_meet();
     epochs_of_both_kinds(window);

@@ -67,14 +67,14 @@ static int64_t add(struct oriel_window *window, int32_t target, uint64_t word, i
     struct oriel_remote there = place_at(window, target, word * sizeof old);
     struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE, .kind = ORIEL_KIND_INT64,
                                          .operator = ORIEL_OPERATOR_SUM, .in = &operand, .out = &old, .len_bytes = sizeof old};
-    team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+    team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     if (!ask(&there, &wanted)) {
         team_expect(oriel_transport_cma.read(&there, &old, sizeof old) == ORIEL_OK);
         oriel_delay();
         sum = old + operand;
         team_expect(oriel_transport_cma.write(&there, &sum, sizeof sum) == ORIEL_OK);
     }
-    oriel_mutex_unlock(window, target);
+    oriel_accumulate_mutex_unlock(window, target);
     return old;
 }
 
@@ -82,7 +82,7 @@ static void increment(struct oriel_window *window, int32_t target, uint64_t word
 {
     int64_t found = -1, wanted, desired;
     struct oriel_remote there = place_at(window, target, word * sizeof found);
-    team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+    team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     get(&there, &wanted, sizeof wanted);
     desired = wanted + 1;
     struct oriel_polled_wanted swap = {.operation = ORIEL_POLLED_SWAP, .in = &wanted, .desired = &desired, .out = &found,
@@ -91,7 +91,7 @@ static void increment(struct oriel_window *window, int32_t target, uint64_t word
         team_expect(found == wanted);
     else
         put(&there, &desired, sizeof desired);
-    oriel_mutex_unlock(window, target);
+    oriel_accumulate_mutex_unlock(window, target);
 }
 
 static void write_and_read(struct oriel_window *window, int32_t target)

@@ -104,8 +104,8 @@ static void pscw_c1_c3_publish_stores(void **state)
 static void random_groups_across_the_wrap(struct oriel_window *window)
 {
     for (int32_t i = 0; i < window->n; i++) {
-        struct oriel_partner *own;
-        team_expect(oriel_partners_make(window, i, &own) == ORIEL_OK);
+        struct oriel_pscw_counter *own;
+        team_expect(oriel_pscw_counters_make(window, i, &own) == ORIEL_OK);
         own->posts.value = own->completes.value = UINT32_MAX - 20;
     }
     team_meet();
@@ -320,8 +320,8 @@ static void pscw_members_are_kept_for_the_next_epoch(void **state)
 static void hand_over(struct oriel_window *window)
 {
     const int32_t other = 1 - window->rank;
-    struct oriel_partner *own;
-    team_expect(oriel_partners_make(window, other, &own) == ORIEL_OK);
+    struct oriel_pscw_counter *own;
+    team_expect(oriel_pscw_counters_make(window, other, &own) == ORIEL_OK);
     team_meet();
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0) {

@@ -34,14 +34,14 @@ static void detach(struct oriel_window *window, uint64_t start)
 
 static bool holds(struct oriel_window *window, uint64_t start, uint64_t len_bytes)
 {
-    return oriel_lookup_hold(window, 0, start, len_bytes);
+    return oriel_region_lookup_hold(window, 0, start, len_bytes);
 }
 
 /* The region around an address is there whole, with its own place. */
 static bool is_whole(struct oriel_window *window, uint64_t address)
 {
-    struct oriel_lookup found;
-    return oriel_lookup_find(window, 0, address, &found) && address >= found.start && address < found.end &&
+    struct oriel_region_lookup found;
+    return oriel_region_lookup_find(window, 0, address, &found) && address >= found.start && address < found.end &&
            (found.offset == 0 || found.offset == found.start);
 }
 

@@ -17,9 +17,9 @@ static _Atomic uint64_t *word_at(const struct oriel_window *window, int32_t targ
 /* As rma/accumulate.c does it. */
 static void update_single(struct oriel_window *window, int32_t target, unsigned i)
 {
-    _Atomic uint32_t *inside = oriel_single_enter(window, target);
+    _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, target);
     if (inside == NULL)
-        team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+        team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     oriel_delay();
     atomic_fetch_add_explicit(word_at(window, target, i), 1, memory_order_acq_rel);
     oriel_delay();
@@ -27,15 +27,15 @@ static void update_single(struct oriel_window *window, int32_t target, unsigned 
         oriel_store_release(inside, 0);
         return;
     }
-    oriel_single_count(window, target);
-    oriel_mutex_unlock(window, target);
+    oriel_atomic_mode_count(window, target);
+    oriel_accumulate_mutex_unlock(window, target);
 }
 
 /* The first one again: what the target has learnt is forgotten, so that singles are free soon. */
 static void update_bulk_anew(struct oriel_window *window, int32_t target, bool anew)
 {
     uint64_t *words = fabricate_memory(window, target);
-    team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+    team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     if (anew)
         oriel_window_control(window, target)->singles_wanted = 0;
     oriel_bulk_begin(window, target);
@@ -44,7 +44,7 @@ static void update_bulk_anew(struct oriel_window *window, int32_t target, bool a
         oriel_delay();
         words[i] = value + 1;
     }
-    oriel_mutex_unlock(window, target);
+    oriel_accumulate_mutex_unlock(window, target);
 }
 
 static void update_bulk(struct oriel_window *window, int32_t target)
@@ -96,7 +96,7 @@ static void singles_p1_stay_out_of_bulk_updates(void **state)
 static void wait_for_single(struct oriel_window *window)
 {
     if (window->rank == 0) {
-        _Atomic uint32_t *inside = oriel_single_enter(window, 1);
+        _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, 1);
         team_expect(inside != NULL);
         team_meet();
         team_flag_await(2, 1); /* the other is about to look */
@@ -106,11 +106,11 @@ static void wait_for_single(struct oriel_window *window)
         oriel_store_release(inside, 0);
     } else {
         team_meet();
-        team_expect(oriel_mutex_lock(window, 1) == ORIEL_OK);
+        team_expect(oriel_accumulate_mutex_lock(window, 1) == ORIEL_OK);
         team_flag_set(2, 1);
         oriel_bulk_begin(window, 1);
         team_expect(atomic_load(&team->flags[3]) == 1);
-        oriel_mutex_unlock(window, 1);
+        oriel_accumulate_mutex_unlock(window, 1);
     }
     team_meet();
 }
@@ -125,13 +125,13 @@ static void set_free(struct oriel_window *window)
 {
     if (window->rank == 0) {
         update_single(window, 1, 0);
-        _Atomic uint32_t *free_one = oriel_single_enter(window, 1);
+        _Atomic uint32_t *free_one = oriel_atomic_mode_enter(window, 1);
         team_expect(free_one != NULL);
         oriel_store_release(free_one, 0);
         update_bulk(window, 1);
         team_expect(is_bulk(window, 1) && !is_bulk(window, 0));
-        team_expect(oriel_single_enter(window, 1) == NULL);
-        free_one = oriel_single_enter(window, 0); /* another target's are free all the time */
+        team_expect(oriel_atomic_mode_enter(window, 1) == NULL);
+        free_one = oriel_atomic_mode_enter(window, 0); /* another target's are free all the time */
         team_expect(free_one != NULL);
         oriel_store_release(free_one, 0);
         for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW - 1; i++)
@@ -150,7 +150,7 @@ static void set_free(struct oriel_window *window)
             update_single(window, 1, 0);
         }
         team_expect(!is_bulk(window, 1));
-        free_one = oriel_single_enter(window, 1);
+        free_one = oriel_atomic_mode_enter(window, 1);
         team_expect(free_one != NULL);
         oriel_store_release(free_one, 0);
     }
@@ -172,7 +172,7 @@ static struct {
 
 static void *claim(void *with_slot)
 {
-    _Atomic uint32_t *inside = oriel_single_enter(crowd.window, 1);
+    _Atomic uint32_t *inside = oriel_atomic_mode_enter(crowd.window, 1);
     pthread_barrier_wait(&crowd.all_there);
     if (inside != NULL)
         oriel_store_release(inside, 0);
@@ -218,7 +218,7 @@ static void singles_of_more_threads_than_slots_take_the_lock(void **state)
 static void die_inside(struct oriel_window *window)
 {
     if (window->rank == 0) {
-        team_expect(oriel_single_enter(window, 1) != NULL);
+        team_expect(oriel_atomic_mode_enter(window, 1) != NULL);
         team_flag_set(4, 1);
         team_die();
     }

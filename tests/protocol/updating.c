@@ -12,13 +12,13 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
     const uint64_t len_bytes = count * oriel_kinds[kind].extent_bytes;
     team_expect(len_bytes <= sizeof elements);
     const struct oriel_way way = oriel_remote_find(window, rank, offset_bytes, 0, (int64_t)len_bytes);
-    team_expect(oriel_mutex_lock(window, rank) == ORIEL_OK);
+    team_expect(oriel_accumulate_mutex_lock(window, rank) == ORIEL_OK);
     enum oriel_status status = oriel_remote_read(&way, elements, len_bytes);
     oriel_delay();
     if (status == ORIEL_OK) {
         oriel_kinds[kind].plain[operator](elements, origin, NULL, count);
         status = oriel_remote_write(&way, elements, len_bytes);
     }
-    oriel_mutex_unlock(window, rank);
+    oriel_accumulate_mutex_unlock(window, rank);
     return oriel_remote_status(status, window, rank);
 }

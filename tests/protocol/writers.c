@@ -9,9 +9,9 @@ static void move_or_write(struct oriel_window *window)
     uint64_t value = 0;
     while (!team_time_is_up()) {
         if (window->rank == 0) {
-            team_expect(oriel_writers_halt(writers_of(window), oriel_file_identity(), true) == ORIEL_OK);
+            team_expect(oriel_remote_writers_halt(writers_of(window), oriel_file_identity(), true) == ORIEL_OK);
             move_words(room_of(window));
-            oriel_writers_resume(writers_of(window));
+            oriel_remote_writers_resume(writers_of(window));
         } else {
             write_word(window, ++value);
         }
@@ -34,7 +34,7 @@ static void move_now_and_then(struct oriel_window *window)
             halt_at_last(writers_of(window));
             usleep(3000); /* the writers wait, asleep in the end */
             move_words(room_of(window));
-            oriel_writers_resume(writers_of(window));
+            oriel_remote_writers_resume(writers_of(window));
         } else {
             write_word(window, round);
         }
@@ -58,7 +58,7 @@ static void move_for_long(struct oriel_window *window)
         team_flag_set(0, 1);
         usleep(350000);
         move_words(room_of(window));
-        oriel_writers_resume(writers_of(window));
+        oriel_remote_writers_resume(writers_of(window));
     } else {
         team_flag_await(0, 1);
         write_word(window, 1);
@@ -79,16 +79,16 @@ static void hold_for_long(struct oriel_window *window)
 {
     for (uint32_t round = 1; round <= 3; round++) {
         if (window->rank == 1) {
-            struct oriel_writers_slot *slot = oriel_writers_enter(writers_of(window));
+            struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(writers_of(window));
             team_flag_set(0, round);
             usleep(20000);
             team_flag_set(1, round);
-            oriel_writers_leave(slot);
+            oriel_remote_writers_leave(slot);
         } else if (window->rank == 0) {
             team_flag_await(0, round);
-            team_expect(oriel_writers_halt(writers_of(window), oriel_file_identity(), true) == ORIEL_OK);
+            team_expect(oriel_remote_writers_halt(writers_of(window), oriel_file_identity(), true) == ORIEL_OK);
             team_expect(atomic_load(&team->flags[1]) == round);
-            oriel_writers_resume(writers_of(window));
+            oriel_remote_writers_resume(writers_of(window));
         }
         team_meet();
     }
@@ -103,23 +103,23 @@ static void writers_m2_waits_for_the_living(void **state)
 /* A copy that does not end: nothing moves unless it must, and writers go on afterwards. */
 static void hold_for_ever(struct oriel_window *window)
 {
-    struct oriel_writers *writers = writers_of(window);
+    struct oriel_remote_writers *writers = writers_of(window);
     if (window->rank == 1) {
-        struct oriel_writers_slot *slot = oriel_writers_enter(writers);
+        struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(writers);
         team_flag_set(0, 1);
         team_flag_await(1, 1);
         write_word(window, 1);
         team_flag_set(2, 1);
         team_flag_await(3, 1);
-        oriel_writers_leave(slot);
+        oriel_remote_writers_leave(slot);
     } else {
         team_flag_await(0, 1);
-        team_expect(oriel_writers_halt(writers, oriel_file_identity(), false) == ORIEL_E_OTHER);
+        team_expect(oriel_remote_writers_halt(writers, oriel_file_identity(), false) == ORIEL_E_OTHER);
         team_expect(strstr(oriel_fail_message(), "do not come to an end") != NULL);
         team_flag_set(1, 1);
         team_flag_await(2, 1);
-        team_expect(oriel_writers_halt(writers, oriel_file_identity(), true) == ORIEL_OK);
-        oriel_writers_resume(writers);
+        team_expect(oriel_remote_writers_halt(writers, oriel_file_identity(), true) == ORIEL_OK);
+        oriel_remote_writers_resume(writers);
         team_flag_set(3, 1);
     }
     team_meet();

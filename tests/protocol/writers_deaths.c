@@ -7,18 +7,18 @@
 /* Killed with a slot, which the mover gets back at once. */
 static void die_inside(struct oriel_window *window)
 {
-    struct oriel_writers *writers = writers_of(window);
+    struct oriel_remote_writers *writers = writers_of(window);
     if (window->rank == 1) {
-        oriel_writers_enter(writers);
+        oriel_remote_writers_enter(writers);
         team_flag_set(0, 1);
         team_die();
     }
     team_flag_await(0, 1);
     if (window->rank == 0) {
         halt_at_last(writers);
-        for (int i = 0; i < ORIEL_WRITERS_SLOTS; i++)
+        for (int i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
             team_expect(atomic_load(&writers->slots[i].owner) == 0);
-        oriel_writers_resume(writers);
+        oriel_remote_writers_resume(writers);
         team_flag_set(1, 1);
     }
     team_flag_await(1, 1);
@@ -39,14 +39,14 @@ static void writers_that_are_dead_are_not_waited_for(void **state)
 /* A slot whose process has a number that another process has now. */
 static void leave_slots_of_the_past(struct oriel_window *window)
 {
-    struct oriel_writers *writers = writers_of(window);
+    struct oriel_remote_writers *writers = writers_of(window);
     uint64_t past = (oriel_file_identity()->start_time - 1) << 22 | (uint64_t)getpid();
-    for (int i = 0; window->rank == 1 && i < ORIEL_WRITERS_SLOTS; i++)
+    for (int i = 0; window->rank == 1 && i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
         atomic_store(&writers->slots[i].owner, past);
     team_meet();
     if (window->rank == 0) {
         halt_at_last(writers);
-        oriel_writers_resume(writers);
+        oriel_remote_writers_resume(writers);
     }
     team_meet();
 }
@@ -60,10 +60,10 @@ static void another_process_with_the_number_is_another(void **state)
 /* All slots are the dead's: who wants to write takes one over. */
 static void die_with_all_slots(struct oriel_window *window)
 {
-    struct oriel_writers *writers = writers_of(window);
+    struct oriel_remote_writers *writers = writers_of(window);
     if (window->rank == 1) {
         uint64_t word = oriel_file_identity()->start_time << 22 | (uint64_t)getpid();
-        for (int i = 0; i < ORIEL_WRITERS_SLOTS; i++)
+        for (int i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
             atomic_store(&writers->slots[i].owner, word);
         team_flag_set(0, 1);
         team_die();
@@ -98,7 +98,7 @@ static void kill_writers(struct oriel_window *window)
     while (window->rank == 0 && atomic_load(&team->flags[0]) < 3) {
         halt_at_last(writers_of(window));
         move_words(room_of(window));
-        oriel_writers_resume(writers_of(window));
+        oriel_remote_writers_resume(writers_of(window));
     }
     if (window->rank == 3) {
         while (atomic_load(&team->flags[0]) < 1 || value < 50)
@@ -118,7 +118,7 @@ static void writers_killed_anywhere_keep_nobody_waiting(void **state)
 /* The target is killed while pages move; writers are let in, and the kernel tells them. */
 static void die_moving(struct oriel_window *window)
 {
-    struct oriel_writers *writers = writers_of(window);
+    struct oriel_remote_writers *writers = writers_of(window);
     if (window->rank == 0) {
         halt_at_last(writers);
         team_flag_set(0, 1);
@@ -127,9 +127,9 @@ static void die_moving(struct oriel_window *window)
     }
     team_flag_await(0, 1);
     for (int i = 0; i < 3; i++) {
-        struct oriel_writers_slot *slot = oriel_writers_enter(writers);
+        struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(writers);
         team_expect(slot != NULL);
-        oriel_writers_leave(slot);
+        oriel_remote_writers_leave(slot);
     }
     team_expect(team_timeouts <= 10);
     team_flag_set(window->rank, 2);

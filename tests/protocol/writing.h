@@ -18,7 +18,7 @@ static inline struct room *room_of(const struct oriel_window *window)
     return (struct room *)fabricate_memory(window, 0);
 }
 
-static inline struct oriel_writers *writers_of(const struct oriel_window *window)
+static inline struct oriel_remote_writers *writers_of(const struct oriel_window *window)
 {
     return oriel_file_writers(window->group->peers[0]->base);
 }
@@ -39,20 +39,20 @@ static inline void move_words(struct room *room)
 static inline void write_word(struct oriel_window *window, uint64_t value)
 {
     struct room *room = room_of(window);
-    struct oriel_writers_slot *slot = oriel_writers_enter(writers_of(window));
+    struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(writers_of(window));
     team_expect(slot != NULL);
     uint64_t where = room->where;
     oriel_delay();
     team_expect(room->words[where][team_rank] == value - 1);
     room->words[where][team_rank] = value;
     oriel_delay();
-    oriel_writers_leave(slot);
+    oriel_remote_writers_leave(slot);
 }
 
 /* M1 and M2 by one who takes no refusal: on a busy machine a writer may be without a processor for longer than the limit. */
-static inline void halt_at_last(struct oriel_writers *writers)
+static inline void halt_at_last(struct oriel_remote_writers *writers)
 {
-    while (oriel_writers_halt(writers, oriel_file_identity(), false) != ORIEL_OK)
+    while (oriel_remote_writers_halt(writers, oriel_file_identity(), false) != ORIEL_OK)
         usleep(1000);
 }
 

@@ -10,8 +10,8 @@
 
 void __real_oriel_bulk_begin(const struct oriel_window *window, int32_t target);
 void __wrap_oriel_bulk_begin(const struct oriel_window *window, int32_t target);
-void __real_oriel_mutex_unlock(struct oriel_window *window, int32_t target);
-void __wrap_oriel_mutex_unlock(struct oriel_window *window, int32_t target);
+void __real_oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target);
+void __wrap_oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target);
 
 void __wrap_oriel_bulk_begin(const struct oriel_window *window, int32_t target)
 {
@@ -21,12 +21,12 @@ void __wrap_oriel_bulk_begin(const struct oriel_window *window, int32_t target)
         __tsan_acquire(&oriel_file_singles(oriel_file_base())[i].inside);
 }
 
-void __wrap_oriel_mutex_unlock(struct oriel_window *window, int32_t target)
+void __wrap_oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, target);
     if (oriel_load_relaxed(&control->bulk) != 0) {
         __tsan_release(&window->common->bulk_targets);
         __tsan_release(&control->bulk);
     }
-    __real_oriel_mutex_unlock(window, target);
+    __real_oriel_accumulate_mutex_unlock(window, target);
 }

@@ -41,12 +41,12 @@ bool oriel_note_answer(uint64_t window, const struct oriel_note_ask *ask, struct
     abort();
 }
 
-size_t oriel_afar_waits_bytes(void)
+size_t oriel_check_remote_waits_bytes(void)
 {
     return 0;
 }
 
-size_t oriel_afar_waits_answer(const struct oriel_afar_request *request, void *data, uint64_t *word)
+size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data, uint64_t *word)
 {
     (void)request, (void)data, (void)word;
     abort();
@@ -54,9 +54,9 @@ size_t oriel_afar_waits_answer(const struct oriel_afar_request *request, void *d
 
 static void serve_begin(void)
 {
-    struct oriel_afar_address address;
+    struct oriel_check_remote_address address;
     EXPECT(oriel_order_start(SERVER, team->n) == ORIEL_OK);
-    EXPECT(oriel_afar_serve(&address));
+    EXPECT(oriel_check_remote_serve(&address));
     memcpy((void *)&team->words[KEY], address.key, sizeof address.key);
     team->words[PORTS] = (uint64_t)address.ports[0] | (uint64_t)address.ports[1] << 16;
     team->words[PROCESS] = (uint64_t)getpid();
@@ -69,12 +69,12 @@ static void serve_until_done(bool dies)
     while (atomic_load(&team->step) < DONE)
         usleep(1000);
     if (!dies)
-        oriel_afar_serve_stop();
+        oriel_check_remote_serve_stop();
 }
 
-static struct oriel_afar_address server(void)
+static struct oriel_check_remote_address server(void)
 {
-    struct oriel_afar_address address = {.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
+    struct oriel_check_remote_address address = {.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
     team_await(SERVES);
     address.key[0] = team->words[KEY];
     address.key[1] = team->words[KEY + 1];
@@ -86,13 +86,13 @@ static struct oriel_afar_address server(void)
 static bool has_lost_some; /* as the server said last */
 
 /* How many have what nobody has: none. */
-static bool is_answered(const struct oriel_afar_address *address)
+static bool is_answered(const struct oriel_check_remote_address *address)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
-    struct oriel_afar_answer answer = {.word = 77};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
+    struct oriel_check_remote_answer answer = {.word = 77};
     struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
-    int fd = oriel_afar_connect(address, 0);
-    bool answered = fd >= 0 && oriel_afar_write(fd, &part, 1) && oriel_afar_read(fd, &answer, sizeof answer);
+    int fd = oriel_check_remote_connect(address, 0);
+    bool answered = fd >= 0 && oriel_check_remote_write(fd, &part, 1) && oriel_check_remote_read(fd, &answer, sizeof answer);
     close(fd);
     has_lost_some = answer.word >> 32 != 0;
     return answered && (uint32_t)answer.word == 0 && answer.len_bytes == 0;
@@ -104,14 +104,14 @@ static void ask_half(int rank)
         serve_until_done(false);
         return;
     }
-    struct oriel_afar_address address = server();
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .len_bytes = 1000};
+    struct oriel_check_remote_address address = server();
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE, .len_bytes = 1000};
     struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
-    int fd = oriel_afar_connect(&address, 0);
+    int fd = oriel_check_remote_connect(&address, 0);
     EXPECT(is_answered(&address) && !has_lost_some);
-    EXPECT(fd >= 0 && oriel_afar_write(fd, &part, 1));
+    EXPECT(fd >= 0 && oriel_check_remote_write(fd, &part, 1));
     EXPECT(is_answered(&address));
-    EXPECT(!oriel_afar_read(fd, &request, 1)); /* it has been dropped */
+    EXPECT(!oriel_check_remote_read(fd, &request, 1)); /* it has been dropped */
     EXPECT(is_answered(&address) && has_lost_some); /* what that one would have counted will not come */
     close(fd);
     team_step(DONE);
@@ -124,13 +124,13 @@ static void half_a_question_keeps_nobody_from_an_answer(void **state)
 }
 
 /* A connection without the key, at the server's first word. */
-static int connect_strange(const struct oriel_afar_address *address)
+static int connect_strange(const struct oriel_check_remote_address *address)
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_port = htons(address->ports[0])};
-    struct oriel_afar_challenge challenge;
+    struct oriel_check_remote_challenge challenge;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     EXPECT(connect(fd, (struct sockaddr *)&name, sizeof name) == 0);
-    EXPECT(oriel_afar_read(fd, &challenge, sizeof challenge));
+    EXPECT(oriel_check_remote_read(fd, &challenge, sizeof challenge));
     return fd;
 }
 
@@ -141,21 +141,21 @@ static void ask_as_stranger(int rank)
         serve_until_done(false);
         return;
     }
-    struct oriel_afar_address address = server();
-    struct oriel_afar_claim claim = {.digest = 1};
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
+    struct oriel_check_remote_address address = server();
+    struct oriel_check_remote_claim claim = {.digest = 1};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
     struct iovec wrong[2] = {{.iov_base = &claim, .iov_len = sizeof claim}, {.iov_base = &request, .iov_len = sizeof request}};
     int silent = connect_strange(&address);
     for (int first = 0; first < 2; first++) {
         char byte;
         int fd = connect_strange(&address);
-        EXPECT(oriel_afar_write(fd, wrong + first, 1));
-        EXPECT(!oriel_afar_read(fd, &byte, 1)); /* it has been dropped */
+        EXPECT(oriel_check_remote_write(fd, wrong + first, 1));
+        EXPECT(!oriel_check_remote_read(fd, &byte, 1)); /* it has been dropped */
         close(fd);
     }
     EXPECT(is_answered(&address) && !has_lost_some); /* none of them would have counted anything */
     address.key[0]++;
-    EXPECT(oriel_afar_connect(&address, 0) == -1);
+    EXPECT(oriel_check_remote_connect(&address, 0) == -1);
     close(silent);
     team_step(DONE);
 }
@@ -195,10 +195,10 @@ static void ask_without_descriptors(int rank)
         idle_with(limit.rlim_cur);
         team_await(IS_ANSWERED);
         idle_with(1);
-        oriel_afar_serve_stop();
+        oriel_check_remote_serve_stop();
         return;
     }
-    struct oriel_afar_address address = server();
+    struct oriel_check_remote_address address = server();
     team_step(ASKS);
     usleep(REFUSAL_US / 10);
     EXPECT(is_answered(&address));
@@ -218,14 +218,14 @@ static void ask_too_much(int rank)
         serve_until_done(false);
         return;
     }
-    struct oriel_afar_address address = server();
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .len_bytes = UINT64_MAX - ORIEL_SITE_SLOT_BYTES + 1};
+    struct oriel_check_remote_address address = server();
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE, .len_bytes = UINT64_MAX - ORIEL_SITE_SLOT_BYTES + 1};
     struct iovec parts[2] = {{.iov_base = &request, .iov_len = sizeof request}, {.iov_base = much, .iov_len = sizeof much}};
     EXPECT(is_answered(&address)); /* so that the server has a little room for questions */
     memset(much, 0x5a, sizeof much);
-    int fd = oriel_afar_connect(&address, 0);
-    EXPECT(fd >= 0 && oriel_afar_write(fd, parts, 2));
-    EXPECT(!oriel_afar_read(fd, &request, 1));
+    int fd = oriel_check_remote_connect(&address, 0);
+    EXPECT(fd >= 0 && oriel_check_remote_write(fd, parts, 2));
+    EXPECT(!oriel_check_remote_read(fd, &request, 1));
     close(fd);
     EXPECT(is_answered(&address));
     team_step(DONE);
@@ -240,22 +240,22 @@ static void length_that_wraps_is_refused(void **state)
 /* With ORIEL_TIMEOUT=1; the server on machine 1, this process on machine 0.  The signal ends the server's answers. */
 static void ask_until_lost(int rank, int signal)
 {
-    struct oriel_afar_address addresses[2] = {{.count = 0}, {.count = 0}};
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
-    struct oriel_afar_answer answer;
+    struct oriel_check_remote_address addresses[2] = {{.count = 0}, {.count = 0}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
+    struct oriel_check_remote_answer answer;
     if (rank == SERVER) {
         serve_until_done(true);
         return;
     }
     addresses[1] = server();
-    EXPECT(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
-    EXPECT(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
+    EXPECT(oriel_check_remote_start((int[]){1, 0}, 2, 0, addresses, 2));
+    EXPECT(oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL, 0));
     kill((pid_t)team->words[PROCESS], signal);
-    while (oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)) /* it may take a moment to stop */
+    while (oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL, 0)) /* it may take a moment to stop */
         continue;
-    EXPECT(oriel_afar_is_lost());
-    EXPECT(!oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
-    oriel_afar_stop();
+    EXPECT(oriel_check_remote_is_lost());
+    EXPECT(!oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
+    oriel_check_remote_stop();
 }
 
 static void ask_silent(int rank)
@@ -287,34 +287,34 @@ static void ask_what_does_not_hold(int rank)
     const size_t clock_bytes = (size_t)team->n * sizeof(oriel_tick);
     const size_t access_bytes = sizeof(struct oriel_access) + clock_bytes;
     const struct {
-        struct oriel_afar_request request;
+        struct oriel_check_remote_request request;
         bool holds;
     } requests[] = {
-        {{.kind = ORIEL_AFAR_KINDS}, false},
-        {{.kind = ORIEL_AFAR_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes}, true},
-        {{.kind = ORIEL_AFAR_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes - 1}, false},
-        {{.kind = ORIEL_AFAR_GIVE, .key = {{ORIEL_ORDER_COUNT}}, .len_bytes = clock_bytes}, false},
-        {{.kind = ORIEL_AFAR_TAKE, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
-        {{.kind = ORIEL_AFAR_TAKE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = 1}, false},
-        {{.kind = ORIEL_AFAR_FORGET, .key = {{ORIEL_ORDER_COUNT}}}, true},
-        {{.kind = ORIEL_AFAR_FORGET, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
-        {{.kind = ORIEL_AFAR_COUNT, .key = {{ORIEL_ORDER_LOCK}}}, false},
-        {{.kind = ORIEL_AFAR_ADD, .len_bytes = access_bytes + sizeof(struct oriel_extent)}, true},
-        {{.kind = ORIEL_AFAR_ADD, .len_bytes = access_bytes - 1}, false},
-        {{.kind = ORIEL_AFAR_ADD, .len_bytes = access_bytes + 1}, false},
-        {{.kind = ORIEL_AFAR_COMPLETE, .words = {0, 0, 1}}, true},
-        {{.kind = ORIEL_AFAR_COMPLETE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
-        {{.kind = ORIEL_AFAR_COMPLETE_ONE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
-        {{.kind = ORIEL_AFAR_FLAG, .words = {0, 0, ORIEL_ACCESS_FLUSHED_OTHER}}, true},
-        {{.kind = ORIEL_AFAR_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
-        {{.kind = ORIEL_AFAR_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
-        {{.kind = ORIEL_AFAR_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
-        {{.kind = ORIEL_AFAR_NOTE, .len_bytes = sizeof(struct oriel_note_ask) - 1}, false},
-        {{.kind = ORIEL_AFAR_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_KINDS}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes - 1}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_GIVE, .key = {{ORIEL_ORDER_COUNT}}, .len_bytes = clock_bytes}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_TAKE, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_TAKE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = 1}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_FORGET, .key = {{ORIEL_ORDER_COUNT}}}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_FORGET, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_LOCK}}}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes + sizeof(struct oriel_extent)}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes - 1}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes + 1}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_COMPLETE, .words = {0, 0, 1}}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_COMPLETE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_COMPLETE_ONE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_FLUSHED_OTHER}}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_NOTE, .len_bytes = sizeof(struct oriel_note_ask) - 1}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
     };
     (void)rank;
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
-        EXPECT(oriel_afar_request_holds(&requests[i].request) == requests[i].holds);
+        EXPECT(oriel_check_remote_request_holds(&requests[i].request) == requests[i].holds);
 }
 
 static void questions_that_do_not_hold_are_refused(void **state)
@@ -338,28 +338,28 @@ static void add_what_does_not_hold(int rank)
     const struct oriel_extent astray[] = {{-1, 1, 1, 0}, {far, 1, 1, 0}, {0, (uint64_t)far + 1, 1, 0}, {100, 1, 102, -1},
                                           {0, 1, UINT64_MAX, 1}, {0, 1, 3, INT64_MAX}, {0, 1, 1, INT64_MIN}};
     (void)rank;
-    EXPECT(oriel_afar_access_holds(&right, fits, sizeof fits / sizeof fits[0]));
+    EXPECT(oriel_check_remote_access_holds(&right, fits, sizeof fits / sizeof fits[0]));
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        EXPECT(!oriel_afar_access_holds(&wrong[i], fits, 1));
+        EXPECT(!oriel_check_remote_access_holds(&wrong[i], fits, 1));
     for (size_t i = 0; i < sizeof astray / sizeof astray[0]; i++)
-        EXPECT(!oriel_afar_access_holds(&right, &astray[i], 1));
+        EXPECT(!oriel_check_remote_access_holds(&right, &astray[i], 1));
 }
 
 /* A report is believed of a rank that there is, in one of two states, with a name that ends. */
 static void report_what_does_not_hold(int rank)
 {
-    struct oriel_wait_report right = {.rank = team->n - 1, .state = ORIEL_STUCK_WAITS};
+    struct oriel_wait_report right = {.rank = team->n - 1, .state = ORIEL_DEADLOCK_SET_WAITS};
     struct oriel_wait_report wrong[5] = {right, right, right, right, right};
     (void)rank;
     wrong[0].rank = -1;
     wrong[1].rank = team->n;
-    wrong[2].state = ORIEL_STUCK_COMPUTES;
+    wrong[2].state = ORIEL_DEADLOCK_SET_COMPUTES;
     wrong[3].record.noted.count = ORIEL_WAIT_NEEDS + 1;
     memset(wrong[4].record.noted.name, 'x', sizeof wrong[4].record.noted.name);
-    EXPECT(oriel_afar_reports_hold(&right, sizeof right));
-    EXPECT(!oriel_afar_reports_hold(&right, sizeof right - 1));
+    EXPECT(oriel_check_remote_reports_hold(&right, sizeof right));
+    EXPECT(!oriel_check_remote_reports_hold(&right, sizeof right - 1));
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        EXPECT(!oriel_afar_reports_hold(&wrong[i], sizeof wrong[i]));
+        EXPECT(!oriel_check_remote_reports_hold(&wrong[i], sizeof wrong[i]));
 }
 
 static void reports_that_do_not_hold_are_refused(void **state)
@@ -371,38 +371,38 @@ static void reports_that_do_not_hold_are_refused(void **state)
 /* A gathering is as long as its members need, and those are ranks that there are. */
 static void gather_what_does_not_hold(int rank)
 {
-    size_t room = oriel_gathering_bytes(team->n + 1, true);
-    size_t right = oriel_gathering_bytes(team->n, true);
-    struct oriel_gathering *gathering = aligned_alloc(_Alignof(struct oriel_gathering), (room + 63) / 64 * 64);
+    size_t room = oriel_collective_progress_bytes(team->n + 1, true);
+    size_t right = oriel_collective_progress_bytes(team->n, true);
+    struct oriel_collective_progress *gathering = aligned_alloc(_Alignof(struct oriel_collective_progress), (room + 63) / 64 * 64);
     (void)rank;
     memset(gathering, 0, room);
     gathering->n = team->n;
     gathering->has_locks = 1;
     for (int i = 0; i < team->n; i++)
         gathering->slots[i].world_rank = i + 1;
-    EXPECT(oriel_afar_gathering_holds(gathering, right));
-    EXPECT(!oriel_afar_gathering_holds(gathering, right - 1));
-    EXPECT(!oriel_afar_gathering_holds(gathering, room));
-    EXPECT(!oriel_afar_gathering_holds(gathering, sizeof *gathering - 1));
+    EXPECT(oriel_check_remote_gathering_holds(gathering, right));
+    EXPECT(!oriel_check_remote_gathering_holds(gathering, right - 1));
+    EXPECT(!oriel_check_remote_gathering_holds(gathering, room));
+    EXPECT(!oriel_check_remote_gathering_holds(gathering, sizeof *gathering - 1));
     gathering->slots[1].world_rank = 0;
-    EXPECT(!oriel_afar_gathering_holds(gathering, right));
+    EXPECT(!oriel_check_remote_gathering_holds(gathering, right));
     gathering->slots[1].world_rank = team->n + 1;
-    EXPECT(!oriel_afar_gathering_holds(gathering, right));
+    EXPECT(!oriel_check_remote_gathering_holds(gathering, right));
     gathering->slots[1].world_rank = 2;
     gathering->slots[team->n].world_rank = 1;
     gathering->n = team->n + 1;
-    EXPECT(!oriel_afar_gathering_holds(gathering, room));
+    EXPECT(!oriel_check_remote_gathering_holds(gathering, room));
     gathering->n = 0;
-    EXPECT(!oriel_afar_gathering_holds(gathering, sizeof *gathering));
+    EXPECT(!oriel_check_remote_gathering_holds(gathering, sizeof *gathering));
     free(gathering);
 
     /* Of one that ends with its number of members nothing behind that is read. */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    gathering = (struct oriel_gathering *)(void *)(pages + page - 8);
+    gathering = (struct oriel_collective_progress *)(void *)(pages + page - 8);
     gathering->n = 1;
     EXPECT(mprotect(pages + page, page, PROT_NONE) == 0);
-    EXPECT(!oriel_afar_gathering_holds(gathering, 8));
+    EXPECT(!oriel_check_remote_gathering_holds(gathering, 8));
     munmap(pages, 2 * page);
 }
 
@@ -439,7 +439,7 @@ static void closed_part_stays_until_who_works_on_it_has_left(void **state)
 
 static void site_is_asked_before_there_are_any(void **state)
 {
-    struct oriel_afar_answer answer = {.word = 1};
+    struct oriel_check_remote_answer answer = {.word = 1};
     char entry[ORIEL_SITE_SLOT_BYTES];
     (void)state;
     assert_int_equal(oriel_site_slot(0, 0, entry, 0, &answer.word), 0);
@@ -449,10 +449,10 @@ static void site_is_asked_before_there_are_any(void **state)
 enum { SIGNAL_US = 1000, SIGNALS = 15000 };
 
 /* Connections wait in it for ever. */
-static int silent_listener(struct oriel_afar_address *address)
+static int silent_listener(struct oriel_check_remote_address *address)
 {
-    *address = (struct oriel_afar_address){.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
-    int listener = oriel_afar_listen(&address->ports[0]);
+    *address = (struct oriel_check_remote_address){.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
+    int listener = oriel_check_remote_listen(&address->ports[0]);
     assert_true(listener >= 0);
     return listener;
 }
@@ -460,10 +460,10 @@ static int silent_listener(struct oriel_afar_address *address)
 static void who_gets_many_signals_gives_a_silent_server_up(void **state)
 {
     (void)state;
-    struct oriel_afar_address address;
+    struct oriel_check_remote_address address;
     int listener = silent_listener(&address);
     many_signals_begin(SIGNAL_US, SIGNALS);
-    assert_int_equal(oriel_afar_connect(&address, 0), -1);
+    assert_int_equal(oriel_check_remote_connect(&address, 0), -1);
     assert_true(many_signals_end());
     close(listener);
 }
@@ -476,12 +476,12 @@ static void who_gets_many_signals_gives_a_silent_connection_up(void **state)
     int ends[2];
     char byte;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    oriel_afar_limit(ends[0], 1);
+    oriel_check_remote_limit(ends[0], 1);
     many_signals_begin(SIGNAL_US, SIGNALS);
-    assert_false(oriel_afar_read(ends[0], &byte, 1));
+    assert_false(oriel_check_remote_read(ends[0], &byte, 1));
     assert_true(many_signals_end());
     many_signals_begin(SIGNAL_US, SIGNALS);
-    assert_false(oriel_afar_write(ends[0], &part, 1));
+    assert_false(oriel_check_remote_write(ends[0], &part, 1));
     assert_true(many_signals_end());
     close(ends[0]);
     close(ends[1]);

@@ -11,7 +11,7 @@ _Atomic uint64_t oriel_checked_version = 1;
 
 #define NOBODYS ((MPI_Win)0)
 
-enum { ROUNDS = 20000, CROWD = ORIEL_AGAIN_LOOKS };
+enum { ROUNDS = 20000, CROWD = ORIEL_CALLSITE_LOOKS };
 
 static const void *address_at(uint64_t at)
 {
@@ -19,17 +19,17 @@ static const void *address_at(uint64_t at)
 }
 
 /* As callsite_cache.c keeps what it has found out. */
-static struct oriel_again *keep(const void *address, MPI_Win win)
+static struct oriel_callsite *keep(const void *address, MPI_Win win)
 {
-    struct oriel_again *again = oriel_again_place(address, win);
-    *again = (struct oriel_again){.address = address, .win = win, .version = oriel_again_version()};
+    struct oriel_callsite *again = oriel_callsite_place(address, win);
+    *again = (struct oriel_callsite){.address = address, .win = win, .version = oriel_callsite_version()};
     return again;
 }
 
 static bool is_kept(const void *address, MPI_Win win)
 {
-    const struct oriel_again *again = oriel_again_place(address, win);
-    return again->address == address && again->win == win && again->version == oriel_again_version();
+    const struct oriel_callsite *again = oriel_callsite_place(address, win);
+    return again->address == address && again->win == win && again->version == oriel_callsite_version();
 }
 
 static void forget_all(void)
@@ -40,10 +40,10 @@ static void forget_all(void)
 /* Addresses of one first place, further and further on. */
 static const void *another(uint64_t *at)
 {
-    const struct oriel_again *before = oriel_again_place(address_at(*at), NOBODYS);
+    const struct oriel_callsite *before = oriel_callsite_place(address_at(*at), NOBODYS);
     do
         *at += 1 + below(64);
-    while (oriel_again_place(address_at(*at), NOBODYS) != before);
+    while (oriel_callsite_place(address_at(*at), NOBODYS) != before);
     return address_at(*at);
 }
 

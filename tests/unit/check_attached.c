@@ -88,7 +88,7 @@ int main(void)
         cmocka_unit_test(runs_are_attached_if_each_byte_is),
         cmocka_unit_test(many_runs_take_no_time),
     };
-    if (oriel_board_make_sized(1, 1 << 22, path, sizeof path) != ORIEL_OK)
+    if (oriel_shm_make_sized(1, 1 << 22, path, sizeof path) != ORIEL_OK)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,11 +15,11 @@
 static void with_board(uint64_t bytes, void (*body)(void))
 {
     char path[64];
-    assert_int_equal(oriel_board_make_sized(3, bytes, path, sizeof path), ORIEL_OK);
-    assert_int_equal(oriel_board_world_size(), 3);
+    assert_int_equal(oriel_shm_make_sized(3, bytes, path, sizeof path), ORIEL_OK);
+    assert_int_equal(oriel_shm_world_size(), 3);
     body();
-    oriel_board_leave();
-    assert_false(oriel_board_is_open());
+    oriel_shm_leave();
+    assert_false(oriel_shm_is_open());
 }
 
 /* --- blocks --- */
@@ -41,7 +41,7 @@ static uint64_t chance(void)
 
 static void expect_filled(const struct block *block)
 {
-    const unsigned char *at = oriel_board_at(block->place);
+    const unsigned char *at = oriel_shm_at(block->place);
     for (size_t i = 0; i < block->len_bytes; i++)
         assert_int_equal(at[i], block->fill);
 }
@@ -50,10 +50,10 @@ static void fill_anew(struct block *block)
 {
     block->len_bytes = chance() % 5 == 0 ? chance() % 40000 : chance() % 300;
     block->fill = (unsigned char)(chance() % 255 + 1);
-    block->place = oriel_board_allocate(block->len_bytes);
+    block->place = oriel_shm_allocate(block->len_bytes);
     assert_true(block->place != 0 && block->place % 16 == 0);
-    unsigned char *at = oriel_board_at(block->place);
-    assert_int_equal(oriel_board_place(at), block->place);
+    unsigned char *at = oriel_shm_at(block->place);
+    assert_int_equal(oriel_shm_place(at), block->place);
     for (size_t i = 0; i < block->len_bytes; i++)
         assert_int_equal(at[i], 0);
     memset(at, block->fill, block->len_bytes);
@@ -68,7 +68,7 @@ static void churn(void)
         struct block *block = &blocks[chance() % BLOCKS];
         if (block->place != 0) {
             expect_filled(block);
-            oriel_board_free(block->place, block->len_bytes);
+            oriel_shm_free(block->place, block->len_bytes);
         }
         fill_anew(block);
     }
@@ -87,14 +87,14 @@ static void use_over_and_over(void)
 {
     for (int i = 0; i < 2000000; i++) {
         size_t len_bytes = 16 + (size_t)(i % 7) * 100;
-        oriel_place place = oriel_board_allocate(len_bytes);
+        oriel_place place = oriel_shm_allocate(len_bytes);
         assert_true(place != 0);
-        oriel_board_free(place, len_bytes);
+        oriel_shm_free(place, len_bytes);
     }
     for (int i = 0; i < 2000; i++) {
-        oriel_place place = oriel_board_allocate(MIB);
+        oriel_place place = oriel_shm_allocate(MIB);
         assert_true(place != 0);
-        oriel_board_free(place, MIB);
+        oriel_shm_free(place, MIB);
     }
 }
 
@@ -109,20 +109,20 @@ static void fill_up(void)
     uint64_t given = 0;
     oriel_place last = 0;
     for (;;) {
-        oriel_place place = oriel_board_allocate(1000);
+        oriel_place place = oriel_shm_allocate(1000);
         if (place == 0)
             break;
         last = place;
         given += 1000;
     }
     assert_true(given > 5 * MIB);
-    assert_int_equal(oriel_board_refused(), 1);
+    assert_int_equal(oriel_shm_refused(), 1);
     struct oriel_key key = {{1, 2, 3, 4}};
-    assert_int_equal(oriel_board_find(&key, 2000, NULL), 0);
-    assert_int_equal(oriel_board_allocate(UINT64_C(1) << 60), 0);
-    assert_int_equal(oriel_board_refused(), 3);
-    oriel_board_free(last, 1000);
-    assert_int_equal(oriel_board_allocate(1000), last);
+    assert_int_equal(oriel_shm_find(&key, 2000, NULL), 0);
+    assert_int_equal(oriel_shm_allocate(UINT64_C(1) << 60), 0);
+    assert_int_equal(oriel_shm_refused(), 3);
+    oriel_shm_free(last, 1000);
+    assert_int_equal(oriel_shm_allocate(1000), last);
 }
 
 static void full_board_refuses_and_counts(void **state)
@@ -144,8 +144,8 @@ static void find_and_drop(void)
     static oriel_place places[KEYS];
     for (uint64_t i = 0; i < KEYS; i++) {
         struct oriel_key key = {{1, i, i << 32, 0}};
-        places[i] = oriel_board_find(&key, 24, init_to_seven);
-        uint64_t *at = oriel_board_at(places[i]);
+        places[i] = oriel_shm_find(&key, 24, init_to_seven);
+        uint64_t *at = oriel_shm_at(places[i]);
         assert_true(at != NULL && places[i] % 16 == 0);
         assert_int_equal(at[0], 7);
         assert_int_equal(at[1], 0);
@@ -153,14 +153,14 @@ static void find_and_drop(void)
     }
     for (uint64_t i = 0; i < KEYS; i++) {
         struct oriel_key key = {{1, i, i << 32, 0}};
-        assert_int_equal(oriel_board_find(&key, 24, init_to_seven), places[i]);
-        assert_int_equal(*(uint64_t *)oriel_board_at(places[i]), i);
+        assert_int_equal(oriel_shm_find(&key, 24, init_to_seven), places[i]);
+        assert_int_equal(*(uint64_t *)oriel_shm_at(places[i]), i);
         if (i % 3 == 0)
-            oriel_board_drop(&key);
+            oriel_shm_drop(&key);
     }
     for (uint64_t i = 0; i < KEYS; i++) {
         struct oriel_key key = {{1, i, i << 32, 0}};
-        assert_int_equal(*(uint64_t *)oriel_board_at(oriel_board_find(&key, 24, init_to_seven)), i % 3 == 0 ? 7 : i);
+        assert_int_equal(*(uint64_t *)oriel_shm_at(oriel_shm_find(&key, 24, init_to_seven)), i % 3 == 0 ? 7 : i);
     }
 }
 
@@ -182,10 +182,10 @@ static void work_until_dropped(void)
 {
     struct oriel_key key = {{9, 9, 9, 9}};
     int three = 3;
-    assert_false(oriel_board_work(&key, 0, count_down, &three));
+    assert_false(oriel_shm_work(&key, 0, count_down, &three));
     for (int i = 0; i < 3; i++)
-        assert_true(oriel_board_work(&key, i == 0 ? 4 : 0, count_down, &three));
-    assert_false(oriel_board_work(&key, 0, count_down, &three));
+        assert_true(oriel_shm_work(&key, i == 0 ? 4 : 0, count_down, &three));
+    assert_false(oriel_shm_work(&key, 0, count_down, &three));
 }
 
 static void work_makes_and_drops(void **state)
@@ -204,17 +204,17 @@ static void count_together(int rank)
         struct oriel_key key = {{2, (uint64_t)(i % COUNTERS), 0, 0}};
         struct oriel_key other = {{3, (uint64_t)rank, (uint64_t)i, 0}};
         struct oriel_key before = {{3, (uint64_t)((rank + 1) % team->n), (uint64_t)i, 0}};
-        _Atomic uint64_t *at = oriel_board_at(oriel_board_find(&key, 8, NULL));
+        _Atomic uint64_t *at = oriel_shm_at(oriel_shm_find(&key, 8, NULL));
         EXPECT(at != NULL);
         atomic_fetch_add(at, 1);
-        EXPECT(oriel_board_find(&other, 200, NULL) != 0);
-        oriel_board_drop(&before);
+        EXPECT(oriel_shm_find(&other, 200, NULL) != 0);
+        oriel_shm_drop(&before);
     }
     team_meet();
     uint64_t sum = 0;
     for (uint64_t i = 0; i < COUNTERS; i++) {
         struct oriel_key key = {{2, i, 0, 0}};
-        sum += *(uint64_t *)oriel_board_at(oriel_board_find(&key, 8, NULL));
+        sum += *(uint64_t *)oriel_shm_at(oriel_shm_find(&key, 8, NULL));
     }
     EXPECT(sum == (uint64_t)ROUNDS * (uint64_t)team->n);
 }
@@ -232,7 +232,7 @@ static void produce_and_consume(int rank)
     for (int i = 0; i < ROUNDS; i++) {
         _Atomic uint64_t *slot = &team->words[rank / 2];
         if (rank % 2 == 0) {
-            oriel_place place = oriel_board_allocate(BLOCK);
+            oriel_place place = oriel_shm_allocate(BLOCK);
             EXPECT(place != 0);
             while (atomic_load(slot) != 0)
                 sched_yield();
@@ -242,7 +242,7 @@ static void produce_and_consume(int rank)
             while ((place = atomic_load(slot)) == 0)
                 sched_yield();
             atomic_store(slot, 0);
-            oriel_board_free(place, BLOCK);
+            oriel_shm_free(place, BLOCK);
         }
     }
 }
@@ -254,19 +254,19 @@ static void blocks_come_back_from_other_processes(void **state)
 }
 
 struct guarded {
-    struct oriel_board_lock lock;
+    struct oriel_shm_lock lock;
     uint64_t count, twin;
 };
 
 static void init_guarded(void *at)
 {
-    oriel_board_lock_init(&((struct guarded *)at)->lock);
+    oriel_shm_lock_init(&((struct guarded *)at)->lock);
 }
 
 static struct guarded *guarded(void)
 {
     struct oriel_key key = {{4, 0, 0, 0}};
-    return oriel_board_at(oriel_board_find(&key, sizeof(struct guarded), init_guarded));
+    return oriel_shm_at(oriel_shm_find(&key, sizeof(struct guarded), init_guarded));
 }
 
 static void count_under_the_lock(int rank)
@@ -275,11 +275,11 @@ static void count_under_the_lock(int rank)
     (void)rank;
     struct guarded *at = guarded();
     for (int i = 0; i < ROUNDS; i++) {
-        oriel_board_lock(&at->lock);
+        oriel_shm_lock(&at->lock);
         EXPECT(at->count == at->twin);
         at->count++;
         at->twin++;
-        oriel_board_unlock(&at->lock);
+        oriel_shm_unlock(&at->lock);
     }
     team_meet();
     EXPECT(at->count == (uint64_t)ROUNDS * (uint64_t)team->n);
@@ -295,17 +295,17 @@ static void die_with_the_lock(int rank)
 {
     struct guarded *at = guarded();
     if (rank == 0) {
-        oriel_board_lock(&at->lock);
+        oriel_shm_lock(&at->lock);
         team_step(1);
         usleep(20000); /* the others shall wait already, mostly */
         team_die();
     }
     team_await(1);
-    oriel_board_lock(&at->lock);
+    oriel_shm_lock(&at->lock);
     at->count++;
-    oriel_board_unlock(&at->lock);
-    oriel_board_lock(&at->lock);
-    oriel_board_unlock(&at->lock);
+    oriel_shm_unlock(&at->lock);
+    oriel_shm_lock(&at->lock);
+    oriel_shm_unlock(&at->lock);
 }
 
 static void lock_of_a_dead_process_is_taken_over(void **state)
@@ -328,16 +328,16 @@ static void die_in_the_table(int rank)
     struct oriel_key key = {{5, 0, 0, 0}};
     if (rank == 0) {
         for (int i = 0; i < 100; i++)
-            oriel_board_allocate(64);
-        oriel_board_work(&key, 64, die_at_work, NULL);
+            oriel_shm_allocate(64);
+        oriel_shm_work(&key, 64, die_at_work, NULL);
     }
     team_await(1);
-    EXPECT(oriel_board_find(&key, 64, NULL) != 0);
-    oriel_board_drop(&key);
+    EXPECT(oriel_shm_find(&key, 64, NULL) != 0);
+    oriel_shm_drop(&key);
     for (uint64_t i = 0; i < 20000; i++) {
         struct oriel_key some = {{6, (uint64_t)rank, i, 0}};
-        EXPECT(oriel_board_find(&some, 64, NULL) != 0);
-        oriel_board_drop(&some);
+        EXPECT(oriel_shm_find(&some, 64, NULL) != 0);
+        oriel_shm_drop(&some);
     }
 }
 
@@ -355,11 +355,11 @@ static void chosen_size_is_sparse(void **state)
     char path[64];
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
-    assert_int_equal(oriel_board_make(5, path, sizeof path), ORIEL_OK);
-    assert_true(oriel_board_allocate(32 * MIB) != 0);
+    assert_int_equal(oriel_shm_make(5, path, sizeof path), ORIEL_OK);
+    assert_true(oriel_shm_allocate(32 * MIB) != 0);
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_maxrss - before.ru_maxrss < 8192); /* KiB */
-    oriel_board_leave();
+    oriel_shm_leave();
 }
 
 static void only_a_board_is_joined(void **state)
@@ -369,44 +369,44 @@ static void only_a_board_is_joined(void **state)
     int fd = memfd_create("no board", MFD_CLOEXEC);
     assert_true(fd >= 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    assert_int_not_equal(oriel_shm_join(path), ORIEL_OK);
     assert_int_equal(ftruncate(fd, 1 << 20), 0);
-    assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    assert_int_not_equal(oriel_shm_join(path), ORIEL_OK);
     close(fd);
-    assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    assert_int_not_equal(oriel_shm_join(path), ORIEL_OK);
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
     int watch = opened_watch(getpid(), ends[0]);
     assert_true(watch >= 0);
-    assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    assert_int_not_equal(oriel_shm_join(path), ORIEL_OK);
     assert_false(opened_since(watch)); /* opening alone does something to devices and pipes */
     close(watch);
     close(ends[0]);
     close(ends[1]);
-    assert_false(oriel_board_is_open());
+    assert_false(oriel_shm_is_open());
 }
 
 static void forked_child_leaves_the_board_alone(void **state)
 {
     (void)state;
     char path[64];
-    assert_int_equal(oriel_board_make_sized(1, 64 * MIB, path, sizeof path), ORIEL_OK);
+    assert_int_equal(oriel_shm_make_sized(1, 64 * MIB, path, sizeof path), ORIEL_OK);
     struct oriel_key key = {{1, 1, 1, 1}};
-    oriel_place place = oriel_board_find(&key, 16, init_to_seven);
+    oriel_place place = oriel_shm_find(&key, 16, init_to_seven);
     pid_t pid = fork();
     if (pid == 0) {
-        EXPECT(!oriel_board_is_open());
-        EXPECT(*(uint64_t *)oriel_board_at(place) == 7);
-        EXPECT(oriel_board_allocate(16) == 0 && oriel_board_find(&key, 16, NULL) == 0);
-        oriel_board_drop(&key);
+        EXPECT(!oriel_shm_is_open());
+        EXPECT(*(uint64_t *)oriel_shm_at(place) == 7);
+        EXPECT(oriel_shm_allocate(16) == 0 && oriel_shm_find(&key, 16, NULL) == 0);
+        oriel_shm_drop(&key);
         _exit(0);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(oriel_board_find(&key, 16, NULL), place);
-    oriel_board_leave();
+    assert_int_equal(oriel_shm_find(&key, 16, NULL), place);
+    oriel_shm_leave();
 }
 
 int main(void)

@@ -118,8 +118,8 @@ static void put_beside_records_that_change(int rank, bool are_cut)
         if (rank == 0)
             oriel_history_free(history);
     }
-    oriel_lent_stop();
-    oriel_loan_stop();
+    oriel_entry_lease_stop();
+    oriel_record_lease_stop();
     oriel_order_stop();
 }
 
@@ -490,14 +490,14 @@ static _Atomic uint64_t *word_of_team(void)
 static void die_with_the_word(int rank)
 {
     if (rank == 0) {
-        oriel_board_word_lock(word_of_team());
+        oriel_shm_word_lock(word_of_team());
         atomic_store(&team->step, 1);
         team_die();
     }
     team_await(1);
-    oriel_board_word_lock(word_of_team());
+    oriel_shm_word_lock(word_of_team());
     atomic_fetch_add(&team->words[3], 1);
-    oriel_board_word_unlock(word_of_team());
+    oriel_shm_word_unlock(word_of_team());
 }
 
 static void a_word_lock_is_taken_over_from_the_dead(void **state)
@@ -510,11 +510,11 @@ static void count_alone(int rank)
 {
     (void)rank;
     for (int i = 0; i < 10 * ROUNDS; i++) {
-        oriel_board_word_lock(word_of_team());
+        oriel_shm_word_lock(word_of_team());
         uint64_t count = atomic_load_explicit(&team->words[3], memory_order_relaxed);
         oriel_delay();
         atomic_store_explicit(&team->words[3], count + 1, memory_order_relaxed);
-        oriel_board_word_unlock(word_of_team());
+        oriel_shm_word_unlock(word_of_team());
     }
     team_meet();
     EXPECT(atomic_load(&team->words[3]) == (uint64_t)team->n * 10 * ROUNDS);

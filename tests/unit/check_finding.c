@@ -76,7 +76,7 @@ static int start(void **state)
 {
     (void)state;
     char path[64];
-    return oriel_board_make_sized(4, BOARD, path, sizeof path) == ORIEL_OK && oriel_sites_start() == ORIEL_OK &&
+    return oriel_shm_make_sized(4, BOARD, path, sizeof path) == ORIEL_OK && oriel_sites_start() == ORIEL_OK &&
                    oriel_finding_start() == ORIEL_OK
                ? 0
                : 1;

@@ -428,7 +428,7 @@ static void who_died_inside_leaves_an_empty_history(void **state)
     oriel_place history = fresh();
     for (int i = 0; i < 100; i++)
         put(history, 1, i * 24, 8, never, NULL);
-    uint32_t *busy = (uint32_t *)((char *)oriel_board_at(history) + sizeof(struct oriel_board_lock));
+    uint32_t *busy = (uint32_t *)((char *)oriel_shm_at(history) + sizeof(struct oriel_shm_lock));
     *busy = 1;
     put(history, 2, 0, 8, never, NULL);
     assert_int_equal(size_of(history), 1);

@@ -28,7 +28,7 @@ static void end(oriel_place history)
 {
     team_meet();
     oriel_history_leave(history);
-    oriel_lent_stop();
+    oriel_entry_lease_stop();
     oriel_order_stop();
 }
 
@@ -155,7 +155,7 @@ static void get_twice_and_again(oriel_place history)
     get_often(history, 0, 0);
     get_often(history, 0, 8);
     EXPECT(get(history, 0, 0) == 0);
-    EXPECT(oriel_lent_find(oriel_lent_key(history, 0), oriel_lent_line_of(held)->entries[0].what) == held);
+    EXPECT(oriel_entry_lease_find(oriel_entry_lease_key(history, 0), oriel_entry_lease_line_of(held)->entries[0].what) == held);
     complete(history, 0);
 }
 
@@ -317,7 +317,7 @@ static void get_then_end(oriel_place history)
 {
     get_often(history, 0, 0);
     EXPECT(get(history, 0, 0) == 0);
-    struct oriel_cell_entry *home = oriel_lent_end(held);
+    struct oriel_cell_entry *home = oriel_entry_lease_end(held);
     EXPECT(home != NULL && home != held);
     oriel_underway_add(history, NULL, home, 0, 0);
     held = NULL;

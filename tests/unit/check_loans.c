@@ -14,7 +14,7 @@ static uint64_t come_wide_in(oriel_place history, struct oriel_access *access, i
 {
     uint64_t told = 0;
     struct oriel_extent run = {offset, len_bytes, 1, 0};
-    if (oriel_loan_come(history, access, &run))
+    if (oriel_record_lease_come(history, access, &run))
         lent++;
     else
         oriel_history_add(history, access, &run, 1, count_it, &told);
@@ -49,8 +49,8 @@ static void end(oriel_place history)
 {
     team_meet();
     oriel_history_leave(history);
-    oriel_lent_stop();
-    oriel_loan_stop();
+    oriel_entry_lease_stop();
+    oriel_record_lease_stop();
     oriel_order_stop();
 }
 
@@ -505,7 +505,7 @@ static void loans_r6_lines_go_to_other_histories(void **state)
 /* Somebody was killed in the middle of a change: the history is emptied, and what was lent of it is lent no more. */
 static void put_where_all_is_emptied(oriel_place history)
 {
-    uint32_t *busy = (uint32_t *)((char *)oriel_board_at(history) + sizeof(struct oriel_board_lock));
+    uint32_t *busy = (uint32_t *)((char *)oriel_shm_at(history) + sizeof(struct oriel_shm_lock));
     *busy = 1;
     EXPECT(put(history, 1, 0, PART) == 0);
     complete(history, 1);

@@ -291,7 +291,7 @@ static void stamp_a_million(int rank)
         oriel_order_give(&key, 0);
         oriel_order_moment_release(moment);
     }
-    EXPECT(oriel_board_refused() == 0);
+    EXPECT(oriel_shm_refused() == 0);
 }
 
 static void moments_do_not_pile_up(void **state)
@@ -382,7 +382,7 @@ static void what_a_dead_process_gave_is_taken(void **state)
 static void order_on_a_full_board(int rank)
 {
     start(rank);
-    while (rank == 0 && (oriel_board_allocate(16) != 0 || oriel_board_allocate(4096) != 0))
+    while (rank == 0 && (oriel_shm_allocate(16) != 0 || oriel_shm_allocate(4096) != 0))
         continue;
     team_meet();
     for (uint64_t i = 0; i < 100; i++) {
@@ -403,7 +403,7 @@ static void order_on_a_full_board(int rank)
         team_meet();
         oriel_order_moment_release(oriel_order_moment());
     }
-    EXPECT(oriel_board_refused() > 2);
+    EXPECT(oriel_shm_refused() > 2);
     EXPECT(oriel_order_moment_clock(0) == NULL);
 }
 

@@ -69,7 +69,7 @@ struct asker {
 static void *ask(void *closure)
 {
     struct asker *asker = closure;
-    asker->proven = oriel_afar_prove(asker->fd, asker->key);
+    asker->proven = oriel_check_remote_prove(asker->fd, asker->key);
     return NULL;
 }
 
@@ -81,8 +81,8 @@ static void begin(struct asker *asker, const uint64_t *with, uint16_t port)
 }
 
 /* Somebody in the server's place has said a challenge, and heard what an asker with the key says to it. */
-static void begin_with(struct asker *asker, uint16_t port, const struct oriel_afar_challenge *challenge,
-                       struct oriel_afar_claim *claim)
+static void begin_with(struct asker *asker, uint16_t port, const struct oriel_check_remote_challenge *challenge,
+                       struct oriel_check_remote_claim *claim)
 {
     begin(asker, key, port);
     say(asker->other_end, challenge, sizeof *challenge);
@@ -100,10 +100,10 @@ static bool end(struct asker *asker)
 
 static bool serve(int fd, const uint64_t with[2])
 {
-    struct oriel_afar_challenge challenge;
-    assert_true(oriel_afar_challenge(fd, &challenge));
+    struct oriel_check_remote_challenge challenge;
+    assert_true(oriel_check_remote_challenge(fd, &challenge));
     await_something(fd);
-    bool admits = oriel_afar_admits(fd, with, &challenge);
+    bool admits = oriel_check_remote_admits(fd, with, &challenge);
     if (!admits)
         shutdown(fd, SHUT_RDWR);
     return admits;
@@ -112,25 +112,25 @@ static bool serve(int fd, const uint64_t with[2])
 /* --- who listens in between --- */
 
 struct heard {
-    struct oriel_afar_challenge challenge;
-    struct oriel_afar_claim claim;
-    struct oriel_afar_proof proof;
+    struct oriel_check_remote_challenge challenge;
+    struct oriel_check_remote_claim claim;
+    struct oriel_check_remote_proof proof;
 };
 
 /* All that the asker and a server at port say is passed on.  Whether both were content. */
 static bool pass_on(struct asker *asker, uint16_t port, struct heard *heard)
 {
-    struct oriel_afar_challenge challenge;
+    struct oriel_check_remote_challenge challenge;
     int from;
     int server;
     connect_ends(port, &from, &server);
-    assert_true(oriel_afar_challenge(server, &challenge));
+    assert_true(oriel_check_remote_challenge(server, &challenge));
     hear(from, &heard->challenge, sizeof heard->challenge);
     say(asker->other_end, &heard->challenge, sizeof heard->challenge);
     hear(asker->other_end, &heard->claim, sizeof heard->claim);
     say(from, &heard->claim, sizeof heard->claim);
     await_something(server);
-    bool admits = oriel_afar_admits(server, key, &challenge);
+    bool admits = oriel_check_remote_admits(server, key, &challenge);
     if (admits) {
         hear(from, &heard->proof, sizeof heard->proof);
         say(asker->other_end, &heard->proof, sizeof heard->proof);
@@ -172,9 +172,9 @@ static void proof_p1_another_key_is_refused(void **state)
 
 static void proof_p1_whoever_else_answers_is_refused(void **state)
 {
-    const struct oriel_afar_challenge challenge = {{1, 2}};
-    const struct oriel_afar_proof proof = {3};
-    struct oriel_afar_claim claim;
+    const struct oriel_check_remote_challenge challenge = {{1, 2}};
+    const struct oriel_check_remote_proof proof = {3};
+    struct oriel_check_remote_claim claim;
     struct asker asker;
     (void)state;
     begin_with(&asker, 0, &challenge, &claim);
@@ -193,23 +193,23 @@ static void proof_p1_key_is_not_sent(void **state)
 
 static void proof_p2_claim_of_another_connection_is_refused(void **state)
 {
-    struct oriel_afar_challenge challenge;
+    struct oriel_check_remote_challenge challenge;
     struct heard heard;
     int from;
     int server;
     (void)state;
     connect_ends(listen_in(&heard), &from, &server);
-    assert_true(oriel_afar_challenge(server, &challenge));
+    assert_true(oriel_check_remote_challenge(server, &challenge));
     say(from, &heard.claim, sizeof heard.claim);
     await_something(server);
-    assert_false(oriel_afar_admits(server, key, &challenge));
+    assert_false(oriel_check_remote_admits(server, key, &challenge));
     close(from);
     close(server);
 }
 
 static void proof_p2_answer_of_another_connection_is_refused(void **state)
 {
-    struct oriel_afar_claim claim;
+    struct oriel_check_remote_claim claim;
     struct heard heard;
     struct asker asker;
     (void)state;
@@ -220,8 +220,8 @@ static void proof_p2_answer_of_another_connection_is_refused(void **state)
 
 static void proof_p3_what_comes_back_is_refused(void **state)
 {
-    const struct oriel_afar_challenge challenge = {{1, 2}};
-    struct oriel_afar_claim claim;
+    const struct oriel_check_remote_challenge challenge = {{1, 2}};
+    struct oriel_check_remote_claim claim;
     struct asker asker;
     (void)state;
     begin_with(&asker, 0, &challenge, &claim);
@@ -231,18 +231,18 @@ static void proof_p3_what_comes_back_is_refused(void **state)
 
 static void proof_p3_challenge_that_comes_back_is_refused(void **state)
 {
-    struct oriel_afar_challenge challenge;
-    struct oriel_afar_claim claim;
+    struct oriel_check_remote_challenge challenge;
+    struct oriel_check_remote_claim claim;
     int from;
     int server;
     (void)state;
     connect_ends(0, &from, &server);
-    assert_true(oriel_afar_challenge(server, &challenge));
+    assert_true(oriel_check_remote_challenge(server, &challenge));
     hear(from, &challenge, sizeof challenge);
-    claim = (struct oriel_afar_claim){{challenge.nonce[0], challenge.nonce[1]}, challenge.nonce[0]};
+    claim = (struct oriel_check_remote_claim){{challenge.nonce[0], challenge.nonce[1]}, challenge.nonce[0]};
     say(from, &claim, sizeof claim);
     await_something(server);
-    assert_false(oriel_afar_admits(server, key, &challenge));
+    assert_false(oriel_check_remote_admits(server, key, &challenge));
     close(from);
     close(server);
 }
@@ -258,18 +258,18 @@ static void proof_p4_who_passes_on_is_refused(void **state)
 
 static void proof_p5_strangers_get_no_answer(void **state)
 {
-    const struct oriel_afar_claim claim = {{1, 2}, 3};
-    struct oriel_afar_challenge challenge;
+    const struct oriel_check_remote_claim claim = {{1, 2}, 3};
+    struct oriel_check_remote_challenge challenge;
     char byte;
     int from;
     int server;
     (void)state;
     connect_ends(0, &from, &server);
-    assert_true(oriel_afar_challenge(server, &challenge));
+    assert_true(oriel_check_remote_challenge(server, &challenge));
     hear(from, &challenge, sizeof challenge);
     say(from, &claim, sizeof claim);
     await_something(server);
-    assert_false(oriel_afar_admits(server, key, &challenge));
+    assert_false(oriel_check_remote_admits(server, key, &challenge));
     close(server);
     assert_int_equal(recv(from, &byte, 1, 0), 0);
     close(from);
@@ -278,7 +278,7 @@ static void proof_p5_strangers_get_no_answer(void **state)
 /* The rest never comes. */
 static void proof_p6_half_a_challenge_is_refused(void **state)
 {
-    const struct oriel_afar_challenge challenge = {{1, 2}};
+    const struct oriel_check_remote_challenge challenge = {{1, 2}};
     struct asker asker;
     (void)state;
     begin(&asker, key, 0);
@@ -288,8 +288,8 @@ static void proof_p6_half_a_challenge_is_refused(void **state)
 
 static void proof_p6_half_an_answer_is_refused(void **state)
 {
-    struct oriel_afar_challenge challenge = {{1, 2}};
-    struct oriel_afar_claim claim;
+    struct oriel_check_remote_challenge challenge = {{1, 2}};
+    struct oriel_check_remote_claim claim;
     struct asker asker;
     (void)state;
     begin_with(&asker, 0, &challenge, &claim);
@@ -308,7 +308,7 @@ static void proof_p6_half_a_claim_is_refused(void **state)
         connect_ends(port, &from, &server);
         say(from, &heard.claim, sizeof heard.claim - missing);
         await_something(server);
-        assert_int_equal(oriel_afar_admits(server, key, &heard.challenge), missing == 0);
+        assert_int_equal(oriel_check_remote_admits(server, key, &heard.challenge), missing == 0);
         close(from);
         close(server);
     }
@@ -316,8 +316,8 @@ static void proof_p6_half_a_claim_is_refused(void **state)
 
 static void proof_p6_silence_is_refused(void **state)
 {
-    const struct oriel_afar_challenge challenge = {{1, 2}};
-    struct oriel_afar_claim claim;
+    const struct oriel_check_remote_challenge challenge = {{1, 2}};
+    struct oriel_check_remote_claim claim;
     struct asker asker;
     (void)state;
     begin(&asker, key, 0);
@@ -328,7 +328,7 @@ static void proof_p6_silence_is_refused(void **state)
 
 static void proof_p6_who_hangs_up_is_refused(void **state)
 {
-    struct oriel_afar_challenge challenge;
+    struct oriel_check_remote_challenge challenge;
     struct asker asker;
     int from;
     int server;
@@ -337,10 +337,10 @@ static void proof_p6_who_hangs_up_is_refused(void **state)
     shutdown(asker.other_end, SHUT_RDWR);
     assert_false(end(&asker));
     connect_ends(0, &from, &server);
-    assert_true(oriel_afar_challenge(server, &challenge));
+    assert_true(oriel_check_remote_challenge(server, &challenge));
     close(from);
     await_something(server);
-    assert_false(oriel_afar_admits(server, key, &challenge));
+    assert_false(oriel_check_remote_admits(server, key, &challenge));
     close(server);
 }
 

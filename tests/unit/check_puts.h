@@ -59,19 +59,19 @@ static uint64_t come(oriel_place history, int rank, enum oriel_access_kind kind,
     }
     struct oriel_history_ground ground = oriel_history_ground(history);
     struct oriel_history_spot spot = oriel_history_expect(&ground, (uint64_t)offset);
-    struct oriel_again_arrival again = {history, &access, count_it, &told};
+    struct oriel_callsite_arrival again = {history, &access, count_it, &told};
     held_since = access.issued;
     held = NULL;
     if (spot.page != NULL && kept[kind] != 0 && (uint64_t)offset % ORIEL_CELL_BYTES + len_bytes <= ORIEL_CELL_BYTES &&
         oriel_underway_room(1)) {
         uint64_t first = (uint64_t)offset % ORIEL_CELL_BYTES;
         uint64_t mine = oriel_entry_with(kept[kind] << ORIEL_ENTRY_TRAIT | access.flags, first, first + len_bytes - 1);
-        uint64_t key = oriel_lent_key(history, (uint64_t)offset);
-        held = oriel_lent_find(key, mine);
-        uint64_t before = held == NULL ? 0 : oriel_lent_pend(held, access.issued);
+        uint64_t key = oriel_entry_lease_key(history, (uint64_t)offset);
+        held = oriel_entry_lease_find(key, mine);
+        uint64_t before = held == NULL ? 0 : oriel_entry_lease_pend(held, access.issued);
         oriel_fence_full();
-        if (held == NULL || !oriel_lent_stands(held, key, before))
-            held = oriel_lent_hold(&again, spot, mine, oriel_entry_screen(mine), oriel_cell_repeats(&access),
+        if (held == NULL || !oriel_entry_lease_stands(held, key, before))
+            held = oriel_entry_lease_hold(&again, spot, mine, oriel_entry_screen(mine), oriel_cell_repeats(&access),
                                    access.issued, (uint64_t)offset);
     }
     if (held == NULL)

@@ -16,7 +16,7 @@ int rank_now;
 uint64_t counted;
 uint64_t board_left = BOARD_BYTES;
 
-char *oriel_board_base;
+char *oriel_shm_base;
 static oriel_place used = 64;
 static oriel_place moments[RANKS];
 
@@ -25,7 +25,7 @@ void clocks_start(void)
     memset(clocks, 0, sizeof clocks);
     for (int rank = 0; rank < RANKS; rank++) {
         clocks[rank][rank] = 1;
-        moments[rank] = oriel_board_allocate(sizeof clocks[rank]);
+        moments[rank] = oriel_shm_allocate(sizeof clocks[rank]);
     }
     rank_now = 0;
 }
@@ -40,37 +40,37 @@ void message(int from, int to)
 
 oriel_place moment_of(int rank)
 {
-    memcpy(oriel_board_at(moments[rank]), clocks[rank], sizeof clocks[rank]);
+    memcpy(oriel_shm_at(moments[rank]), clocks[rank], sizeof clocks[rank]);
     return moments[rank];
 }
 
-int oriel_board_world_size(void)
+int oriel_shm_world_size(void)
 {
     return RANKS;
 }
 
-oriel_place oriel_board_place(const void *at)
+oriel_place oriel_shm_place(const void *at)
 {
-    return at == NULL ? 0 : (oriel_place)((const char *)at - oriel_board_base);
+    return at == NULL ? 0 : (oriel_place)((const char *)at - oriel_shm_base);
 }
 
 /* Of one key. */
-oriel_place oriel_board_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
+oriel_place oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
 {
     static oriel_place place;
     (void)key;
     if (place == 0) {
-        place = oriel_board_allocate(len_bytes);
-        init(oriel_board_at(place));
+        place = oriel_shm_allocate(len_bytes);
+        init(oriel_shm_at(place));
     }
     return place;
 }
 
-oriel_place oriel_board_allocate(size_t len_bytes)
+oriel_place oriel_shm_allocate(size_t len_bytes)
 {
-    if (oriel_board_base == NULL) {
-        oriel_board_base = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (oriel_board_base == MAP_FAILED)
+    if (oriel_shm_base == NULL) {
+        oriel_shm_base = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (oriel_shm_base == MAP_FAILED)
             abort();
     }
     len_bytes = (len_bytes + 15) / 16 * 16;
@@ -82,58 +82,58 @@ oriel_place oriel_board_allocate(size_t len_bytes)
     return place;
 }
 
-void oriel_board_free(oriel_place place, size_t len_bytes)
+void oriel_shm_free(oriel_place place, size_t len_bytes)
 {
-    memset(oriel_board_at(place), 0xff, len_bytes);
+    memset(oriel_shm_at(place), 0xff, len_bytes);
 }
 
-void oriel_board_lock_init(struct oriel_board_lock *lock)
+void oriel_shm_lock_init(struct oriel_shm_lock *lock)
 {
     lock->words[0] = 0;
 }
 
-void oriel_board_lock(struct oriel_board_lock *lock)
+void oriel_shm_lock(struct oriel_shm_lock *lock)
 {
     if (lock->words[0]++ != 0)
         abort();
 }
 
-void oriel_board_unlock(struct oriel_board_lock *lock)
+void oriel_shm_unlock(struct oriel_shm_lock *lock)
 {
     if (--lock->words[0] != 0)
         abort();
 }
 
-uint64_t oriel_board_own_word = 1;
+uint64_t oriel_shm_own_word = 1;
 
-void oriel_board_word_wait(_Atomic uint64_t *word, uint64_t own)
+void oriel_shm_word_wait(_Atomic uint64_t *word, uint64_t own)
 {
     (void)word;
     (void)own;
     abort();
 }
 
-uint64_t oriel_board_turn(void)
+uint64_t oriel_shm_turn(void)
 {
     return 1;
 }
 
 /* A list: nothing is dropped. */
-bool oriel_board_work(const struct oriel_key *key, size_t len_bytes, oriel_board_work_fn *work, void *closure)
+bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work, void *closure)
 {
     static oriel_place first;
     struct entry {
         oriel_place next;
         struct oriel_key key;
-    } *entry = oriel_board_at(first);
+    } *entry = oriel_shm_at(first);
     while (entry != NULL && memcmp(&entry->key, key, sizeof *key) != 0)
-        entry = oriel_board_at(entry->next);
+        entry = oriel_shm_at(entry->next);
     bool made = entry == NULL;
     if (made) {
-        oriel_place place = oriel_board_allocate(sizeof *entry + len_bytes);
+        oriel_place place = oriel_shm_allocate(sizeof *entry + len_bytes);
         if (place == 0)
             return false;
-        entry = oriel_board_at(place);
+        entry = oriel_shm_at(place);
         *entry = (struct entry){first, *key};
         first = place;
     }
@@ -158,7 +158,7 @@ void oriel_order_moment_release(oriel_place moment)
 
 const oriel_tick *oriel_order_moment_clock(oriel_place moment)
 {
-    return moment == ORIEL_MOMENT_NOW ? clocks[rank_now] : oriel_board_at(moment);
+    return moment == ORIEL_MOMENT_NOW ? clocks[rank_now] : oriel_shm_at(moment);
 }
 
 oriel_tick oriel_order_now(void)

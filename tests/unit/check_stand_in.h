@@ -1,5 +1,5 @@
 /* Stand-ins for the board, clocks and findings of the checker, in one process: memory from malloc, and as many made-up ranks as a
- * test wants, whose clocks the test moves by hand.  A test links them in place of board.c, order.c and finding.c. */
+ * test wants, whose clocks the test moves by hand.  A test links them in place of shm.c, order.c and finding.c. */
 #ifndef ORIEL_TESTS_UNIT_CHECK_STAND_IN_H
 #define ORIEL_TESTS_UNIT_CHECK_STAND_IN_H
 

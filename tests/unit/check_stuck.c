@@ -8,18 +8,18 @@
 
 enum { MOST = 7, GRAPHS = 20000 };
 
-static struct oriel_stuck_graph graph;
+static struct oriel_deadlock_set_graph graph;
 
 static int setup(void **state)
 {
     (void)state;
-    return oriel_stuck_open(&graph, MOST) ? 0 : 1;
+    return oriel_deadlock_set_open(&graph, MOST) ? 0 : 1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    oriel_stuck_close(&graph);
+    oriel_deadlock_set_close(&graph);
     return 0;
 }
 
@@ -31,19 +31,19 @@ static void everyone(bool *set)
 
 static void wait_for_one(int rank, int other)
 {
-    oriel_stuck_wait(&graph, rank, false);
-    oriel_stuck_clause(&graph, rank, 0, false, false);
-    oriel_stuck_member(&graph, other);
+    oriel_deadlock_set_wait(&graph, rank, false);
+    oriel_deadlock_set_clause(&graph, rank, 0, false, false);
+    oriel_deadlock_set_member(&graph, other);
 }
 
 /* --- the definition --- */
 
-static bool clause_holds(const struct oriel_stuck_clause *clause, unsigned subset)
+static bool clause_holds(const struct oriel_deadlock_set_clause *clause, unsigned subset)
 {
     unsigned doing_nothing = 0;
     for (uint32_t i = 0; i < clause->count; i++) {
         int member = graph.members[clause->first + i];
-        doing_nothing += (subset >> member & 1) != 0 || graph.ranks[member].state == ORIEL_STUCK_FINISHED;
+        doing_nothing += (subset >> member & 1) != 0 || graph.ranks[member].state == ORIEL_DEADLOCK_SET_FINISHED;
     }
     return clause->any ? clause->count > 0 && doing_nothing == clause->count : doing_nothing > 0;
 }
@@ -51,16 +51,16 @@ static bool clause_holds(const struct oriel_stuck_clause *clause, unsigned subse
 /* In whichever order its needs are fulfilled: one that certainly is not yet holds it, or all of them do. */
 static bool rank_is_held(int rank, unsigned subset)
 {
-    const struct oriel_stuck_rank *of = &graph.ranks[rank];
+    const struct oriel_deadlock_set_rank *of = &graph.ranks[rank];
     unsigned holding = 0;
     bool certain = false;
     for (uint32_t i = 0; i < of->count; i++) {
-        const struct oriel_stuck_clause *clause = &graph.clauses[of->first + i];
+        const struct oriel_deadlock_set_clause *clause = &graph.clauses[of->first + i];
         bool holds = clause_holds(clause, subset);
         holding += holds;
         certain = certain || (holds && !clause->maybe && !of->any);
     }
-    return of->state == ORIEL_STUCK_WAITS && (certain || (of->count > 0 && holding == of->count));
+    return of->state == ORIEL_DEADLOCK_SET_WAITS && (certain || (of->count > 0 && holding == of->count));
 }
 
 static unsigned greatest_by_definition(void)
@@ -78,18 +78,18 @@ static unsigned greatest_by_definition(void)
 
 static void draw_graph(unsigned *seed)
 {
-    oriel_stuck_clear(&graph);
+    oriel_deadlock_set_clear(&graph);
     for (int rank = 0; rank < graph.n; rank++) {
         int kind = rand_r(seed) % 8;
         if (kind == 0)
-            graph.ranks[rank].state = ORIEL_STUCK_FINISHED;
+            graph.ranks[rank].state = ORIEL_DEADLOCK_SET_FINISHED;
         if (kind < 2)
             continue;
-        oriel_stuck_wait(&graph, rank, rand_r(seed) % 3 == 0);
+        oriel_deadlock_set_wait(&graph, rank, rand_r(seed) % 3 == 0);
         for (int clauses = rand_r(seed) % 3 + (rand_r(seed) % 8 != 0); clauses > 0; clauses--) {
-            oriel_stuck_clause(&graph, rank, 0, rand_r(seed) % 2 == 0, rand_r(seed) % 3 == 0);
+            oriel_deadlock_set_clause(&graph, rank, 0, rand_r(seed) % 2 == 0, rand_r(seed) % 3 == 0);
             for (int members = rand_r(seed) % 4; members > 0; members--)
-                oriel_stuck_member(&graph, rand_r(seed) % graph.n);
+                oriel_deadlock_set_member(&graph, rand_r(seed) % graph.n);
         }
     }
 }
@@ -104,7 +104,7 @@ static void random_graphs_have_the_set_of_the_definition(void **state)
         unsigned subset = 0;
         draw_graph(&seed);
         everyone(set);
-        int count = oriel_stuck_find(&graph, set);
+        int count = oriel_deadlock_set_find(&graph, set);
         for (int rank = 0; rank < graph.n; rank++)
             subset |= (unsigned)set[rank] << rank;
         assert_int_equal(subset, greatest_by_definition());
@@ -120,14 +120,14 @@ static void a_cycle_is_stuck_and_who_waits_for_it(void **state)
 {
     bool set[MOST];
     (void)state;
-    oriel_stuck_clear(&graph);
+    oriel_deadlock_set_clear(&graph);
     wait_for_one(0, 1);
     wait_for_one(1, 2);
     wait_for_one(2, 0);
     wait_for_one(3, 0);
     wait_for_one(4, 5); /* which computes */
     everyone(set);
-    assert_int_equal(oriel_stuck_find(&graph, set), 4);
+    assert_int_equal(oriel_deadlock_set_find(&graph, set), 4);
     assert_true(set[0] && set[1] && set[2] && set[3] && !set[4] && !set[5] && !set[6]);
 }
 
@@ -135,11 +135,11 @@ static void who_waits_for_a_finished_rank_is_stuck(void **state)
 {
     bool set[MOST];
     (void)state;
-    oriel_stuck_clear(&graph);
-    graph.ranks[1].state = ORIEL_STUCK_FINISHED;
+    oriel_deadlock_set_clear(&graph);
+    graph.ranks[1].state = ORIEL_DEADLOCK_SET_FINISHED;
     wait_for_one(0, 1);
     everyone(set);
-    assert_int_equal(oriel_stuck_find(&graph, set), 1);
+    assert_int_equal(oriel_deadlock_set_find(&graph, set), 1);
     assert_true(set[0]);
 }
 
@@ -147,44 +147,44 @@ static void any_of_many_is_stuck_only_by_all(void **state)
 {
     bool set[MOST];
     (void)state;
-    oriel_stuck_clear(&graph);
+    oriel_deadlock_set_clear(&graph);
     wait_for_one(1, 0);
-    oriel_stuck_wait(&graph, 0, false);
-    oriel_stuck_clause(&graph, 0, 0, true, false);
-    oriel_stuck_member(&graph, 1);
-    oriel_stuck_member(&graph, 2);
+    oriel_deadlock_set_wait(&graph, 0, false);
+    oriel_deadlock_set_clause(&graph, 0, 0, true, false);
+    oriel_deadlock_set_member(&graph, 1);
+    oriel_deadlock_set_member(&graph, 2);
     everyone(set);
-    assert_int_equal(oriel_stuck_find(&graph, set), 0);
-    graph.ranks[2].state = ORIEL_STUCK_FINISHED;
+    assert_int_equal(oriel_deadlock_set_find(&graph, set), 0);
+    graph.ranks[2].state = ORIEL_DEADLOCK_SET_FINISHED;
     everyone(set);
-    assert_int_equal(oriel_stuck_find(&graph, set), 2);
+    assert_int_equal(oriel_deadlock_set_find(&graph, set), 2);
 }
 
 static void a_need_that_may_be_fulfilled_does_not_hold_alone(void **state)
 {
     bool set[MOST];
     (void)state;
-    oriel_stuck_clear(&graph);
+    oriel_deadlock_set_clear(&graph);
     wait_for_one(1, 0);
-    oriel_stuck_wait(&graph, 0, false);
-    oriel_stuck_clause(&graph, 0, 0, false, true); /* a send that may be complete */
-    oriel_stuck_member(&graph, 1);
-    oriel_stuck_clause(&graph, 0, 1, false, false); /* a receive from one that computes */
-    oriel_stuck_member(&graph, 2);
+    oriel_deadlock_set_wait(&graph, 0, false);
+    oriel_deadlock_set_clause(&graph, 0, 0, false, true); /* a send that may be complete */
+    oriel_deadlock_set_member(&graph, 1);
+    oriel_deadlock_set_clause(&graph, 0, 1, false, false); /* a receive from one that computes */
+    oriel_deadlock_set_member(&graph, 2);
     everyone(set);
-    assert_int_equal(oriel_stuck_find(&graph, set), 0);
+    assert_int_equal(oriel_deadlock_set_find(&graph, set), 0);
 }
 
 static void who_is_not_to_be_in_it_holds_nobody(void **state)
 {
     bool set[MOST];
     (void)state;
-    oriel_stuck_clear(&graph);
+    oriel_deadlock_set_clear(&graph);
     wait_for_one(0, 1);
     wait_for_one(1, 0);
     everyone(set);
     set[1] = false;
-    assert_int_equal(oriel_stuck_find(&graph, set), 0);
+    assert_int_equal(oriel_deadlock_set_find(&graph, set), 0);
 }
 
 int main(void)

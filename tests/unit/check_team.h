@@ -62,10 +62,10 @@ static inline pid_t team_fork(int rank, void (*body)(int rank))
     assert_true(pid >= 0);
     if (pid == 0) {
         alarm(team_limit_s());
-        oriel_board_leave();
-        EXPECT(oriel_board_join(team->path) == ORIEL_OK);
+        oriel_shm_leave();
+        EXPECT(oriel_shm_join(team->path) == ORIEL_OK);
         body(rank);
-        oriel_board_leave();
+        oriel_shm_leave();
         _exit(0);
     }
     return pid;
@@ -79,7 +79,7 @@ static inline void team_run(int n, uint64_t board_bytes, unsigned dying, void (*
     assert_true(room != MAP_FAILED);
     team = room;
     team->n = n;
-    assert_int_equal(oriel_board_make_sized(n, board_bytes, team->path, sizeof team->path), ORIEL_OK);
+    assert_int_equal(oriel_shm_make_sized(n, board_bytes, team->path, sizeof team->path), ORIEL_OK);
     for (int rank = 0; rank < n; rank++)
         pids[rank] = team_fork(rank, body);
     for (int rank = 0; rank < n; rank++) {
@@ -90,7 +90,7 @@ static inline void team_run(int n, uint64_t board_bytes, unsigned dying, void (*
         else
             assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
-    oriel_board_leave();
+    oriel_shm_leave();
     munmap(room, sizeof *team);
 }
 

@@ -87,9 +87,9 @@ static void wait_open(void)
 
 /* --- locks --- */
 
-static struct oriel_gathering *window(void)
+static struct oriel_collective_progress *window(void)
 {
-    struct oriel_gathering *gathering = oriel_gathering_find(WINDOW, true, team->n, NULL);
+    struct oriel_collective_progress *gathering = oriel_collective_progress_find(WINDOW, true, team->n, NULL);
     EXPECT(gathering != NULL);
     return gathering;
 }
@@ -97,14 +97,14 @@ static struct oriel_gathering *window(void)
 static void locks_cross(int rank, enum oriel_holding how, bool exclusive)
 {
     enter(rank);
-    struct oriel_gathering *gathering = window();
+    struct oriel_collective_progress *gathering = window();
     if (!is_looker(rank)) {
-        oriel_gathering_hold(gathering, rank, rank, how);
+        oriel_collective_progress_hold(gathering, rank, rank, how);
         wait_open();
         oriel_wait_for_lock(gathering, 1 - rank, exclusive);
         stay();
     }
-    oriel_gathering_leave(gathering, WINDOW);
+    oriel_collective_progress_leave(gathering, WINDOW);
 }
 
 static void crossing_exclusive(int rank)
@@ -151,13 +151,13 @@ static void compute(void)
 static void held_by_one_that_computes(int rank)
 {
     enter(rank);
-    struct oriel_gathering *gathering = window();
+    struct oriel_collective_progress *gathering = window();
     if (rank == 0) {
         wait_open();
         oriel_wait_for_lock(gathering, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_gathering_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
+        oriel_collective_progress_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
         compute();
     } else {
         expect_found(0);
@@ -173,13 +173,13 @@ static void holder_that_computes_is_not_stuck(void **state)
 static void held_by_one_that_has_finished(int rank)
 {
     enter(rank);
-    struct oriel_gathering *gathering = window();
+    struct oriel_collective_progress *gathering = window();
     if (rank == 0) {
         wait_open();
         oriel_wait_for_lock(gathering, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_gathering_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
+        oriel_collective_progress_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
         oriel_waits_finish(&site);
         compute();
     } else {
@@ -190,13 +190,13 @@ static void held_by_one_that_has_finished(int rank)
 static void held_by_one_that_dies(int rank)
 {
     enter(rank);
-    struct oriel_gathering *gathering = window();
+    struct oriel_collective_progress *gathering = window();
     if (rank == 0) {
         wait_open();
         oriel_wait_for_lock(gathering, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_gathering_hold(gathering, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
+        oriel_collective_progress_hold(gathering, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
         team_meet();
         team_die();
     } else {
@@ -304,17 +304,17 @@ static void posts_that_do_not_come_are_found(void **state)
 
 /* --- collective calls --- */
 
-static void call_and_wait(struct oriel_gathering *gathering, int rank, uint16_t call)
+static void call_and_wait(struct oriel_collective_progress *gathering, int rank, uint16_t call)
 {
-    uint64_t number = oriel_gathering_arrive(gathering, rank, call);
+    uint64_t number = oriel_collective_progress_arrive(gathering, rank, call);
     wait_open();
     oriel_wait_for_call(gathering, -1, number, call, false);
     stay();
 }
 
-static struct oriel_gathering *pair(void)
+static struct oriel_collective_progress *pair(void)
 {
-    struct oriel_gathering *gathering = oriel_gathering_find(COMM, false, 2, NULL);
+    struct oriel_collective_progress *gathering = oriel_collective_progress_find(COMM, false, 2, NULL);
     EXPECT(gathering != NULL);
     return gathering;
 }
@@ -374,7 +374,7 @@ static void different_collectives_in_one_place_are_found(void **state)
 static void from_any(int rank, int members, int sending)
 {
     enter(rank);
-    struct oriel_gathering *gathering = oriel_gathering_find(COMM, false, members, NULL);
+    struct oriel_collective_progress *gathering = oriel_collective_progress_find(COMM, false, members, NULL);
     struct oriel_wait_need need = oriel_need_receive(-1, COMM, -1, gathering);
     if (is_looker(rank))
         return;

@@ -30,19 +30,19 @@ static void descriptors_lie_high_or_stay(void **state)
 {
     (void)state;
     int low = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int high = oriel_descriptor_high(low);
+    int high = oriel_reserve_fd_high(low);
     assert_true(high > PROGRAMS);
     assert_int_equal(fcntl(high, F_GETFD), FD_CLOEXEC);
     assert_int_equal(fcntl(low, F_GETFD), -1);
     close(high);
     struct rlimit before = limit_to(PROGRAMS);
     low = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    high = oriel_descriptor_high(low);
+    high = oriel_reserve_fd_high(low);
     setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(high, low);
     close(low);
     errno = EXDEV;
-    assert_int_equal(oriel_descriptor_high(-1), -1);
+    assert_int_equal(oriel_reserve_fd_high(-1), -1);
     assert_int_equal(errno, EXDEV);
 }
 
@@ -54,17 +54,17 @@ static void memory_is_opened_with_the_last_descriptor(void **state)
     int fd = memfd_create("some", MFD_CLOEXEC);
     snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)getpid(), fd);
     struct rlimit before = limit_to(FEW);
-    oriel_descriptor_keep_spare();
+    oriel_reserve_fd_keep_spare();
     int last = descriptors_use_up();
     int none = oriel_seen_open_memory(link, geteuid());
     int reason = errno;
-    bool is_kept = oriel_descriptor_spend_spare(EMFILE);
-    oriel_descriptor_restore_spare();
+    bool is_kept = oriel_reserve_fd_spend_spare(EMFILE);
+    oriel_reserve_fd_restore_spare();
     close(last);
     int opened = oriel_seen_open_memory(link, geteuid());
     close(opened);
-    oriel_descriptor_restore_spare();
-    bool is_there_again = oriel_descriptor_spend_spare(EMFILE);
+    oriel_reserve_fd_restore_spare();
+    bool is_there_again = oriel_reserve_fd_spend_spare(EMFILE);
     closefrom(fd);
     setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(none, -1);
@@ -83,15 +83,15 @@ static void none_is_put_by_where_few_are_free(void **state)
     int last = descriptors_use_up();
     int few = last - 10;
     closefrom(few);
-    oriel_descriptor_keep_spare();
-    bool is_put_by = oriel_descriptor_spend_spare(EMFILE);
+    oriel_reserve_fd_keep_spare();
+    bool is_put_by = oriel_reserve_fd_spend_spare(EMFILE);
     int count = 0;
     while (count < FEW && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
         count++;
     closefrom(few);
     setrlimit(RLIMIT_NOFILE, &before);
-    oriel_descriptor_keep_spare();
-    bool is_put_by_later = oriel_descriptor_spend_spare(EMFILE);
+    oriel_reserve_fd_keep_spare();
+    bool is_put_by_later = oriel_reserve_fd_spend_spare(EMFILE);
     for (int fd = few - 1; fd > STDERR_FILENO; fd--)
         close(fd);
     assert_false(is_put_by);
@@ -101,9 +101,9 @@ static void none_is_put_by_where_few_are_free(void **state)
 
 static void *spend_elsewhere(void *spent)
 {
-    oriel_descriptor_leave_spare();
-    oriel_descriptor_keep_spare();
-    *(bool *)spent = oriel_descriptor_spend_spare(EMFILE);
+    oriel_reserve_fd_leave_spare();
+    oriel_reserve_fd_keep_spare();
+    *(bool *)spent = oriel_reserve_fd_spend_spare(EMFILE);
     return NULL;
 }
 
@@ -112,14 +112,14 @@ static void spare_one_is_not_among_those_of_another_table(void **state)
     pthread_t thread;
     bool is_spent = true;
     (void)state;
-    oriel_descriptor_keep_spare();
+    oriel_reserve_fd_keep_spare();
     assert_int_equal(pthread_create(&thread, NULL, spend_elsewhere, &is_spent), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(is_spent);
-    assert_false(oriel_descriptor_spend_spare(EACCES));
+    assert_false(oriel_reserve_fd_spend_spare(EACCES));
     assert_int_equal(errno, EACCES);
-    assert_true(oriel_descriptor_spend_spare(ENFILE));
-    assert_false(oriel_descriptor_spend_spare(ENFILE));
+    assert_true(oriel_reserve_fd_spend_spare(ENFILE));
+    assert_false(oriel_reserve_fd_spend_spare(ENFILE));
 }
 
 int main(void)

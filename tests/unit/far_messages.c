@@ -43,11 +43,11 @@ static void a_vector_is_one_message_with_one_batch(void **state)
     const struct oriel_side origin = {&dense, 1024};
     assert_int_equal(oriel_put(&wire.here, &target, here, &origin), ORIEL_OK);
     assert_int_equal(wire.messages, 1);
-    assert_int_equal(wire.data_bytes, sizeof here + sizeof(struct oriel_far_batch));
+    assert_int_equal(wire.data_bytes, sizeof here + sizeof(struct oriel_internode_batch));
     assert_ptr_equal(wire.last_piece, here); /* and is not packed */
     assert_int_equal(oriel_get(&wire.here, &target, here, &origin), ORIEL_OK);
     assert_int_equal(wire.messages, 2);
-    assert_int_equal(wire.data_bytes, sizeof here + 2 * sizeof(struct oriel_far_batch));
+    assert_int_equal(wire.data_bytes, sizeof here + 2 * sizeof(struct oriel_internode_batch));
     wire_close();
     oriel_node_free(vector.layout);
     oriel_node_free(dense.layout);
@@ -81,7 +81,7 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
 
 /* One question, and nothing told that a flush would have to ask about: with its flush a round trip, as that of a get
  * (tests/protocol/far_counts.c). */
-static void expect_one_question(enum oriel_status status, enum oriel_far_kind kind)
+static void expect_one_question(enum oriel_status status, enum oriel_internode_kind kind)
 {
     assert_int_equal(status, ORIEL_OK);
     assert_int_equal(wire.messages, 1);
@@ -105,9 +105,9 @@ static void what_returns_is_one_question(void **state)
         const struct oriel_span targets[] = {{1, 0, {&dense, counts[i]}}, {1, 0, {&vector, 1}}};
         for (int t = 0; t < 2; t++) {
             expect_one_question(oriel_accumulate(&wire.here, &targets[t], elements, ORIEL_OPERATOR_SUM, &from, &to),
-                                ORIEL_FAR_ACCUMULATE);
+                                ORIEL_INTERNODE_ACCUMULATE);
             expect_one_question(oriel_accumulate(&wire.here, &targets[t], elements, ORIEL_OPERATOR_NO_OP, &from, &to),
-                                ORIEL_FAR_ACCUMULATE);
+                                ORIEL_INTERNODE_ACCUMULATE);
         }
         wire_deliver();
         oriel_node_free(vector.layout);
@@ -115,7 +115,7 @@ static void what_returns_is_one_question(void **state)
     }
     struct oriel_type word = doubles(1);
     const struct oriel_span target = {1, 0, {&word, 1}};
-    expect_one_question(oriel_compare_and_swap(&wire.here, &target, here, here + 1, got), ORIEL_FAR_SWAP);
+    expect_one_question(oriel_compare_and_swap(&wire.here, &target, here, here + 1, got), ORIEL_INTERNODE_SWAP);
     wire_close();
     oriel_node_free(word.layout);
 }
@@ -143,7 +143,7 @@ static void dense_sides_are_sent_as_they_lie_without_places(void **state)
     free(here);
 }
 
-static void expect_refusal(const struct oriel_far_head *head, const void *data, uint64_t len_bytes, enum oriel_status status)
+static void expect_refusal(const struct oriel_internode_head *head, const void *data, uint64_t len_bytes, enum oriel_status status)
 {
     unsigned before = wire.failures;
     wire_serve(head, data, len_bytes);
@@ -156,13 +156,13 @@ static void what_leaves_the_window_is_refused(void **state)
     (void)state;
     const char bytes[64] = {0};
     wire_open(ORIEL_BY_ARENA);
-    struct oriel_far_head put = {.kind = ORIEL_FAR_PUT, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
-    struct oriel_far_head get = {.kind = ORIEL_FAR_GET, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
-    struct oriel_far_head add = {.kind = ORIEL_FAR_ACCUMULATE, .a = WIRE_WINDOW_BYTES - 63, .b = 8,
-                                 .d = oriel_far_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT64, 0)};
-    struct oriel_far_head swap = {.kind = ORIEL_FAR_SWAP, .a = WIRE_WINDOW_BYTES - 7, .b = 1,
-                                  .d = oriel_far_word(0, ORIEL_KIND_INT64, 0)};
-    const struct oriel_far_batch down = {.at_bytes = 0, .stride_bytes = -8, .run_bytes = 8, .runs = 2, .kind = ORIEL_KIND_CHAR};
+    struct oriel_internode_head put = {.kind = ORIEL_INTERNODE_PUT, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
+    struct oriel_internode_head get = {.kind = ORIEL_INTERNODE_GET, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
+    struct oriel_internode_head add = {.kind = ORIEL_INTERNODE_ACCUMULATE, .a = WIRE_WINDOW_BYTES - 63, .b = 8,
+                                 .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT64, 0)};
+    struct oriel_internode_head swap = {.kind = ORIEL_INTERNODE_SWAP, .a = WIRE_WINDOW_BYTES - 7, .b = 1,
+                                  .d = oriel_internode_word(0, ORIEL_KIND_INT64, 0)};
+    const struct oriel_internode_batch down = {.at_bytes = 0, .stride_bytes = -8, .run_bytes = 8, .runs = 2, .kind = ORIEL_KIND_CHAR};
     char both[sizeof down + 16] = {0};
     memcpy(both, &down, sizeof down);
     expect_refusal(&put, bytes, 64, ORIEL_E_RANGE);
@@ -173,7 +173,7 @@ static void what_leaves_the_window_is_refused(void **state)
     expect_refusal(&put, bytes, 64, ORIEL_E_RANGE);
     put.a = INT64_MAX - 8;
     expect_refusal(&put, bytes, 64, ORIEL_E_OTHER);
-    put = (struct oriel_far_head){.kind = ORIEL_FAR_PUT, .a = 7, .b = 16, .c = 1};
+    put = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_PUT, .a = 7, .b = 16, .c = 1};
     expect_refusal(&put, both, sizeof both, ORIEL_E_RANGE);
     put.a = 8;
     unsigned before = wire.failures;
@@ -187,10 +187,10 @@ static void what_is_not_attached_is_refused_but_may_lie_in_holes(void **state)
     (void)state;
     wire_open(ORIEL_BY_ADDRESS);
     wire.attached_to = wire.attached_from + 4096;
-    const struct oriel_far_batch runs = {.stride_bytes = 4092, .run_bytes = 4, .runs = 2, .kind = ORIEL_KIND_CHAR};
+    const struct oriel_internode_batch runs = {.stride_bytes = 4092, .run_bytes = 4, .runs = 2, .kind = ORIEL_KIND_CHAR};
     char message[sizeof runs + 8] = {0};
     memcpy(message, &runs, sizeof runs);
-    struct oriel_far_head put = {.kind = ORIEL_FAR_PUT, .a = wire.attached_from, .b = 8, .c = 1};
+    struct oriel_internode_head put = {.kind = ORIEL_INTERNODE_PUT, .a = wire.attached_from, .b = 8, .c = 1};
     wire_serve(&put, message, sizeof message);
     assert_int_equal(wire.failures, 0);
     put.a++;
@@ -205,29 +205,29 @@ static void wrong_messages_are_refused(void **state)
     const uint64_t blocks[] = {0, 0, 8, UINT64_C(1) << 40};
     wire_open(ORIEL_BY_ARENA);
     const struct {
-        struct oriel_far_head head;
+        struct oriel_internode_head head;
         uint64_t len_bytes;
     } wrong[] = {
-        {{.kind = ORIEL_FAR_PUT, .b = 8}, 7},
-        {{.kind = ORIEL_FAR_PUT, .b = 8}, 9},
-        {{.kind = ORIEL_FAR_PUT, .b = 0}, 0},
-        {{.kind = ORIEL_FAR_PUT, .b = 8, .c = 1}, 31},
-        {{.kind = ORIEL_FAR_PUT, .b = 8, .c = UINT32_MAX}, 64},
-        {{.kind = ORIEL_FAR_PUT, .b = UINT64_MAX}, 64},
-        {{.kind = ORIEL_FAR_GET, .b = ORIEL_NET_DATA_BYTES + 1}, 0},
-        {{.kind = ORIEL_FAR_GET, .b = 8}, 8},
-        {{.kind = ORIEL_FAR_ACCUMULATE, .b = 1, .d = oriel_far_word(ORIEL_OPERATOR_BAND, ORIEL_KIND_DOUBLE, 0)}, 8},
-        {{.kind = ORIEL_FAR_ACCUMULATE, .b = 1, .d = oriel_far_word(ORIEL_OPERATOR_NONE, ORIEL_KIND_DOUBLE, 0)}, 8},
-        {{.kind = ORIEL_FAR_ACCUMULATE, .b = 1, .d = oriel_far_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_NONE, 0)}, 8},
-        {{.kind = ORIEL_FAR_ACCUMULATE, .b = 2, .d = oriel_far_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_DOUBLE, 0)}, 8},
-        {{.kind = ORIEL_FAR_ACCUMULATE, .b = UINT64_C(1) << 61, .d = oriel_far_word(0, ORIEL_KIND_DOUBLE, 0)}, 0},
-        {{.kind = ORIEL_FAR_SWAP, .b = 1, .d = oriel_far_word(0, ORIEL_KIND_SHORT_INT, 0)}, 16},
-        {{.kind = ORIEL_FAR_SWAP, .b = 1, .d = oriel_far_word(0, ORIEL_KIND_OPAQUE256, 0)}, 64},
-        {{.kind = ORIEL_FAR_SWAP, .b = 1, .d = oriel_far_word(0, ORIEL_KIND_INT32, 0)}, 9},
+        {{.kind = ORIEL_INTERNODE_PUT, .b = 8}, 7},
+        {{.kind = ORIEL_INTERNODE_PUT, .b = 8}, 9},
+        {{.kind = ORIEL_INTERNODE_PUT, .b = 0}, 0},
+        {{.kind = ORIEL_INTERNODE_PUT, .b = 8, .c = 1}, 31},
+        {{.kind = ORIEL_INTERNODE_PUT, .b = 8, .c = UINT32_MAX}, 64},
+        {{.kind = ORIEL_INTERNODE_PUT, .b = UINT64_MAX}, 64},
+        {{.kind = ORIEL_INTERNODE_GET, .b = ORIEL_NET_DATA_BYTES + 1}, 0},
+        {{.kind = ORIEL_INTERNODE_GET, .b = 8}, 8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = 1, .d = oriel_internode_word(ORIEL_OPERATOR_BAND, ORIEL_KIND_DOUBLE, 0)}, 8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = 1, .d = oriel_internode_word(ORIEL_OPERATOR_NONE, ORIEL_KIND_DOUBLE, 0)}, 8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = 1, .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_NONE, 0)}, 8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = 2, .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_DOUBLE, 0)}, 8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = UINT64_C(1) << 61, .d = oriel_internode_word(0, ORIEL_KIND_DOUBLE, 0)}, 0},
+        {{.kind = ORIEL_INTERNODE_SWAP, .b = 1, .d = oriel_internode_word(0, ORIEL_KIND_SHORT_INT, 0)}, 16},
+        {{.kind = ORIEL_INTERNODE_SWAP, .b = 1, .d = oriel_internode_word(0, ORIEL_KIND_OPAQUE256, 0)}, 64},
+        {{.kind = ORIEL_INTERNODE_SWAP, .b = 1, .d = oriel_internode_word(0, ORIEL_KIND_INT32, 0)}, 9},
     };
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         expect_refusal(&wrong[i].head, bytes, wrong[i].len_bytes, ORIEL_E_OTHER);
-    const struct oriel_far_head too_long = {.kind = ORIEL_FAR_GET, .b = 8, .c = 2, .d = ORIEL_FAR_BLOCKS << 16};
+    const struct oriel_internode_head too_long = {.kind = ORIEL_INTERNODE_GET, .b = 8, .c = 2, .d = ORIEL_INTERNODE_BLOCKS << 16};
     expect_refusal(&too_long, (const char *)blocks, sizeof blocks, ORIEL_E_OTHER);
     wire_close();
 }
@@ -237,11 +237,11 @@ static void lengths_that_overflow_together_are_refused(void **state)
 {
     (void)state;
     enum { BATCHES = 8192 };
-    struct oriel_far_batch *batches = calloc(BATCHES, sizeof *batches);
+    struct oriel_internode_batch *batches = calloc(BATCHES, sizeof *batches);
     assert_non_null(batches);
     wire_open(ORIEL_BY_ARENA);
     for (int i = 0; i < BATCHES; i++)
-        batches[i] = (struct oriel_far_batch){.run_bytes = 1 << 21, .runs = 1 << 30, .kind = ORIEL_KIND_CHAR};
+        batches[i] = (struct oriel_internode_batch){.run_bytes = 1 << 21, .runs = 1 << 30, .kind = ORIEL_KIND_CHAR};
     batches[BATCHES - 4].run_bytes = 3 << 20;
     batches[BATCHES - 4].runs = INT32_MAX;
     batches[BATCHES - 3].run_bytes = 1 << 20;
@@ -254,14 +254,14 @@ static void lengths_that_overflow_together_are_refused(void **state)
     for (int i = 0; i < BATCHES; i++)
         sum += (uint64_t)batches[i].run_bytes * batches[i].runs;
     assert_int_equal(sum, 8);
-    const struct oriel_far_head get = {.kind = ORIEL_FAR_GET, .b = 8, .c = BATCHES};
+    const struct oriel_internode_head get = {.kind = ORIEL_INTERNODE_GET, .b = 8, .c = BATCHES};
     expect_refusal(&get, (const char *)batches, BATCHES * sizeof *batches, ORIEL_E_OTHER);
     wire_close();
     free(batches);
 }
 
 /* Some bytes of a message that was right, or none that are. */
-static void spoil(struct oriel_far_head *head, char *data, uint64_t len_bytes)
+static void spoil(struct oriel_internode_head *head, char *data, uint64_t len_bytes)
 {
     static const uint64_t words[] = {0, 1, 8, UINT64_C(1) << 31, UINT64_C(1) << 62, INT64_MAX, UINT64_MAX, UINT64_C(1) << 63};
     uint64_t places = len_bytes < 256 ? len_bytes : 256;
@@ -275,8 +275,8 @@ static void spoil(struct oriel_far_head *head, char *data, uint64_t len_bytes)
         else
             memcpy(bytes + below((room - len) / 4 + 1) * 4, &word, len);
     }
-    if (head->kind < ORIEL_FAR_PUT || head->kind > ORIEL_FAR_SWAP)
-        head->kind = ORIEL_FAR_PUT + (uint32_t)below(4);
+    if (head->kind < ORIEL_INTERNODE_PUT || head->kind > ORIEL_INTERNODE_SWAP)
+        head->kind = ORIEL_INTERNODE_PUT + (uint32_t)below(4);
     if (below(20) == 0)
         drawn_noise(data, len_bytes);
 }
@@ -312,7 +312,7 @@ static void spoilt_messages_harm_nothing(void **state)
         wire_deliver();
         assert_int_equal(wire.failures, 0);
         for (int i = 0; i < 300; i++) {
-            struct oriel_far_head head = wire.head;
+            struct oriel_internode_head head = wire.head;
             char *data = calloc(1, wire.len_bytes + 8);
             assert_non_null(data);
             memcpy(data, wire.data, wire.len_bytes);
@@ -331,24 +331,24 @@ static void spoilt_messages_harm_nothing(void **state)
     free(guards);
 }
 
-/* --- locks, with what far_serve.c takes of the rest of the library --- */
+/* --- locks, with what target_sync.c takes of the rest of the library --- */
 
 static unsigned locks_answered;
 static unsigned refusals;
 
-void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
+void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
 {
     (void)asker, (void)data, (void)pieces;
     locks_answered++;
 }
 
-void oriel_far_refuse(const struct oriel_net_asker *asker, enum oriel_status status)
+void oriel_internode_refuse(const struct oriel_net_asker *asker, enum oriel_status status)
 {
     (void)asker, (void)status;
     refusals++;
 }
 
-struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t target)
+struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *window, int32_t target)
 {
     (void)window, (void)target;
     return NULL;
@@ -360,13 +360,13 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
     return ORIEL_OK;
 }
 
-const struct oriel_machines *oriel_far_machines(const struct oriel_window *window)
+const struct oriel_machines *oriel_internode_machines(const struct oriel_window *window)
 {
     (void)window;
     return NULL;
 }
 
-struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t rank)
+struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, int32_t rank)
 {
     (void)window, (void)rank;
     return NULL;
@@ -385,29 +385,29 @@ enum oriel_status oriel_watch_reads(void *context)
 }
 
 /* The window's end, which none of these come to. */
-void oriel_far_answers_close(struct oriel_far *far)
+void oriel_internode_answers_close(struct oriel_internode *far)
 {
     (void)far;
 }
 
-void oriel_far_withdraw(struct oriel_far *far)
+void oriel_internode_withdraw(struct oriel_internode *far)
 {
     (void)far;
 }
 
-void oriel_far_peers_close(struct oriel_window *window)
+void oriel_internode_peers_close(struct oriel_window *window)
 {
     (void)window;
 }
 
 /* As internode/target/am_dispatch.c, by which rank 0 asks for or gives back a lock. */
-static void serve_lock(struct oriel_window *window, enum oriel_far_kind kind, bool rides)
+static void serve_lock(struct oriel_window *window, enum oriel_internode_kind kind, bool rides)
 {
     const struct oriel_net_asker asker = {{0}};
-    const struct oriel_far_head head = {.kind = kind, .a = ORIEL_FAR_WANTS_SHARED, .b = rides};
+    const struct oriel_internode_head head = {.kind = kind, .a = ORIEL_INTERNODE_WANTS_SHARED, .b = rides};
     const struct oriel_net_arrived message = {&head, sizeof head, NULL, 0};
-    if (!oriel_far_keeps(window, &asker, &head, &message, true, NULL))
-        oriel_far_serve(window, &asker, &head);
+    if (!oriel_internode_keeps(window, &asker, &head, &message, true, NULL))
+        oriel_internode_serve(window, &asker, &head);
 }
 
 static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state)
@@ -415,7 +415,7 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     static struct oriel_control control;
     static struct oriel_common common;
     uint8_t refused[2] = {0};
-    struct oriel_far far = {.refused = refused};
+    struct oriel_internode far = {.refused = refused};
     (void)state;
     wire_open(ORIEL_BY_ARENA);
     wire.there.far = &far;
@@ -423,19 +423,19 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     wire.there.common = &common;
     locks_answered = refusals = 0;
     assert_true(oriel_ticket_is_first(&control.lock, oriel_ticket_take(&control.lock))); /* the target itself has the lock */
-    serve_lock(&wire.there, ORIEL_FAR_LOCK, false);
-    serve_lock(&wire.there, ORIEL_FAR_LOCK, true);
-    serve_lock(&wire.there, ORIEL_FAR_UNLOCK, false); /* is kept for the second */
+    serve_lock(&wire.there, ORIEL_INTERNODE_LOCK, false);
+    serve_lock(&wire.there, ORIEL_INTERNODE_LOCK, true);
+    serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false); /* is kept for the second */
     assert_int_equal(locks_answered + wire.answers, 0);
     oriel_ticket_unlock(&control.lock, true);
-    oriel_far_look(&wire.there);
+    oriel_internode_look(&wire.there);
     assert_int_equal(locks_answered, 2);
     assert_int_equal(wire.answers, 1);
     assert_true(far.locks != NULL && far.locks->next == NULL && far.locks->stage == STAGE_HELD); /* one has ended */
-    serve_lock(&wire.there, ORIEL_FAR_UNLOCK, false);
+    serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false);
     assert_int_equal(wire.answers, 2);
     assert_null(far.locks);
-    assert_int_equal(wire.failures + refusals + far.rides + oriel_far_waits(), 0);
+    assert_int_equal(wire.failures + refusals + far.rides + oriel_internode_waits(), 0);
     free(far.spare_lock);
     wire_close();
 }

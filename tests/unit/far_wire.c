@@ -26,13 +26,13 @@ static char *bases[2];
 static char file[1 << 16];
 
 static struct {
-    struct oriel_far_request *request;
+    struct oriel_internode_request *request;
     bool failed;
     char *data;
     uint64_t len_bytes;
 } waiting[MOST_WAITING];
 static unsigned waiting_count;
-static struct oriel_far_request *being_served; /* NULL for what is only told */
+static struct oriel_internode_request *being_served; /* NULL for what is only told */
 
 const struct oriel_transport oriel_transport_cma;
 const struct oriel_transport oriel_transport_agent;
@@ -51,17 +51,17 @@ enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void 
     abort();
 }
 
-bool oriel_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes)
+bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes)
 {
     (void)window, (void)target;
     return address >= wire.attached_from && address <= wire.attached_to && len_bytes <= wire.attached_to - address;
 }
 
-bool oriel_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_lookup *out)
+bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_region_lookup *out)
 {
-    if (!oriel_lookup_hold(window, target, address, 1))
+    if (!oriel_region_lookup_hold(window, target, address, 1))
         return false;
-    *out = (struct oriel_lookup){wire.attached_from, wire.attached_to, 0};
+    *out = (struct oriel_region_lookup){wire.attached_from, wire.attached_to, 0};
     return true;
 }
 
@@ -98,7 +98,7 @@ void wire_close(void)
     free(wire.data);
 }
 
-void wire_serve(const struct oriel_far_head *head, const char *data, uint64_t len_bytes)
+void wire_serve(const struct oriel_internode_head *head, const char *data, uint64_t len_bytes)
 {
     static const struct oriel_net_asker asker;
     char *own = malloc(len_bytes > 0 ? len_bytes : 1); /* just as long, for a sanitizer to watch */
@@ -107,14 +107,14 @@ void wire_serve(const struct oriel_far_head *head, const char *data, uint64_t le
         memcpy(own, data, len_bytes);
     const struct oriel_net_arrived message = {head, sizeof *head, own, len_bytes};
     unsigned before = wire.answers;
-    const bool asked = head->kind == ORIEL_FAR_GET || head->kind == ORIEL_FAR_SWAP ||
-                       (head->kind == ORIEL_FAR_ACCUMULATE && (head->d >> 16 & ORIEL_FAR_RETURNS));
-    oriel_far_serve_operation(&wire.there, &asker, head, &message);
+    const bool asked = head->kind == ORIEL_INTERNODE_GET || head->kind == ORIEL_INTERNODE_SWAP ||
+                       (head->kind == ORIEL_INTERNODE_ACCUMULATE && (head->d >> 16 & ORIEL_INTERNODE_RETURNS));
+    oriel_internode_serve_operation(&wire.there, &asker, head, &message);
     assert_int_equal(wire.answers - before, asked ? 1 : 0);
     free(own);
 }
 
-static void send_message(struct oriel_far_head *head, const struct iovec *data, unsigned pieces)
+static void send_message(struct oriel_internode_head *head, const struct iovec *data, unsigned pieces)
 {
     wire.len_bytes = 0;
     for (unsigned i = 0; i < pieces; i++)
@@ -136,7 +136,7 @@ static void send_message(struct oriel_far_head *head, const struct iovec *data, 
     wire_serve(head, wire.data, wire.len_bytes);
 }
 
-enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **out)
+enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **out)
 {
     assert_ptr_equal(window, &wire.here);
     assert_int_equal(target, 1);
@@ -144,8 +144,8 @@ enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, s
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
-                                 struct oriel_far_head *head, const struct iovec *data, unsigned pieces)
+enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
+                                 struct oriel_internode_head *head, const struct iovec *data, unsigned pieces)
 {
     (void)window, (void)target, (void)there;
     being_served = NULL;
@@ -167,9 +167,9 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *who)
     return ORIEL_E_OTHER;
 }
 
-enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
-                                struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
-                                struct oriel_far_request *request)
+enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
+                                struct oriel_internode_head *head, const struct iovec *data, unsigned pieces,
+                                struct oriel_internode_request *request)
 {
     (void)there;
     if (waiting_count == MOST_WAITING)
@@ -189,7 +189,7 @@ bool oriel_net_has_devices(void)
     return wire.has_devices;
 }
 
-struct oriel_net_key *oriel_far_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *there)
+struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *there)
 {
     static char key;
     (void)target, (void)there;
@@ -204,7 +204,7 @@ static char *reach_by_device(uint64_t offset_bytes, size_t len_bytes)
     return wire.memory + WIRE_GUARD_BYTES + offset_bytes;
 }
 
-enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
+enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
                                   const void *from, size_t len_bytes)
 {
     (void)window, (void)target, (void)key;
@@ -212,9 +212,9 @@ enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, s
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
+enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
                                   struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
-                                  struct oriel_far_request *request)
+                                  struct oriel_internode_request *request)
 {
     (void)window, (void)target, (void)there, (void)key;
     if (waiting_count == MOST_WAITING)
@@ -229,13 +229,13 @@ enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, s
     return ORIEL_OK;
 }
 
-bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_arrived *answer)
+bool oriel_internode_took(struct oriel_internode_request *request, const struct oriel_net_arrived *answer)
 {
     (void)request;
     return answer->head != NULL;
 }
 
-void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
+void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
                       unsigned pieces)
 {
     (void)window, (void)asker, (void)from;
@@ -256,7 +256,7 @@ void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker 
     waiting[waiting_count++].len_bytes = len_bytes;
 }
 
-void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
+void oriel_internode_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
 {
     (void)window, (void)from;
     wire.failures++;
@@ -267,7 +267,7 @@ void wire_deliver(void)
 {
     while (waiting_count > 0) {
         unsigned which = (unsigned)below(waiting_count);
-        const struct oriel_far_answer head = {0};
+        const struct oriel_internode_answer head = {0};
         const struct oriel_net_arrived answer = {waiting[which].failed ? NULL : (const void *)&head, sizeof head,
                                                  waiting[which].data, waiting[which].len_bytes};
         waiting[which].request->net.take(&waiting[which].request->net, &answer);

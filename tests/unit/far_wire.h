@@ -17,7 +17,7 @@ struct wire {
     unsigned failures;
     enum oriel_status failure; /* the last */
     const void *last_piece;    /* of the last message's data, at the origin */
-    struct oriel_far_head head; /* of the last message, and its data */
+    struct oriel_internode_head head; /* of the last message, and its data */
     char *data;
     uint64_t len_bytes;
     bool has_devices;       /* that put and get by themselves */
@@ -35,6 +35,6 @@ void wire_close(void);
 void wire_deliver(void);
 
 /* A message that nobody has made. */
-void wire_serve(const struct oriel_far_head *head, const char *data, uint64_t len_bytes);
+void wire_serve(const struct oriel_internode_head *head, const char *data, uint64_t len_bytes);
 
 #endif

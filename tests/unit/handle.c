@@ -18,7 +18,7 @@ static void handle_given_out_again_means_the_new_window(void **state)
     assert_ptr_equal(oriel_handle_find(handle), &first); /* kept by this thread */
     assert_int_equal(oriel_handle_add(handle, &second), ORIEL_OK);
     assert_ptr_equal(oriel_handle_find(handle), &second);
-    assert_int_equal(oriel_recent.ranks, 3);
+    assert_int_equal(oriel_tls_cache.ranks, 3);
     oriel_handle_remove(handle, &first);
     assert_ptr_equal(oriel_handle_find(handle), &second);
     assert_int_equal(oriel_handle_live(), 1);

@@ -5,26 +5,26 @@
 
 #include <stdlib.h>
 
-enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32_t target)
 {
     if (target != window->rank)
         abort();
     return ORIEL_OK;
 }
 
-void oriel_mutex_unlock(struct oriel_window *window, int32_t target)
+void oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target)
 {
     (void)window, (void)target;
 }
 
-_Atomic uint32_t *oriel_single_enter(const struct oriel_window *window, int32_t target)
+_Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int32_t target)
 {
     static _Atomic uint32_t inside;
     (void)window, (void)target;
     return &inside;
 }
 
-void oriel_single_count(const struct oriel_window *window, int32_t target)
+void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target)
 {
     (void)window, (void)target;
 }

@@ -28,16 +28,16 @@ static struct oriel_net_peer *some_peer(void)
 }
 
 /* A message, as internode/origin/origin_sync.c asks it. */
-static struct oriel_far_request *ask(void)
+static struct oriel_internode_request *ask(void)
 {
-    struct oriel_far_request *request = calloc(1, sizeof *request);
+    struct oriel_internode_request *request = calloc(1, sizeof *request);
     request->target = 3;
-    oriel_pending_attach(request, some_peer());
+    oriel_rma_request_attach(request, some_peer());
     return request;
 }
 
 /* Its answer. */
-static void answer(struct oriel_far_request *request, enum oriel_status status)
+static void answer(struct oriel_internode_request *request, enum oriel_status status)
 {
     request->net.status = status;
     request->net.end(&request->net);
@@ -46,76 +46,76 @@ static void answer(struct oriel_far_request *request, enum oriel_status status)
 static void an_answer_between_two_messages_ends_nothing(void **state)
 {
     (void)state;
-    struct oriel_pending pending;
-    oriel_pending_begin(&pending, 3);
-    struct oriel_far_request *first = ask();
-    oriel_pending_release(first); /* by a flush, before its answer's end */
+    struct oriel_rma_request pending;
+    oriel_rma_request_begin(&pending, 3);
+    struct oriel_internode_request *first = ask();
+    oriel_rma_request_release(first); /* by a flush, before its answer's end */
     answer(first, ORIEL_OK);
-    assert_null(oriel_pending_take_ended());
-    struct oriel_far_request *second = ask();
-    oriel_pending_sent(&pending);
-    assert_null(oriel_pending_take_ended());
+    assert_null(oriel_rma_request_take_ended());
+    struct oriel_internode_request *second = ask();
+    oriel_rma_request_sent(&pending);
+    assert_null(oriel_rma_request_take_ended());
     answer(second, ORIEL_OK);
-    oriel_pending_release(second); /* after it */
-    assert_ptr_equal(oriel_pending_take_ended(), &pending);
+    oriel_rma_request_release(second); /* after it */
+    assert_ptr_equal(oriel_rma_request_take_ended(), &pending);
     assert_null(pending.next_ended);
-    assert_null(oriel_pending_take_ended());
+    assert_null(oriel_rma_request_take_ended());
     assert_int_equal(pending.status, ORIEL_OK);
 }
 
 static void an_operation_without_messages_has_ended_when_it_is_sent(void **state)
 {
     (void)state;
-    struct oriel_pending pending;
-    oriel_pending_begin(&pending, 3);
-    oriel_pending_sent(&pending);
-    assert_ptr_equal(oriel_pending_take_ended(), &pending);
+    struct oriel_rma_request pending;
+    oriel_rma_request_begin(&pending, 3);
+    oriel_rma_request_sent(&pending);
+    assert_ptr_equal(oriel_rma_request_take_ended(), &pending);
 }
 
 static void messages_of_other_operations_belong_to_none(void **state)
 {
     (void)state;
-    struct oriel_far_request *request = ask();
+    struct oriel_internode_request *request = ask();
     assert_null(request->pending);
     assert_null(request->net.end);
-    oriel_pending_release(request);
+    oriel_rma_request_release(request);
 }
 
 static void a_message_that_was_not_sent_counts_for_nothing(void **state)
 {
     (void)state;
-    struct oriel_pending pending;
-    oriel_pending_begin(&pending, 3);
-    oriel_pending_detach(ask());
-    assert_null(oriel_pending_take_ended());
-    oriel_pending_sent(&pending);
-    assert_ptr_equal(oriel_pending_take_ended(), &pending);
+    struct oriel_rma_request pending;
+    oriel_rma_request_begin(&pending, 3);
+    oriel_rma_request_detach(ask());
+    assert_null(oriel_rma_request_take_ended());
+    oriel_rma_request_sent(&pending);
+    assert_ptr_equal(oriel_rma_request_take_ended(), &pending);
 }
 
 static void all_that_have_ended_are_taken_once(void **state)
 {
     (void)state;
     enum { MANY = 5 };
-    struct oriel_pending pending[MANY];
-    struct oriel_far_request *requests[MANY];
+    struct oriel_rma_request pending[MANY];
+    struct oriel_internode_request *requests[MANY];
     unsigned seen = 0;
     for (int i = 0; i < MANY; i++) {
-        oriel_pending_begin(&pending[i], 3);
+        oriel_rma_request_begin(&pending[i], 3);
         requests[i] = ask();
-        oriel_pending_sent(&pending[i]);
+        oriel_rma_request_sent(&pending[i]);
     }
     for (int i = 0; i < MANY; i += 2) {
         answer(requests[i], ORIEL_OK);
-        oriel_pending_release(requests[i]);
+        oriel_rma_request_release(requests[i]);
     }
-    for (struct oriel_pending *taken = oriel_pending_take_ended(); taken != NULL; taken = taken->next_ended)
+    for (struct oriel_rma_request *taken = oriel_rma_request_take_ended(); taken != NULL; taken = taken->next_ended)
         seen |= 1u << (taken - pending);
     assert_int_equal(seen, 1 + 4 + 16);
     for (int i = 1; i < MANY; i += 2) {
-        oriel_pending_release(requests[i]);
+        oriel_rma_request_release(requests[i]);
         answer(requests[i], ORIEL_OK);
     }
-    for (struct oriel_pending *taken = oriel_pending_take_ended(); taken != NULL; taken = taken->next_ended)
+    for (struct oriel_rma_request *taken = oriel_rma_request_take_ended(); taken != NULL; taken = taken->next_ended)
         seen |= 1u << (taken - pending);
     assert_int_equal(seen, 31);
 }
@@ -123,61 +123,61 @@ static void all_that_have_ended_are_taken_once(void **state)
 static void a_lost_target_is_the_operations_failure(void **state)
 {
     (void)state;
-    struct oriel_pending pending;
-    oriel_pending_begin(&pending, 3);
-    struct oriel_far_request *request = ask();
-    oriel_pending_sent(&pending);
+    struct oriel_rma_request pending;
+    oriel_rma_request_begin(&pending, 3);
+    struct oriel_internode_request *request = ask();
+    oriel_rma_request_sent(&pending);
     answer(request, ORIEL_E_PEER);
-    oriel_pending_release(request);
-    assert_ptr_equal(oriel_pending_take_ended(), &pending);
-    assert_int_equal(oriel_pending_tell(&pending, NULL), ORIEL_E_PEER);
+    oriel_rma_request_release(request);
+    assert_ptr_equal(oriel_rma_request_take_ended(), &pending);
+    assert_int_equal(oriel_rma_request_tell(&pending, NULL), ORIEL_E_PEER);
     assert_non_null(strstr(oriel_fail_message(), "rank 3"));
 }
 
 static void who_tells_a_failure_spares_the_flush_that_alone(void **state)
 {
     (void)state;
-    struct oriel_far far = {.mutex = PTHREAD_MUTEX_INITIALIZER, .failure = ORIEL_E_RANGE};
+    struct oriel_internode far = {.mutex = PTHREAD_MUTEX_INITIALIZER, .failure = ORIEL_E_RANGE};
     struct oriel_window window = {.far = &far};
-    struct oriel_pending pending;
-    oriel_pending_begin(&pending, 3);
-    oriel_pending_sent(&pending);
-    assert_ptr_equal(oriel_pending_take_ended(), &pending);
+    struct oriel_rma_request pending;
+    oriel_rma_request_begin(&pending, 3);
+    oriel_rma_request_sent(&pending);
+    assert_ptr_equal(oriel_rma_request_take_ended(), &pending);
     pending.status = ORIEL_E_RANGE;
     strcpy(pending.text, "beyond the end");
     far.failure_number = pending.number + 1;
-    assert_int_equal(oriel_pending_tell(&pending, &window), ORIEL_E_RANGE);
+    assert_int_equal(oriel_rma_request_tell(&pending, &window), ORIEL_E_RANGE);
     assert_int_equal(far.failure, ORIEL_E_RANGE);
     far.failure_number = pending.number;
-    assert_int_equal(oriel_pending_tell(&pending, &window), ORIEL_E_RANGE);
+    assert_int_equal(oriel_rma_request_tell(&pending, &window), ORIEL_E_RANGE);
     assert_int_equal(far.failure, ORIEL_OK);
 }
 
 static void targets_are_looked_at_while_answers_are_missing(void **state)
 {
     (void)state;
-    struct oriel_pending pending[2];
-    struct oriel_far_request *requests[2];
+    struct oriel_rma_request pending[2];
+    struct oriel_internode_request *requests[2];
     turns = checks = 0;
-    oriel_pending_progress();
+    oriel_rma_request_progress();
     assert_int_equal(turns, 0);
     for (int i = 0; i < 2; i++) {
-        oriel_pending_begin(&pending[i], 3);
+        oriel_rma_request_begin(&pending[i], 3);
         requests[i] = ask();
-        oriel_pending_sent(&pending[i]);
+        oriel_rma_request_sent(&pending[i]);
     }
     for (uint64_t begin_ns = oriel_now_ns(); oriel_now_ns() - begin_ns < 250000000;)
-        oriel_pending_progress();
+        oriel_rma_request_progress();
     assert_true(turns > checks);
     assert_in_range(checks, 1, 4); /* one target */
     for (int i = 0; i < 2; i++) {
         answer(requests[i], ORIEL_OK);
-        oriel_pending_release(requests[i]);
+        oriel_rma_request_release(requests[i]);
     }
     turns = 0;
-    oriel_pending_progress();
+    oriel_rma_request_progress();
     assert_int_equal(turns, 0);
-    assert_non_null(oriel_pending_take_ended());
+    assert_non_null(oriel_rma_request_take_ended());
 }
 
 int main(void)

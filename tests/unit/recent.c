@@ -16,16 +16,16 @@ static void count_turn(void)
 
 static int is_marked(void)
 {
-    return (int32_t)oriel_recent.turns < 0;
+    return (int32_t)oriel_tls_cache.turns < 0;
 }
 
 static void mark_goes_with_the_next_flush(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 3 * ORIEL_RECENT_TURNS; i++) { /* at every count, the last before the host's turn included */
-        oriel_recent_mark();
+    for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS; i++) { /* at every count, the last before the host's turn included */
+        oriel_tls_cache_mark();
         assert_true(is_marked());
-        oriel_recent_flush();
+        oriel_tls_cache_flush();
         assert_false(is_marked());
     }
 }
@@ -34,13 +34,13 @@ static void mark_stays_where_nothing_fences(void **state)
 {
     (void)state;
     for (unsigned start = 0; start < 3; start++) {
-        oriel_recent.turns = start;
-        oriel_recent_mark();
-        for (unsigned i = 0; i < 3 * ORIEL_RECENT_TURNS; i++) {
-            oriel_recent_take_turn();
+        oriel_tls_cache.turns = start;
+        oriel_tls_cache_mark();
+        for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS; i++) {
+            oriel_tls_cache_take_turn();
             assert_true(is_marked());
         }
-        oriel_recent_flush();
+        oriel_tls_cache_flush();
         assert_false(is_marked());
     }
 }
@@ -48,9 +48,9 @@ static void mark_stays_where_nothing_fences(void **state)
 static void mark_goes_where_something_has_fenced(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 3 * ORIEL_RECENT_TURNS; i++) {
-        oriel_recent_mark();
-        oriel_recent_fenced();
+    for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS; i++) {
+        oriel_tls_cache_mark();
+        oriel_tls_cache_fenced();
         assert_false(is_marked());
     }
 }
@@ -58,13 +58,13 @@ static void mark_goes_where_something_has_fenced(void **state)
 static void operations_keep_the_mark_of_others(void **state)
 {
     (void)state;
-    oriel_recent_mark();
-    oriel_recent_keep_window(oriel_recent_begin(), 1, NULL, 0);
+    oriel_tls_cache_mark();
+    oriel_tls_cache_keep_window(oriel_tls_cache_begin(), 1, NULL, 0);
     assert_true(is_marked());
-    oriel_recent_invalidate();
-    oriel_recent_keep_type(oriel_recent_begin(), 2, NULL, 8);
+    oriel_tls_cache_invalidate();
+    oriel_tls_cache_keep_type(oriel_tls_cache_begin(), 2, NULL, 8);
     assert_true(is_marked());
-    oriel_recent_flush();
+    oriel_tls_cache_flush();
 }
 
 /* However the calls are mixed with stores, the host's turns come as often. */
@@ -74,15 +74,15 @@ static void host_gets_its_turn(void **state)
     oriel_wait_set_progress(count_turn);
     for (int kind = 0; kind < 6; kind++) {
         turns_given = 0;
-        for (unsigned i = 0; i < 10 * (ORIEL_RECENT_TURNS + 1); i++) {
+        for (unsigned i = 0; i < 10 * (ORIEL_TLS_CACHE_TURNS + 1); i++) {
             if (kind % 2 == 1)
-                oriel_recent_mark();
+                oriel_tls_cache_mark();
             if (kind / 2 == 0)
-                oriel_recent_flush();
+                oriel_tls_cache_flush();
             else if (kind / 2 == 1)
-                oriel_recent_take_turn();
+                oriel_tls_cache_take_turn();
             else
-                oriel_recent_fenced();
+                oriel_tls_cache_fenced();
         }
         assert_in_range(turns_given, 9, 11);
     }
@@ -91,7 +91,7 @@ static void host_gets_its_turn(void **state)
 
 static void *look(void *out)
 {
-    *(bool *)out = oriel_recent_is_valid() || is_marked();
+    *(bool *)out = oriel_tls_cache_is_valid() || is_marked();
     return NULL;
 }
 
@@ -100,31 +100,31 @@ static void entries_and_marks_are_the_threads_own(void **state)
     bool others = true;
     pthread_t thread;
     (void)state;
-    oriel_recent_keep_window(oriel_recent_begin(), 1, NULL, 0);
-    oriel_recent_mark();
-    assert_true(oriel_recent_is_valid());
+    oriel_tls_cache_keep_window(oriel_tls_cache_begin(), 1, NULL, 0);
+    oriel_tls_cache_mark();
+    assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(pthread_create(&thread, NULL, look, &others), 0);
     pthread_join(thread, NULL);
     assert_false(others);
-    oriel_recent_flush();
+    oriel_tls_cache_flush();
 }
 
 static void entry_of_another_generation_goes_with_its_neighbour(void **state)
 {
     (void)state;
     int window;
-    uint64_t before = oriel_recent_begin();
-    oriel_recent_keep_window(before, 1, &window, 0);
-    oriel_recent_keep_type(before, 2, NULL, 8);
-    assert_true(oriel_recent_is_valid());
-    assert_int_equal(oriel_recent.window_key, 1);
-    oriel_recent_invalidate();
-    assert_false(oriel_recent_is_valid());
-    oriel_recent_keep_type(oriel_recent_begin(), 3, NULL, 4);
-    assert_true(oriel_recent_is_valid());
-    assert_int_equal(oriel_recent.window_key, ORIEL_RECENT_NO_KEY);
-    oriel_recent_keep_window(before, 1, &window, 0); /* looked up before the free: kept, but not valid */
-    assert_false(oriel_recent_is_valid());
+    uint64_t before = oriel_tls_cache_begin();
+    oriel_tls_cache_keep_window(before, 1, &window, 0);
+    oriel_tls_cache_keep_type(before, 2, NULL, 8);
+    assert_true(oriel_tls_cache_is_valid());
+    assert_int_equal(oriel_tls_cache.window_key, 1);
+    oriel_tls_cache_invalidate();
+    assert_false(oriel_tls_cache_is_valid());
+    oriel_tls_cache_keep_type(oriel_tls_cache_begin(), 3, NULL, 4);
+    assert_true(oriel_tls_cache_is_valid());
+    assert_int_equal(oriel_tls_cache.window_key, ORIEL_TLS_CACHE_NO_KEY);
+    oriel_tls_cache_keep_window(before, 1, &window, 0); /* looked up before the free: kept, but not valid */
+    assert_false(oriel_tls_cache_is_valid());
 }
 
 int main(void)

@@ -19,7 +19,7 @@ static atomic_bool stop;
 static atomic_bool may_end;
 static _Atomic int32_t witness; /* a thread that is listed behind those that end; 0 when there is none */
 
-bool oriel_writers_is_helper(int32_t tid)
+bool oriel_remote_writers_is_helper(int32_t tid)
 {
     (void)tid;
     return false;

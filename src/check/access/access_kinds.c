@@ -39,7 +39,7 @@ static bool fill(void *at, bool made, void *closure)
         common->complete = common->issued = ORIEL_TICK_PENDING;
         common->group = 0;
     }
-    filling->trait = oriel_board_place(at);
+    filling->trait = oriel_shm_place(at);
     return true;
 }
 
@@ -49,12 +49,12 @@ oriel_place oriel_trait_of(const struct oriel_access *access)
     struct oriel_key key = key_of(access);
     uint64_t mixed = (key.words[1] ^ key.words[2] ^ key.words[0] << 3 ^ key.words[3] << 7) * UINT64_C(0x9e3779b97f4a7c15);
     struct cached *cached = &cache[mixed >> 58];
-    uint64_t turn = oriel_board_turn();
+    uint64_t turn = oriel_shm_turn();
     if (oriel_likely(cached->key.words[0] == key.words[0] && cached->key.words[1] == key.words[1] &&
                      cached->key.words[2] == key.words[2] && cached->key.words[3] == key.words[3] && cached->turn == turn))
         return cached->trait;
     struct filling filling = {.access = access};
-    if (!oriel_board_work(&key, sizeof *access, fill, &filling))
+    if (!oriel_shm_work(&key, sizeof *access, fill, &filling))
         return 0;
     *cached = (struct cached){key, turn, filling.trait};
     return filling.trait;

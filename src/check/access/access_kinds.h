@@ -10,7 +10,7 @@ oriel_place oriel_trait_of(const struct oriel_access *access);
 
 static inline const struct oriel_access *oriel_trait_at(oriel_place trait)
 {
-    return oriel_board_at(trait);
+    return oriel_shm_at(trait);
 }
 
 #endif

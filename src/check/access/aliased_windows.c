@@ -25,33 +25,33 @@ struct from_beside {
 
 static void init_lock(void *at)
 {
-    oriel_board_lock_init(at);
+    oriel_shm_lock_init(at);
 }
 
 /* NULL: the board is full. */
-static struct oriel_board_lock *machines_lock(void)
+static struct oriel_shm_lock *machines_lock(void)
 {
     struct oriel_key key = {.words = {KEY_BESIDE}};
-    return oriel_board_at(oriel_board_find(&key, sizeof(struct oriel_board_lock), init_lock));
+    return oriel_shm_at(oriel_shm_find(&key, sizeof(struct oriel_shm_lock), init_lock));
 }
 
 static struct beside *find(const struct oriel_history *history, oriel_place other, int64_t shift)
 {
-    struct beside *at = oriel_board_at(atomic_load(&history->beside));
+    struct beside *at = oriel_shm_at(atomic_load(&history->beside));
     while (at != NULL && (at->history != other || at->shift != shift))
-        at = oriel_board_at(at->next);
+        at = oriel_shm_at(at->next);
     return at;
 }
 
 /* Under the machine's lock. */
 static void add(struct oriel_history_bytes to, struct oriel_history_bytes other)
 {
-    struct oriel_history *history = oriel_board_at(to.history);
+    struct oriel_history *history = oriel_shm_at(to.history);
     int64_t shift = other.offset - to.offset;
-    oriel_place place = find(history, other.history, shift) != NULL ? 0 : oriel_board_allocate(sizeof(struct beside));
+    oriel_place place = find(history, other.history, shift) != NULL ? 0 : oriel_shm_allocate(sizeof(struct beside));
     if (place == 0)
         return;
-    *(struct beside *)oriel_board_at(place) =
+    *(struct beside *)oriel_shm_at(place) =
         (struct beside){.next = atomic_load(&history->beside), .history = other.history, .shift = shift};
     atomic_store(&history->beside, place);
 }
@@ -59,20 +59,20 @@ static void add(struct oriel_history_bytes to, struct oriel_history_bytes other)
 /* Small accesses there look for more than cells from now on, and find the list. */
 static void widen(struct oriel_history_bytes bytes, uint64_t len_bytes)
 {
-    struct oriel_history *history = oriel_board_at(bytes.history);
+    struct oriel_history *history = oriel_shm_at(bytes.history);
     oriel_history_widen(bytes.history, bytes.offset, bytes.offset + (int64_t)len_bytes);
     oriel_small_recall(history, bytes.offset, bytes.offset + (int64_t)len_bytes); /* entry_lease.c, L2 */
 }
 
 void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other, uint64_t len_bytes)
 {
-    struct oriel_board_lock *lock = machines_lock();
+    struct oriel_shm_lock *lock = machines_lock();
     if (lock == NULL)
         return;
-    oriel_board_lock(lock);
+    oriel_shm_lock(lock);
     add(one, other);
     add(other, one);
-    oriel_board_unlock(lock);
+    oriel_shm_unlock(lock);
     oriel_delay();
     widen(one, len_bytes);
     widen(other, len_bytes);
@@ -89,7 +89,7 @@ static void tell_from_beside(const struct oriel_conflict *conflict, void *closur
     from->tell(&told, from->closure);
 }
 
-static void meet(const struct oriel_arrival *arrival, const struct beside *other, const struct oriel_extent *extents,
+static void meet(const struct oriel_insertion *arrival, const struct beside *other, const struct oriel_extent *extents,
                  size_t count)
 {
     struct from_beside from = {.tell = arrival->tell, .closure = arrival->closure, .shift = other->shift};
@@ -100,24 +100,24 @@ static void meet(const struct oriel_arrival *arrival, const struct beside *other
     }
 }
 
-void oriel_beside_meet(const struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count)
+void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
     if (oriel_likely(atomic_load(&history->beside) == 0) || oriel_access_is_local(arrival->access))
         return;
-    oriel_board_lock(&history->beside_lock);
-    for (const struct beside *at = oriel_board_at(atomic_load(&history->beside)); at != NULL; at = oriel_board_at(at->next))
+    oriel_shm_lock(&history->beside_lock);
+    for (const struct beside *at = oriel_shm_at(atomic_load(&history->beside)); at != NULL; at = oriel_shm_at(at->next))
         meet(arrival, at, extents, count);
-    oriel_board_unlock(&history->beside_lock);
+    oriel_shm_unlock(&history->beside_lock);
 }
 
 /* Under the machine's lock: the history's list has none of the other's any more. */
 static void take_out(struct oriel_history *history, oriel_place other)
 {
-    oriel_board_lock(&history->beside_lock);
+    oriel_shm_lock(&history->beside_lock);
     struct beside *before = NULL;
     for (oriel_place place = atomic_load(&history->beside); place != 0;) {
-        struct beside *at = oriel_board_at(place);
+        struct beside *at = oriel_shm_at(place);
         oriel_place next = at->next;
         if (at->history != other) {
             before = at;
@@ -126,25 +126,25 @@ static void take_out(struct oriel_history *history, oriel_place other)
                 atomic_store(&history->beside, next);
             else
                 before->next = next;
-            oriel_board_free(place, sizeof *at);
+            oriel_shm_free(place, sizeof *at);
         }
         place = next;
     }
-    oriel_board_unlock(&history->beside_lock);
+    oriel_shm_unlock(&history->beside_lock);
 }
 
 void oriel_beside_end(oriel_place place)
 {
-    struct oriel_history *history = oriel_board_at(place);
+    struct oriel_history *history = oriel_shm_at(place);
     if (atomic_load(&history->beside) == 0)
         return;
-    struct oriel_board_lock *lock = machines_lock();
-    oriel_board_lock(lock);
+    struct oriel_shm_lock *lock = machines_lock();
+    oriel_shm_lock(lock);
     while (atomic_load(&history->beside) != 0) {
-        const struct beside *first = oriel_board_at(atomic_load(&history->beside));
+        const struct beside *first = oriel_shm_at(atomic_load(&history->beside));
         oriel_place other = first->history;
-        take_out(oriel_board_at(other), place);
+        take_out(oriel_shm_at(other), place);
         take_out(history, other);
     }
-    oriel_board_unlock(lock);
+    oriel_shm_unlock(lock);
 }

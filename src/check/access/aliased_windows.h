@@ -11,7 +11,7 @@
 
 #include "check/access/history.h"
 
-struct oriel_arrival; /* insert.h */
+struct oriel_insertion; /* insert.h */
 
 /* Bytes of a history's memory. */
 struct oriel_history_bytes {
@@ -24,7 +24,7 @@ struct oriel_history_bytes {
 void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other, uint64_t len_bytes);
 
 /* Compares an access that stands in its own history with those beside it. */
-void oriel_beside_meet(const struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count);
+void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel_extent *extents, size_t count);
 
 /* The history is about to go: nobody uses it any more but those that look from beside. */
 void oriel_beside_end(oriel_place history);

@@ -8,10 +8,10 @@
 #include "check/access/record_lease.h"
 #include "check/access/stride_detect.h"
 
-bool oriel_again_fill(struct oriel_operation *operation)
+bool oriel_callsite_fill(struct oriel_operation *operation)
 {
-    const struct oriel_again *again = oriel_again_place(operation->address, operation->win);
-    if (!oriel_again_is_alike(again, operation) || again->version != oriel_again_version())
+    const struct oriel_callsite *again = oriel_callsite_place(operation->address, operation->win);
+    if (!oriel_callsite_is_alike(again, operation) || again->version != oriel_callsite_version())
         return false;
     operation->site = again->site;
     operation->origin_type = again->origin_type;
@@ -39,7 +39,7 @@ static bool is_simple(const struct oriel_checked *window)
            window->flavour != ORIEL_CHECK_DYNAMIC;
 }
 
-static void keep_small(struct oriel_again *again, const struct oriel_operation *operation)
+static void keep_small(struct oriel_callsite *again, const struct oriel_operation *operation)
 {
     again->target_bytes = plain_bytes(operation->target_type, operation->items);
     again->origin_bytes =
@@ -64,7 +64,7 @@ static void keep_small(struct oriel_again *again, const struct oriel_operation *
     again->ranks = (uint32_t)again->window->n;
     again->bulk = &again->window->common->bulk;
     again->place.window = again->window;
-    again->arrival = (struct oriel_again_arrival){0, &again->access, oriel_window_conflict, &again->place};
+    again->arrival = (struct oriel_callsite_arrival){0, &again->access, oriel_window_conflict, &again->place};
 }
 
 /* The call that opened the epoch of a lock of the target, if there is nothing else about it; NULL: there is. */
@@ -78,7 +78,7 @@ static const struct oriel_site *opening_of(const struct oriel_checked *window, i
 }
 
 /* False: not all of it is in the memory of the target. */
-static bool find_bytes(const struct oriel_again *again, int32_t target, MPI_Aint disp, int64_t *offset)
+static bool find_bytes(const struct oriel_callsite *again, int32_t target, MPI_Aint disp, int64_t *offset)
 {
     const struct oriel_member *member = &again->window->members[target];
     uint64_t size_bytes = (uint64_t)member->size_bytes;
@@ -91,45 +91,45 @@ static bool find_bytes(const struct oriel_again *again, int32_t target, MPI_Aint
     return true;
 }
 
-unsigned oriel_again_runs(const struct oriel_again *again, const void *origin, const void *compare, const void *result,
-                          struct oriel_brief_run runs[ORIEL_BRIEF_RUNS])
+unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *origin, const void *compare, const void *result,
+                          struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS])
 {
     unsigned count = 0;
     if (again->origin_bytes != 0)
-        runs[count++] = oriel_brief_run_of(origin, again->origin_bytes, again->access.kind == ORIEL_ACCESS_GET);
+        runs[count++] = oriel_short_buffer_run_of(origin, again->origin_bytes, again->access.kind == ORIEL_ACCESS_GET);
     if (compare != NULL)
-        runs[count++] = oriel_brief_run_of(compare, again->target_bytes, false);
+        runs[count++] = oriel_short_buffer_run_of(compare, again->target_bytes, false);
     if (again->fetches)
-        runs[count++] = oriel_brief_run_of(result, again->result_bytes, true);
+        runs[count++] = oriel_short_buffer_run_of(result, again->result_bytes, true);
     return count;
 }
 
 /* False, and nothing has happened: they are not for the short list. */
-static __attribute__((noinline)) bool use_buffers(const struct oriel_again *again, int32_t target, const void *origin,
+static __attribute__((noinline)) bool use_buffers(const struct oriel_callsite *again, int32_t target, const void *origin,
                                                   const void *compare, const void *result)
 {
-    struct oriel_brief_run runs[ORIEL_BRIEF_RUNS];
-    unsigned count = oriel_again_runs(again, origin, compare, result, runs);
+    struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS];
+    unsigned count = oriel_callsite_runs(again, origin, compare, result, runs);
     return oriel_local_runs(runs, count, again->window->buffers[target], &again->access.site);
 }
 
-bool oriel_again_is_apart(const struct oriel_again *again, const void *origin, const void *compare, const void *result)
+bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *origin, const void *compare, const void *result)
 {
-    struct oriel_brief_run written = {0};
-    struct oriel_brief_run run;
+    struct oriel_short_buffer_run written = {0};
+    struct oriel_short_buffer_run run;
     if (again->fetches) {
-        written = oriel_brief_run_of(result, again->result_bytes, true);
+        written = oriel_short_buffer_run_of(result, again->result_bytes, true);
         if (oriel_unlikely(!oriel_regions_are_elsewhere(written.low, written.high)))
             return false;
     }
     if (compare != NULL) {
-        run = oriel_brief_run_of(compare, again->target_bytes, false);
-        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_brief_runs_meet(run, written)))
+        run = oriel_short_buffer_run_of(compare, again->target_bytes, false);
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_short_buffer_runs_meet(run, written)))
             return false;
     }
     if (again->origin_bytes != 0) {
-        run = oriel_brief_run_of(origin, again->origin_bytes, false);
-        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_brief_runs_meet(run, written)))
+        run = oriel_short_buffer_run_of(origin, again->origin_bytes, false);
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_short_buffer_runs_meet(run, written)))
             return false;
     }
     return true;
@@ -139,12 +139,12 @@ bool oriel_again_is_apart(const struct oriel_again *again, const void *origin, c
  * What is held refers to this thread's table, which must not go before. */
 static bool is_alone(const struct oriel_checked *window)
 {
-    return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone && oriel_briefs_are_quiet() &&
+    return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone && oriel_short_buffers_are_quiet() &&
            oriel_underway_room(1);
 }
 
 /* As long as nothing changes, this need not be looked at again. */
-static void make_ready(struct oriel_again *again, int32_t target, oriel_place history)
+static void make_ready(struct oriel_callsite *again, int32_t target, oriel_place history)
 {
     const struct oriel_checked *window = again->window;
     struct oriel_way *way = &window->ways[target];
@@ -161,23 +161,23 @@ static void make_ready(struct oriel_again *again, int32_t target, oriel_place hi
         size_bytes < ORIEL_CELL_BYTES || way->disp_unit == 0 ? 0 : (size_bytes - ORIEL_CELL_BYTES) / disp_unit + 1;
     way->history = history;
     way->ground = oriel_history_ground(history);
-    way->words = oriel_board_at(oriel_window_made(&window->common->shares[target].words));
+    way->words = oriel_shm_at(oriel_window_made(&window->common->shares[target].words));
 }
 
 /* It continues a loop, whose record is lent (record_lease.h). */
-static bool continues_a_loan(const struct oriel_again *again, oriel_place history, const struct oriel_extent *run)
+static bool continues_a_loan(const struct oriel_callsite *again, oriel_place history, const struct oriel_extent *run)
 {
     if (again->trait == 0)
         return false;
     struct oriel_loop *loop = oriel_loop_of(history, again->trait, run->offset);
-    if (oriel_likely(!oriel_loop_expects(loop, run->offset)) || !oriel_loan_come(history, &again->access, run))
+    if (oriel_likely(!oriel_loop_expects(loop, run->offset)) || !oriel_record_lease_come(history, &again->access, run))
         return false;
     oriel_loop_continues(loop, run);
     return true;
 }
 
 /* Beside others, in the lists of many. */
-static void add(struct oriel_again *again, int32_t target, oriel_place history, const struct oriel_extent *run)
+static void add(struct oriel_callsite *again, int32_t target, oriel_place history, const struct oriel_extent *run)
 {
     struct oriel_checked *window = again->window;
     if (oriel_unlikely(continues_a_loan(again, history, run))) {
@@ -191,12 +191,12 @@ static void add(struct oriel_again *again, int32_t target, oriel_place history, 
     oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
 }
 
-bool oriel_again_go(struct oriel_again *again, bool tried, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
+bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
                     const void *result)
 {
     struct oriel_checked *window = again->window;
-    oriel_held_let_go();
-    if (oriel_unlikely(window == NULL || again->version != oriel_again_version() || (uint32_t)target >= (uint32_t)window->n))
+    oriel_pending_slot_let_go();
+    if (oriel_unlikely(window == NULL || again->version != oriel_callsite_version() || (uint32_t)target >= (uint32_t)window->n))
         return false;
     const struct oriel_site *opening = opening_of(window, target);
     struct oriel_extent run = {.len_bytes = again->target_bytes, .count = 1};
@@ -210,10 +210,10 @@ bool oriel_again_go(struct oriel_again *again, bool tried, int32_t target, MPI_A
     if (oriel_unlikely(history == 0))
         return false;
     if (!tried && again->trait != 0 && is_alone(window) &&
-        oriel_lent_has_keys((uint64_t)window->members[target].size_bytes) &&
+        oriel_entry_lease_has_keys((uint64_t)window->members[target].size_bytes) &&
         !oriel_loop_expects(oriel_loop_of(history, again->trait, run.offset), run.offset)) {
         make_ready(again, target, history);
-        if (oriel_likely(oriel_held_go(again, true, again->writes_words, target, disp, origin, compare, result)))
+        if (oriel_likely(oriel_pending_slot_go(again, true, again->writes_words, target, disp, origin, compare, result)))
             return true;
     }
     if (!use_buffers(again, target, origin, compare, result))
@@ -236,28 +236,28 @@ bool oriel_again_go(struct oriel_again *again, bool tried, int32_t target, MPI_A
     return true;
 }
 
-void oriel_again_take(const struct oriel_again *again)
+void oriel_callsite_take(const struct oriel_callsite *again)
 {
     oriel_window_take_element(again->window, again->target, again->offset);
 }
 
-void oriel_again_refuse(const struct oriel_again *again)
+void oriel_callsite_refuse(const struct oriel_callsite *again)
 {
-    oriel_held_let_go();
+    oriel_pending_slot_let_go();
     if (again->window != NULL) /* else an error handler's own calls have taken its place */
         oriel_window_refused(again->window, again->target);
 }
 
 /* The site of a call that comes through a binding is another one each time. */
-void oriel_again_keep(const struct oriel_operation *operation)
+void oriel_callsite_keep(const struct oriel_operation *operation)
 {
-    struct oriel_again *again = oriel_again_place(operation->address, operation->win);
+    struct oriel_callsite *again = oriel_callsite_place(operation->address, operation->win);
     if (oriel_site_is_bound(operation->address))
         return;
-    *again = (struct oriel_again){.address = operation->address,
+    *again = (struct oriel_callsite){.address = operation->address,
                                   .win = operation->win,
-                                  .version = oriel_again_version(),
-                                  .generation = oriel_recent_begin(),
+                                  .version = oriel_callsite_version(),
+                                  .generation = oriel_tls_cache_begin(),
                                   .origin_datatype = operation->origin_datatype,
                                   .target_datatype = operation->target_datatype,
                                   .result_datatype = operation->result_datatype,

@@ -10,11 +10,11 @@
 #include "check/intercept/windows_operate.h"
 
 enum {
-    ORIEL_AGAIN_SITES = 64, /* a power of 2 */
-    ORIEL_AGAIN_LOOKS = 4,  /* places, one behind the other, at which a site may stand */
+    ORIEL_CALLSITE_SITES = 64, /* a power of 2 */
+    ORIEL_CALLSITE_LOOKS = 4,  /* places, one behind the other, at which a site may stand */
 };
 
-struct oriel_again {
+struct oriel_callsite {
     _Alignas(512) const void *address; /* a place in the table is found without a multiplication */
     MPI_Win win;
     uint64_t generation; /* of the datatypes */
@@ -59,38 +59,38 @@ struct oriel_again {
     const void *compare;
     const void *result;
     struct oriel_conflict_place place;
-    struct oriel_again_arrival arrival;
+    struct oriel_callsite_arrival arrival;
     struct oriel_cell_entry *entry;
 };
 
 /* The exported functions ask with what they know of themselves: most of it is decided then. */
-#define ORIEL_AGAIN_INLINE static inline __attribute__((always_inline))
+#define ORIEL_CALLSITE_INLINE static inline __attribute__((always_inline))
 
-extern _Thread_local struct oriel_again oriel_agains[ORIEL_AGAIN_SITES] __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_callsite oriel_agains[ORIEL_CALLSITE_SITES] __attribute__((visibility("hidden")));
 
 /* Of a site that is not at its first place: where it is, or else whose place it may have, which is a free one if there is one. */
-struct oriel_again *oriel_again_elsewhere(const void *address, MPI_Win win, uint64_t first);
+struct oriel_callsite *oriel_callsite_elsewhere(const void *address, MPI_Win win, uint64_t first);
 
-ORIEL_AGAIN_INLINE bool oriel_again_is_of(const struct oriel_again *again, const void *address, MPI_Win win)
+ORIEL_CALLSITE_INLINE bool oriel_callsite_is_of(const struct oriel_callsite *again, const void *address, MPI_Win win)
 {
     return oriel_likely(again->address == address && again->win == win);
 }
 
-ORIEL_AGAIN_INLINE struct oriel_again *oriel_again_place(const void *address, MPI_Win win)
+ORIEL_CALLSITE_INLINE struct oriel_callsite *oriel_callsite_place(const void *address, MPI_Win win)
 {
     uint64_t key = (uint64_t)(uintptr_t)address + (uint64_t)(uintptr_t)win;
-    uint64_t first = (key ^ key >> 6) % ORIEL_AGAIN_SITES;
-    struct oriel_again *again = &oriel_agains[first];
-    return oriel_again_is_of(again, address, win) ? again : oriel_again_elsewhere(address, win, first);
+    uint64_t first = (key ^ key >> 6) % ORIEL_CALLSITE_SITES;
+    struct oriel_callsite *again = &oriel_agains[first];
+    return oriel_callsite_is_of(again, address, win) ? again : oriel_callsite_elsewhere(address, win, first);
 }
 
-ORIEL_AGAIN_INLINE uint64_t oriel_again_version(void)
+ORIEL_CALLSITE_INLINE uint64_t oriel_callsite_version(void)
 {
     return atomic_load_explicit(&oriel_checked_version, memory_order_acquire);
 }
 
 /* Operator and result, which puts and gets have none of. */
-ORIEL_AGAIN_INLINE bool oriel_again_computes_alike(const struct oriel_again *again, const struct oriel_operation *operation)
+ORIEL_CALLSITE_INLINE bool oriel_callsite_computes_alike(const struct oriel_callsite *again, const struct oriel_operation *operation)
 {
     if (operation->swaps)
         return true;
@@ -100,43 +100,43 @@ ORIEL_AGAIN_INLINE bool oriel_again_computes_alike(const struct oriel_again *aga
 }
 
 /* Whether its arguments are the same as those of the last one; the windows may be others by now. */
-ORIEL_AGAIN_INLINE bool oriel_again_is_alike(const struct oriel_again *again, const struct oriel_operation *operation)
+ORIEL_CALLSITE_INLINE bool oriel_callsite_is_alike(const struct oriel_callsite *again, const struct oriel_operation *operation)
 {
     bool element = operation->call == ORIEL_CALL_Fetch_and_op || operation->call == ORIEL_CALL_Compare_and_swap;
     return oriel_likely(again->address == operation->address && again->win == operation->win &&
-                        again->site.call == operation->call && again->generation == oriel_recent_begin() &&
+                        again->site.call == operation->call && again->generation == oriel_tls_cache_begin() &&
                         again->target_datatype == operation->target_datatype &&
                         (element || (again->target_count == operation->target_count &&
                                      again->origin_datatype == operation->origin_datatype &&
                                      again->origin_count == operation->origin_count)) &&
-                        (operation->kind != ORIEL_ACCESS_ACCUMULATE || oriel_again_computes_alike(again, operation)));
+                        (operation->kind != ORIEL_ACCESS_ACCUMULATE || oriel_callsite_computes_alike(again, operation)));
 }
 
 /* --- a small one beside others --- */
 
 /* All that is to be done before the call, for a small operation of plain bytes in a lock's epoch that this thread has made from
- * this call site before, on this window and with these datatypes, counts and operator.  tried: oriel_held_go was.  False, and
+ * this call site before, on this window and with these datatypes, counts and operator.  tried: oriel_pending_slot_go was.  False, and
  * nothing has happened: the window is another one, or something about it is wrong. */
-bool oriel_again_go(struct oriel_again *again, bool tried, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
+bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
                     const void *result);
 
 /* Behind it: it has fetched; or it was refused. */
-void oriel_again_take(const struct oriel_again *again);
-void oriel_again_refuse(const struct oriel_again *again);
+void oriel_callsite_take(const struct oriel_callsite *again);
+void oriel_callsite_refuse(const struct oriel_callsite *again);
 
 /* The buffers of such an operation. */
-unsigned oriel_again_runs(const struct oriel_again *again, const void *origin, const void *compare, const void *result,
-                          struct oriel_brief_run runs[ORIEL_BRIEF_RUNS]);
+unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *origin, const void *compare, const void *result,
+                          struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS]);
 
 /* Whether none of them may lie in memory of windows, or in what the operation writes there. */
-bool oriel_again_is_apart(const struct oriel_again *again, const void *origin, const void *compare, const void *result);
+bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *origin, const void *compare, const void *result);
 
 /* --- any size --- */
 
 /* Whether such an operation is known: then site and types are filled in, and the arguments are right. */
-bool oriel_again_fill(struct oriel_operation *operation);
+bool oriel_callsite_fill(struct oriel_operation *operation);
 
 /* The arguments were right; window, site and types are filled in. */
-void oriel_again_keep(const struct oriel_operation *operation);
+void oriel_callsite_keep(const struct oriel_operation *operation);
 
 #endif

@@ -30,16 +30,16 @@ static inline uint64_t oriel_cell_ticks(const struct oriel_cell_entry *entry)
     uint64_t ticks = oriel_cell_link(entry);
     if (oriel_likely((ticks & ORIEL_ENTRY_PENDING) != ORIEL_ENTRY_LENT))
         return ticks;
-    return oriel_cell_link((const struct oriel_cell_entry *)oriel_board_at(ticks >> 16));
+    return oriel_cell_link((const struct oriel_cell_entry *)oriel_shm_at(ticks >> 16));
 }
 
 /* In entry_lease.c: its origin comes without the lock no more.  The answer is its ticks; unless it is pending it is lent no more. */
-uint64_t oriel_lent_recall(struct oriel_cell_entry *entry);
+uint64_t oriel_entry_lease_recall(struct oriel_cell_entry *entry);
 
 /* The same of any entry. */
 static inline uint64_t oriel_cell_recall(struct oriel_cell_entry *entry)
 {
-    return oriel_unlikely(oriel_cell_is_lent(entry)) ? oriel_lent_recall(entry) : oriel_cell_link(entry);
+    return oriel_unlikely(oriel_cell_is_lent(entry)) ? oriel_entry_lease_recall(entry) : oriel_cell_link(entry);
 }
 
 static inline void oriel_cell_empty(struct oriel_cell_entry *entry)
@@ -60,7 +60,7 @@ static inline void oriel_cell_fill(struct oriel_cell_entry *entry, uint64_t what
 
 /* An access on its way into one cell. */
 struct oriel_coming {
-    struct oriel_arrival *arrival;
+    struct oriel_insertion *arrival;
     int64_t base; /* of the cell */
     uint64_t first;
     uint64_t last;
@@ -79,7 +79,7 @@ static inline bool oriel_cell_repeats(const struct oriel_access *access)
 }
 
 /* Bytes of one cell; what: without them. */
-static inline struct oriel_coming oriel_cell_coming(struct oriel_arrival *arrival, oriel_place history, uint64_t what,
+static inline struct oriel_coming oriel_cell_coming(struct oriel_insertion *arrival, oriel_place history, uint64_t what,
                                                     uint64_t at, uint64_t len_bytes)
 {
     const struct oriel_access *access = arrival->access;

@@ -10,14 +10,14 @@ struct oriel_met oriel_mets[ORIEL_METS];
 static void get_to_know(oriel_place mine, const struct oriel_access *access, const struct oriel_coming *coming,
                         struct oriel_cell *whole)
 {
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             uint64_t what = cell->entries[i].what;
             oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
             if (what == 0 || oriel_entry_first(what) > coming->last || oriel_entry_last(what) < coming->first)
                 continue;
             const struct oriel_access *other = oriel_trait_at(trait);
-            *oriel_again_met(mine, trait) = (struct oriel_met){.mine = mine,
+            *oriel_callsite_met(mine, trait) = (struct oriel_met){.mine = mine,
                                                                .trait = trait,
                                                                .origin = other->origin,
                                                                .peaceful = !oriel_access_conflicts(other, access),
@@ -25,12 +25,12 @@ static void get_to_know(oriel_place mine, const struct oriel_access *access, con
         }
 }
 
-static struct oriel_cell_entry *enter_as_all(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at,
+static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival *again, uint64_t mine, uint64_t at,
                                              struct oriel_cell *cell)
 {
-    struct oriel_arrival arrival;
+    struct oriel_insertion arrival;
     uint64_t first = oriel_entry_first(mine);
-    oriel_arrival_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
+    oriel_insertion_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
     struct oriel_coming coming = oriel_cell_coming(&arrival, again->history, mine & ~ORIEL_ENTRY_BYTES, at,
                                                    oriel_entry_last(mine) - first + 1);
     get_to_know(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
@@ -39,7 +39,7 @@ static struct oriel_cell_entry *enter_as_all(const struct oriel_again_arrival *a
 
 /* Whose bytes were taken away in the cell stands nowhere until this one does, in the tree if it continues a loop.  It has done
  * all that they had, and more: whoever comes in between is met by this one. */
-struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *again, struct oriel_history_spot spot, uint64_t mine,
+struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot, uint64_t mine,
                                            oriel_tick issued, uint64_t at, struct oriel_cell_entry *entry)
 {
     struct oriel_loop *loop = oriel_loop_of(again->history, mine >> ORIEL_ENTRY_TRAIT, (int64_t)at);
@@ -48,7 +48,7 @@ struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *aga
         return NULL;
     if ((atomic_load(&spot.page->used) & bit) == 0)
         atomic_fetch_or(&spot.page->used, bit); /* S2 */
-    struct oriel_cell *cell = oriel_again_cell(spot.page, at);
+    struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
     if (entry == NULL)
         return enter_as_all(again, mine, at, cell);
     oriel_cell_fill(entry, mine, oriel_entry_ticks(issued, ORIEL_TICK_PENDING));
@@ -57,11 +57,11 @@ struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *aga
     return entry;
 }
 
-void oriel_again_meet_tree(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at)
+void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64_t mine, uint64_t at)
 {
-    struct oriel_arrival arrival;
+    struct oriel_insertion arrival;
     uint64_t len_bytes = oriel_entry_last(mine) - oriel_entry_first(mine) + 1;
     struct oriel_extent run = {.offset = (int64_t)at, .len_bytes = len_bytes, .count = 1};
-    oriel_arrival_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
-    oriel_arrival_meet_tree(&arrival, again->history, &run);
+    oriel_insertion_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
+    oriel_insertion_meet_tree(&arrival, again->history, &run);
 }

@@ -13,14 +13,14 @@
 
 #define ORIEL_SMALL_INLINE static inline __attribute__((always_inline))
 
-static inline struct oriel_cell *oriel_again_cell(struct oriel_page *page, uint64_t at)
+static inline struct oriel_cell *oriel_callsite_cell(struct oriel_page *page, uint64_t at)
 {
     return &page->cells[at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
 }
 
 static inline struct oriel_history_ground oriel_history_ground(oriel_place history)
 {
-    const struct oriel_pages *pages = &((const struct oriel_history *)oriel_board_at(history))->records.pages;
+    const struct oriel_pages *pages = &((const struct oriel_history *)oriel_shm_at(history))->records.pages;
     return (struct oriel_history_ground){oriel_page_bucket(pages, 0), pages->count - 1};
 }
 
@@ -31,7 +31,7 @@ ORIEL_SMALL_INLINE struct oriel_history_spot oriel_history_expect(const struct o
     const struct oriel_page_bucket *bucket = &ground->buckets[number & ground->last];
     struct oriel_page *page = oriel_page_in(bucket, number);
     if (oriel_likely(page != NULL)) {
-        const struct oriel_cell *cell = oriel_again_cell(page, at);
+        const struct oriel_cell *cell = oriel_callsite_cell(page, at);
         oriel_prefetch_to_write(cell);
         oriel_prefetch_to_write(&cell->entries[ORIEL_CELL_ENTRIES / 2]);
     }
@@ -49,14 +49,14 @@ struct oriel_met {
 enum { ORIEL_METS = 256 };
 extern struct oriel_met oriel_mets[ORIEL_METS] __attribute__((visibility("hidden"))); /* cell_repeat.c's own */
 
-static inline struct oriel_met *oriel_again_met(oriel_place mine, oriel_place trait)
+static inline struct oriel_met *oriel_callsite_met(oriel_place mine, oriel_place trait)
 {
     _Static_assert(ORIEL_METS == 1 << 8, "as many as eight bits tell apart");
     return &oriel_mets[(mine + (trait << 7)) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 }
 
 /* Where the access can stand, when nothing that is there is more than can be decided so; NULL: something is. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *whole, uint64_t mine, uint64_t screen,
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cell *whole, uint64_t mine, uint64_t screen,
                                                              bool repeats, const oriel_tick *clock)
 {
     struct oriel_cell_entry *spot = NULL;
@@ -76,7 +76,7 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *
             uint64_t ticks = oriel_cell_ticks(entry);
             bool lent = oriel_cell_is_lent(entry);
             oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
-            const struct oriel_met *met = oriel_again_met(mine >> ORIEL_ENTRY_TRAIT, trait);
+            const struct oriel_met *met = oriel_callsite_met(mine >> ORIEL_ENTRY_TRAIT, trait);
             if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
                 return NULL;
             bool known = !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
@@ -89,13 +89,13 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *
             oriel_cell_empty(entry);
             spot = spot == NULL ? entry : spot;
         }
-        cell = oriel_board_at(cell->next);
+        cell = oriel_shm_at(cell->next);
     } while (oriel_unlikely(cell != NULL));
     return oriel_likely(spot != NULL) ? spot : oriel_cell_free_entry(whole);
 }
 
 /* An access that a call makes again, in a history. */
-struct oriel_again_arrival {
+struct oriel_callsite_arrival {
     oriel_place history;
     const struct oriel_access *access;
     oriel_conflict_fn *tell;
@@ -104,34 +104,34 @@ struct oriel_again_arrival {
 
 /* In cell_repeat.c: it has no equal one in its cell, whose lock is held, but may stand in the entry; NULL: it goes the way of all
  * others.  NULL: as below. */
-struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *again, struct oriel_history_spot spot, uint64_t mine,
+struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot, uint64_t mine,
                                            oriel_tick issued, uint64_t at, struct oriel_cell_entry *entry);
 
 /* In cell_repeat.c: with what stands in the tree around its bytes. */
-void oriel_again_meet_tree(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at);
+void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64_t mine, uint64_t at);
 
 /* As oriel_history_add_again, where nothing else of this process is pending in the history, there is room for one more in its
  * list (oriel_underway_room), and one thread makes all calls.  mine: as it stands in its entry, in one cell of the page; screen:
  * of that.  The caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it continues
  * a loop, or the board is full. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_history_hold(const struct oriel_again_arrival *again,
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_history_hold(const struct oriel_callsite_arrival *again,
                                                                struct oriel_history_spot spot, uint64_t mine, uint64_t screen,
                                                                bool repeats, oriel_tick issued, uint64_t at)
 {
-    struct oriel_cell *cell = oriel_again_cell(spot.page, at);
-    oriel_board_word_lock(&cell->owner);
+    struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
+    oriel_shm_word_lock(&cell->owner);
     struct oriel_cell_entry *entry =
-        oriel_again_look(cell, mine, screen, repeats, (const oriel_tick *)oriel_order_own.row->known);
+        oriel_callsite_look(cell, mine, screen, repeats, (const oriel_tick *)oriel_order_own.row->known);
     oriel_delay();
     if (oriel_likely(entry != NULL && entry->what == mine))
         atomic_store_explicit(&entry->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
     else
-        entry = oriel_again_enter(again, spot, mine, issued, at, entry);
+        entry = oriel_callsite_enter(again, spot, mine, issued, at, entry);
     oriel_delay();
     bool wide = atomic_load(&spot.bucket->wide) != 0; /* S2 */
-    oriel_board_word_unlock(&cell->owner);
+    oriel_shm_word_unlock(&cell->owner);
     if (oriel_unlikely(wide && entry != NULL))
-        oriel_again_meet_tree(again, mine, at);
+        oriel_callsite_meet_tree(again, mine, at);
     return entry;
 }
 

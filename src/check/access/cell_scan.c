@@ -25,9 +25,9 @@ static void visit_page(const struct cells *cells, struct oriel_page *page)
         if (begin + at > cells->last)
             break;
         struct oriel_cell *cell = &page->cells[at];
-        oriel_board_word_lock(&cell->owner);
+        oriel_shm_word_lock(&cell->owner);
         cells->act(cell, (int64_t)((begin + at) << ORIEL_CELL_SHIFT), cells->closure);
-        oriel_board_word_unlock(&cell->owner);
+        oriel_shm_word_unlock(&cell->owner);
     }
 }
 
@@ -45,8 +45,8 @@ static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, ce
     uint64_t last = cells.last / ORIEL_PAGE_CELLS;
     bool wide = last - first >= pages->count;
     for (uint64_t i = 0; i < pages->count && wide; i++)
-        for (struct oriel_page *page = oriel_board_at(atomic_load(&oriel_page_bucket(pages, i)->first)); page != NULL;
-             page = oriel_board_at(page->next))
+        for (struct oriel_page *page = oriel_shm_at(atomic_load(&oriel_page_bucket(pages, i)->first)); page != NULL;
+             page = oriel_shm_at(page->next))
             if (page->number >= first && page->number <= last)
                 visit_page(&cells, page);
     for (uint64_t number = first; number <= last && !wide; number++) {
@@ -57,7 +57,7 @@ static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, ce
 }
 
 struct visiting {
-    struct oriel_arrival *arrival;
+    struct oriel_insertion *arrival;
     const struct oriel_extent *runs;
 };
 
@@ -65,7 +65,7 @@ static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
 {
     struct visiting *visiting = closure;
     const struct oriel_extent *runs = visiting->runs;
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             uint64_t what = cell->entries[i].what;
             uint64_t first = oriel_entry_first(what);
@@ -82,7 +82,7 @@ static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
         }
 }
 
-void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs)
+void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_extent *runs)
 {
     struct visiting visiting = {arrival, runs};
     visit(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs), meet_wide, &visiting);
@@ -99,7 +99,7 @@ struct listening {
 static void listen_to(struct oriel_cell *whole, int64_t base, void *closure)
 {
     struct listening *listening = closure;
-    for (const struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+    for (const struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             const struct oriel_cell_entry *entry = &cell->entries[i];
             if (entry->what == 0 || base + (int64_t)oriel_entry_first(entry->what) >= listening->high ||
@@ -150,7 +150,7 @@ static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
     struct oriel_coming coming = {.first = hole->low > base ? (uint64_t)(hole->low - base) : 0,
                             .last = hole->high < base + ORIEL_CELL_BYTES ? (uint64_t)(hole->high - 1 - base)
                                                                          : ORIEL_CELL_BYTES - 1};
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
             uint64_t what = entry->what;
@@ -179,7 +179,7 @@ static void recall_cell(struct oriel_cell *whole, int64_t base, void *closure)
 {
     (void)base;
     (void)closure;
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
             oriel_cell_recall(&cell->entries[i]);
 }

@@ -79,17 +79,17 @@ void oriel_cell_take(struct oriel_coming *coming, struct oriel_cell_entry *entry
 
 void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry)
 {
-    struct oriel_arrival *arrival = coming->arrival;
+    struct oriel_insertion *arrival = coming->arrival;
     uint64_t what = entry->what;
     const struct oriel_access *trait = oriel_cell_trait(what);
     bool conflicts = oriel_access_conflicts(trait, arrival->access);
     uint64_t ticks = conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */
-    bool known = !oriel_entry_pending(ticks) && oriel_arrival_knows(arrival, trait->origin, oriel_entry_complete(ticks));
+    bool known = !oriel_entry_pending(ticks) && oriel_insertion_knows(arrival, trait->origin, oriel_entry_complete(ticks));
     if (!known && conflicts) {
         struct oriel_access earlier = access_of(entry, ticks);
         uint64_t first = oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
         uint64_t last = oriel_entry_last(what) < coming->last ? oriel_entry_last(what) : coming->last;
-        oriel_arrival_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
+        oriel_insertion_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
     }
     if (!arrival->stays)
         return;
@@ -102,10 +102,10 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
 /* Neighbours that are one, and what everyone knows, go; in a cell that is full. */
 static void compact(struct oriel_cell *whole)
 {
-    oriel_tick *floor = calloc((size_t)oriel_board_world_size(), sizeof *floor);
+    oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
     if (floor != NULL)
         oriel_order_floor(floor);
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
             uint64_t ticks = oriel_cell_ticks(entry);
@@ -135,7 +135,7 @@ static bool is_free(const struct oriel_cell_entry *entry)
 
 struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
 {
-    for (; cell != NULL; cell = oriel_board_at(cell->next))
+    for (; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
             if (is_free(&cell->entries[i]))
                 return &cell->entries[i];
@@ -147,7 +147,7 @@ static unsigned count_standing(struct oriel_cell *whole, bool *pending)
 {
     unsigned standing = 0;
     *pending = false;
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             standing += !is_free(&cell->entries[i]);
             *pending |= cell != whole && oriel_entry_pending(oriel_cell_link(&cell->entries[i]));
@@ -163,13 +163,13 @@ void oriel_cell_shorten(struct oriel_cell *whole)
         return;
     while (whole->next != 0) {
         oriel_place place = whole->next;
-        struct oriel_cell *cell = oriel_board_at(place);
+        struct oriel_cell *cell = oriel_shm_at(place);
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
             if (!is_free(&cell->entries[i]))
                 oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what,
                                 oriel_cell_link(&cell->entries[i]));
         whole->next = cell->next;
-        oriel_board_free(place, sizeof *cell);
+        oriel_shm_free(place, sizeof *cell);
     }
 }
 
@@ -180,8 +180,8 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
     struct oriel_cell_entry *entry = oriel_cell_free_entry(whole);
     if (entry != NULL)
         return entry;
-    oriel_place place = oriel_board_allocate(sizeof(struct oriel_cell));
-    struct oriel_cell *more = oriel_board_at(place);
+    oriel_place place = oriel_shm_allocate(sizeof(struct oriel_cell));
+    struct oriel_cell *more = oriel_shm_at(place);
     if (more == NULL)
         return NULL;
     more->next = whole->next;
@@ -221,7 +221,7 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
                 oriel_cell_meet(coming, entry);
             }
         }
-        cell = oriel_board_at(cell->next);
+        cell = oriel_shm_at(cell->next);
     } while (oriel_unlikely(cell != NULL));
 }
 
@@ -245,7 +245,7 @@ static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming
 {
     struct oriel_cell *cell = &page->cells[which];
     uint64_t bit = UINT64_C(1) << which;
-    oriel_board_word_lock(&cell->owner);
+    oriel_shm_word_lock(&cell->owner);
     if (oriel_unlikely((atomic_load(&page->used) & bit) == 0))
         atomic_fetch_or(&page->used, bit); /* S2 */
     struct oriel_cell_entry *entry = oriel_cell_enter(coming, cell);
@@ -255,7 +255,7 @@ static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming
     oriel_delay();
     if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
         *wide = true;
-    oriel_board_word_unlock(&cell->owner);
+    oriel_shm_word_unlock(&cell->owner);
     return stands;
 }
 
@@ -273,7 +273,7 @@ static bool is_small(const struct oriel_access *access, const struct oriel_exten
 }
 
 /* Bytes of one cell, of the page; what: without them.  False: the board is full. */
-static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_spot spot, struct oriel_arrival *arrival,
+static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_spot spot, struct oriel_insertion *arrival,
                                                            oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
                                                            bool *wide)
 {
@@ -281,7 +281,7 @@ static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_
     return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), spot.bucket, wide);
 }
 
-static bool enter_part(struct oriel_arrival *arrival, oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
+static bool enter_part(struct oriel_insertion *arrival, oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
                        bool *wide)
 {
     const struct oriel_pages *pages = &arrival->history->records.pages;
@@ -292,7 +292,7 @@ static bool enter_part(struct oriel_arrival *arrival, oriel_place place, uint64_
     return spot.page != NULL && enter_in(spot, arrival, place, what, at, len_bytes, wide);
 }
 
-static bool enter_parts(struct oriel_arrival *arrival, oriel_place place, uint64_t what,
+static bool enter_parts(struct oriel_insertion *arrival, oriel_place place, uint64_t what,
                                                   const struct oriel_extent *runs, bool *wide)
 {
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
@@ -323,7 +323,7 @@ static inline enum oriel_small answer(bool stands, bool wide)
     return !stands ? ORIEL_SMALL_NOT : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE : ORIEL_SMALL_STANDS;
 }
 
-enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, oriel_place *known,
+enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_place place, oriel_place *known,
                                  const struct oriel_extent *runs)
 {
     unsigned cells;
@@ -335,7 +335,7 @@ enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place plac
     return answer(stands, wide);
 }
 
-enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place place, struct oriel_history_spot spot,
+enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_place place, struct oriel_history_spot spot,
                                     oriel_place *known, const struct oriel_extent *run)
 {
     uint64_t at = (uint64_t)run->offset;

@@ -30,17 +30,17 @@ enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
 /* Adds the access if it is small: compares with what stands in its cells and takes away what it supersedes.  AND_WIDE: records of
  * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened.
  * *trait: its trait, or 0, which is then looked up. */
-enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place history, oriel_place *trait,
+enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_place history, oriel_place *trait,
                                  const struct oriel_extent *runs);
 
 /* The same of a pending one of plain bytes that may be one with others; spot: of its first byte. */
-enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place history, struct oriel_history_spot spot,
+enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_place history, struct oriel_history_spot spot,
                                     oriel_place *trait, const struct oriel_extent *run);
 
 /* --- in cell_scan.c --- */
 
 /* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
-void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs);
+void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_extent *runs);
 
 /* Whether nothing in the cells of these bytes may conflict with an access whose process has the clock: what would is complete,
  * known to it, and not lent.  Under the history's lock. */

@@ -50,7 +50,7 @@ static void merge_neighbours(struct oriel_records *records)
 
 void oriel_history_shorten(struct oriel_history *history)
 {
-    oriel_tick *floor = calloc((size_t)oriel_board_world_size(), sizeof *floor);
+    oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
     if (floor != NULL) {
         oriel_order_floor(floor);
         oriel_records_sweep(&history->records, known_to_all, floor); /* history.c, 4 */

@@ -41,46 +41,46 @@ struct side {
     uint8_t challenged;
 };
 
-static _Alignas(2 * ORIEL_CACHE_LINE) struct oriel_lent_line no_lines[2];
+static _Alignas(2 * ORIEL_CACHE_LINE) struct oriel_entry_lease_line no_lines[2];
 static struct side sides[LINES];
-struct oriel_lent oriel_lent = {.lines = no_lines};
+struct oriel_entry_lease oriel_entry_lease = {.lines = no_lines};
 
 static bool start(void)
 {
-    if (oriel_lent.lines != no_lines)
+    if (oriel_entry_lease.lines != no_lines)
         return true;
-    const uintptr_t pair_bytes = 2 * sizeof(struct oriel_lent_line);
-    oriel_place place = oriel_board_allocate(LINES * sizeof(struct oriel_lent_line) + pair_bytes);
+    const uintptr_t pair_bytes = 2 * sizeof(struct oriel_entry_lease_line);
+    oriel_place place = oriel_shm_allocate(LINES * sizeof(struct oriel_entry_lease_line) + pair_bytes);
     if (place == 0)
         return false;
-    uintptr_t at = (uintptr_t)oriel_board_at(place);
+    uintptr_t at = (uintptr_t)oriel_shm_at(place);
     memset(sides, 0, sizeof sides);
-    oriel_lent.lines = (struct oriel_lent_line *)((at + pair_bytes - 1) / pair_bytes * pair_bytes);
-    oriel_lent.last = LINES - 1;
+    oriel_entry_lease.lines = (struct oriel_entry_lease_line *)((at + pair_bytes - 1) / pair_bytes * pair_bytes);
+    oriel_entry_lease.last = LINES - 1;
     return true;
 }
 
-void oriel_lent_stop(void)
+void oriel_entry_lease_stop(void)
 {
-    oriel_lent.lines = no_lines;
-    oriel_lent.last = 0;
+    oriel_entry_lease.lines = no_lines;
+    oriel_entry_lease.last = 0;
 }
 
-static struct side *side_of(const struct oriel_lent_line *line)
+static struct side *side_of(const struct oriel_entry_lease_line *line)
 {
-    return &sides[line - oriel_lent.lines];
+    return &sides[line - oriel_entry_lease.lines];
 }
 
 static struct oriel_cell_entry *follow(const struct oriel_cell_entry *entry)
 {
-    return oriel_board_at(oriel_cell_link(entry) >> 16);
+    return oriel_shm_at(oriel_cell_link(entry) >> 16);
 }
 
 /* L2, L3 */
-uint64_t oriel_lent_recall(struct oriel_cell_entry *entry)
+uint64_t oriel_entry_lease_recall(struct oriel_cell_entry *entry)
 {
     struct oriel_cell_entry *lent = follow(entry);
-    atomic_store_explicit(&oriel_lent_line_of(lent)->key, 0, memory_order_relaxed);
+    atomic_store_explicit(&oriel_entry_lease_line_of(lent)->key, 0, memory_order_relaxed);
     oriel_delay();
     oriel_fence_full();
     oriel_delay();
@@ -92,21 +92,21 @@ uint64_t oriel_lent_recall(struct oriel_cell_entry *entry)
 
 /* L4: all of a line, by its origin, under the cell's lock.  Answers where in the cell the one is that was in that place
  * of it. */
-static struct oriel_cell_entry *bring_home(struct oriel_lent_line *line, const struct oriel_cell_entry *which)
+static struct oriel_cell_entry *bring_home(struct oriel_entry_lease_line *line, const struct oriel_cell_entry *which)
 {
     struct oriel_cell_entry *found = NULL;
     atomic_store_explicit(&line->key, 0, memory_order_relaxed);
-    for (struct oriel_cell *cell = oriel_board_at(line->cell); cell != NULL; cell = oriel_board_at(cell->next))
+    for (struct oriel_cell *cell = oriel_shm_at(line->cell); cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
             const struct oriel_cell_entry *lent = oriel_cell_is_lent(entry) ? follow(entry) : NULL;
-            if (lent == NULL || oriel_lent_line_of(lent) != line)
+            if (lent == NULL || oriel_entry_lease_line_of(lent) != line)
                 continue;
             found = lent == which ? entry : found;
             atomic_store_explicit(&entry->ticks, atomic_load_explicit(&lent->ticks, memory_order_relaxed),
                                   memory_order_relaxed);
         }
-    for (int i = 0; i < ORIEL_LENT_ENTRIES; i++)
+    for (int i = 0; i < ORIEL_ENTRY_LEASE_ENTRIES; i++)
         line->entries[i].what = 0;
     return found;
 }
@@ -117,30 +117,30 @@ static void wait_longer(struct side *side)
     side->wait = 2 * side->wait >= WAIT_MOST ? WAIT_MOST : (uint8_t)(2 * side->wait + 1);
 }
 
-static struct oriel_cell_entry *give_up(struct oriel_lent_line *line, const struct oriel_cell_entry *which)
+static struct oriel_cell_entry *give_up(struct oriel_entry_lease_line *line, const struct oriel_cell_entry *which)
 {
-    struct oriel_cell *cell = oriel_board_at(line->cell);
-    oriel_board_word_lock(&cell->owner);
+    struct oriel_cell *cell = oriel_shm_at(line->cell);
+    oriel_shm_word_lock(&cell->owner);
     struct oriel_cell_entry *home = bring_home(line, which);
-    oriel_board_word_unlock(&cell->owner);
+    oriel_shm_word_unlock(&cell->owner);
     return home;
 }
 
-struct oriel_cell_entry *oriel_lent_end(struct oriel_cell_entry *entry)
+struct oriel_cell_entry *oriel_entry_lease_end(struct oriel_cell_entry *entry)
 {
-    struct oriel_lent_line *line = oriel_lent_line_of(entry);
-    if (line < oriel_lent.lines || line > oriel_lent.lines + oriel_lent.last)
+    struct oriel_entry_lease_line *line = oriel_entry_lease_line_of(entry);
+    if (line < oriel_entry_lease.lines || line > oriel_entry_lease.lines + oriel_entry_lease.last)
         return entry;
     wait_longer(side_of(line));
     return give_up(line, entry);
 }
 
-void oriel_lent_leave(oriel_place history)
+void oriel_entry_lease_leave(oriel_place history)
 {
-    for (struct oriel_lent_line *line = oriel_lent.lines; oriel_lent.last != 0 && line < oriel_lent.lines + LINES;
+    for (struct oriel_entry_lease_line *line = oriel_entry_lease.lines; oriel_entry_lease.last != 0 && line < oriel_entry_lease.lines + LINES;
          line++) {
         struct side *side = side_of(line);
-        if (side->key >> ORIEL_LENT_NUMBER_BITS != history >> 4 || side->key == 0)
+        if (side->key >> ORIEL_ENTRY_LEASE_NUMBER_BITS != history >> 4 || side->key == 0)
             continue;
         give_up(line, NULL);
         line->cell = 0;
@@ -149,10 +149,10 @@ void oriel_lent_leave(oriel_place history)
 }
 
 /* The line of the cell, or one that becomes its; NULL: others have them. */
-static struct oriel_lent_line *line_for(uint64_t key, struct oriel_cell *cell)
+static struct oriel_entry_lease_line *line_for(uint64_t key, struct oriel_cell *cell)
 {
-    struct oriel_lent_line *line = oriel_lent_first(key);
-    struct oriel_lent_line *second = oriel_lent_second(line);
+    struct oriel_entry_lease_line *line = oriel_entry_lease_first(key);
+    struct oriel_entry_lease_line *second = oriel_entry_lease_second(line);
     if (side_of(line)->key == key)
         return line;
     if (side_of(second)->key == key)
@@ -166,19 +166,19 @@ static struct oriel_lent_line *line_for(uint64_t key, struct oriel_cell *cell)
             return NULL;
         give_up(line, NULL);
     }
-    line->cell = oriel_board_place(cell);
+    line->cell = oriel_shm_place(cell);
     *side = (struct side){.key = key, .wait = WAIT_LEAST};
     return line;
 }
 
 /* L1 */
-static bool may_be_lent(const struct oriel_again_arrival *again, struct oriel_cell *whole,
+static bool may_be_lent(const struct oriel_callsite_arrival *again, struct oriel_cell *whole,
                         const struct oriel_cell_entry *mine)
 {
     const oriel_tick *clock = oriel_order_moment_clock(ORIEL_MOMENT_NOW);
     uint64_t screen = oriel_entry_screen(mine->what);
     int parts = 0;
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next)) {
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next)) {
         if (++parts > PARTS_MOST)
             return false;
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
@@ -197,29 +197,29 @@ static bool may_be_lent(const struct oriel_again_arrival *again, struct oriel_ce
     return true;
 }
 
-struct oriel_cell_entry *oriel_lent_elsewhere(struct oriel_lent_line *line, uint64_t mine)
+struct oriel_cell_entry *oriel_entry_lease_elsewhere(struct oriel_entry_lease_line *line, uint64_t mine)
 {
-    for (int i = 0; i < ORIEL_LENT_ENTRIES; i++)
+    for (int i = 0; i < ORIEL_ENTRY_LEASE_ENTRIES; i++)
         if (line->entries[i].what == mine)
             return &line->entries[i];
     return NULL;
 }
 
 /* Where it may stand in a line. */
-static struct oriel_cell_entry *free_entry(struct oriel_lent_line *line, uint64_t mine)
+static struct oriel_cell_entry *free_entry(struct oriel_entry_lease_line *line, uint64_t mine)
 {
-    struct oriel_cell_entry *first = &line->entries[oriel_lent_place(mine)];
-    return first->what == 0 ? first : oriel_lent_elsewhere(line, 0);
+    struct oriel_cell_entry *first = &line->entries[oriel_entry_lease_place(mine)];
+    return first->what == 0 ? first : oriel_entry_lease_elsewhere(line, 0);
 }
 
-static bool is_empty(const struct oriel_lent_line *line)
+static bool is_empty(const struct oriel_entry_lease_line *line)
 {
     return line->entries[0].what == 0 && line->entries[1].what == 0 && line->entries[2].what == 0;
 }
 
 /* Under the cell's lock: the entry, if it can be lent.  Answers where it is then. */
-static struct oriel_cell_entry *lend(const struct oriel_again_arrival *again, struct oriel_cell *cell,
-                                     struct oriel_lent_line *line, uint64_t key, struct oriel_cell_entry *entry)
+static struct oriel_cell_entry *lend(const struct oriel_callsite_arrival *again, struct oriel_cell *cell,
+                                     struct oriel_entry_lease_line *line, uint64_t key, struct oriel_cell_entry *entry)
 {
     struct oriel_cell_entry *lent = free_entry(line, entry->what);
     if (lent == NULL) {
@@ -230,26 +230,26 @@ static struct oriel_cell_entry *lend(const struct oriel_again_arrival *again, st
         return entry;
     lent->what = entry->what;
     atomic_store_explicit(&lent->ticks, oriel_cell_link(entry), memory_order_relaxed);
-    atomic_store_explicit(&entry->ticks, oriel_board_place(lent) << 16 | ORIEL_ENTRY_LENT, memory_order_release);
+    atomic_store_explicit(&entry->ticks, oriel_shm_place(lent) << 16 | ORIEL_ENTRY_LENT, memory_order_release);
     atomic_store_explicit(&line->key, key, memory_order_relaxed);
     return lent;
 }
 
-struct oriel_cell_entry *oriel_lent_begin(const struct oriel_again_arrival *again, struct oriel_history_spot spot,
+struct oriel_cell_entry *oriel_entry_lease_begin(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot,
                                           uint64_t mine, uint64_t at, struct oriel_cell_entry *entry)
 {
-    struct oriel_cell *cell = oriel_again_cell(spot.page, at);
+    struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
     struct oriel_cell_entry *lent = entry;
-    uint64_t key = oriel_lent_key(again->history, at);
-    struct oriel_lent_line *line = start() ? line_for(key, cell) : NULL;
+    uint64_t key = oriel_entry_lease_key(again->history, at);
+    struct oriel_entry_lease_line *line = start() ? line_for(key, cell) : NULL;
     if (line == NULL || ++side_of(line)->came <= side_of(line)->wait)
         return entry;
-    oriel_board_word_lock(&cell->owner);
+    oriel_shm_word_lock(&cell->owner);
     if (atomic_load_explicit(&line->key, memory_order_relaxed) == 0 && !is_empty(line))
         bring_home(line, NULL); /* it was recalled */
     else if (entry->what == mine && atomic_load(&spot.bucket->wide) == 0)
         lent = lend(again, cell, line, key, entry);
-    oriel_board_word_unlock(&cell->owner);
+    oriel_shm_word_unlock(&cell->owner);
     if (lent == entry)
         wait_longer(side_of(line));
     else

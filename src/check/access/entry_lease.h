@@ -8,79 +8,79 @@
 
 #include "check/access/cell_repeat.h"
 
-enum { ORIEL_LENT_ENTRIES = 3 };
+enum { ORIEL_ENTRY_LEASE_ENTRIES = 3 };
 
 /* In the board.  Its origin alone uses all of it; others set key to 0, and read the ticks to which a cell's entry
  * leads. */
-struct oriel_lent_line {
+struct oriel_entry_lease_line {
     _Alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
-        key;          /* L4: of the cell, as oriel_lent_key says; 0: recalled, or nothing is lent */
+        key;          /* L4: of the cell, as oriel_entry_lease_key says; 0: recalled, or nothing is lent */
     oriel_place cell; /* 0: of none */
-    struct oriel_cell_entry entries[ORIEL_LENT_ENTRIES]; /* what 0: free */
+    struct oriel_cell_entry entries[ORIEL_ENTRY_LEASE_ENTRIES]; /* what 0: free */
 };
-_Static_assert(sizeof(struct oriel_lent_line) == ORIEL_CACHE_LINE, "all of a cell's are one line");
+_Static_assert(sizeof(struct oriel_entry_lease_line) == ORIEL_CACHE_LINE, "all of a cell's are one line");
 
-extern struct oriel_lent {
-    struct oriel_lent_line *lines;                  /* those of nobody before the first is lent */
+extern struct oriel_entry_lease {
+    struct oriel_entry_lease_line *lines;                  /* those of nobody before the first is lent */
     uint64_t last;                                  /* line: a power of 2, less 1 */
-} oriel_lent __attribute__((visibility("hidden"))); /* entry_lease.c's own */
+} oriel_entry_lease __attribute__((visibility("hidden"))); /* entry_lease.c's own */
 
-enum { ORIEL_LENT_NUMBER_BITS = 30 };
+enum { ORIEL_ENTRY_LEASE_NUMBER_BITS = 30 };
 
 /* Whether the cells of a memory of so many bytes have keys: 64 GiB. */
-static inline bool oriel_lent_has_keys(uint64_t size_bytes)
+static inline bool oriel_entry_lease_has_keys(uint64_t size_bytes)
 {
-    return (size_bytes >> ORIEL_LENT_NUMBER_BITS >> ORIEL_CELL_SHIFT) == 0;
+    return (size_bytes >> ORIEL_ENTRY_LEASE_NUMBER_BITS >> ORIEL_CELL_SHIFT) == 0;
 }
 
 /* Of the cell of a byte; places of the board are aligned to 16, and below 2^38. */
-static inline uint64_t oriel_lent_key(oriel_place history, uint64_t at)
+static inline uint64_t oriel_entry_lease_key(oriel_place history, uint64_t at)
 {
-    return history << (ORIEL_LENT_NUMBER_BITS - 4) | at >> ORIEL_CELL_SHIFT;
+    return history << (ORIEL_ENTRY_LEASE_NUMBER_BITS - 4) | at >> ORIEL_CELL_SHIFT;
 }
 
 /* The line of a cell; if others have it, the one beside it may be.  Cells that are neighbours have lines that are. */
-static inline struct oriel_lent_line *oriel_lent_first(uint64_t key)
+static inline struct oriel_entry_lease_line *oriel_entry_lease_first(uint64_t key)
 {
-    uint64_t salt = (key >> ORIEL_LENT_NUMBER_BITS) * UINT64_C(0x9e3779b97f4a7c15) >> 48;
-    return &oriel_lent.lines[(key + salt) & oriel_lent.last];
+    uint64_t salt = (key >> ORIEL_ENTRY_LEASE_NUMBER_BITS) * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+    return &oriel_entry_lease.lines[(key + salt) & oriel_entry_lease.last];
 }
 
-static inline struct oriel_lent_line *oriel_lent_second(const struct oriel_lent_line *first)
+static inline struct oriel_entry_lease_line *oriel_entry_lease_second(const struct oriel_entry_lease_line *first)
 {
-    return (struct oriel_lent_line *)((uintptr_t)first ^ sizeof *first);
+    return (struct oriel_entry_lease_line *)((uintptr_t)first ^ sizeof *first);
 }
 
 /* Where in its line an entry is looked for first. */
-static inline unsigned oriel_lent_place(uint64_t mine)
+static inline unsigned oriel_entry_lease_place(uint64_t mine)
 {
-    return (unsigned)oriel_entry_first(mine) / sizeof(uint64_t) % ORIEL_LENT_ENTRIES;
+    return (unsigned)oriel_entry_first(mine) / sizeof(uint64_t) % ORIEL_ENTRY_LEASE_ENTRIES;
 }
 
-static inline struct oriel_lent_line *oriel_lent_line_of(const struct oriel_cell_entry *lent)
+static inline struct oriel_entry_lease_line *oriel_entry_lease_line_of(const struct oriel_cell_entry *lent)
 {
-    return (struct oriel_lent_line *)((uintptr_t)lent & ~(uintptr_t)(ORIEL_CACHE_LINE - 1));
+    return (struct oriel_entry_lease_line *)((uintptr_t)lent & ~(uintptr_t)(ORIEL_CACHE_LINE - 1));
 }
 
 /* In entry_lease.c: as below, in all places of a line. */
-struct oriel_cell_entry *oriel_lent_elsewhere(struct oriel_lent_line *line, uint64_t mine);
+struct oriel_cell_entry *oriel_entry_lease_elsewhere(struct oriel_entry_lease_line *line, uint64_t mine);
 
 /* This process's entry at that cell, lent, that is as mine; NULL: it has none. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_lent_find(uint64_t key, uint64_t mine)
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_entry_lease_find(uint64_t key, uint64_t mine)
 {
-    struct oriel_lent_line *line = oriel_lent_first(key);
+    struct oriel_entry_lease_line *line = oriel_entry_lease_first(key);
     if (oriel_unlikely(atomic_load_explicit(&line->key, memory_order_relaxed) != key)) {
-        line = oriel_lent_second(line);
+        line = oriel_entry_lease_second(line);
         if (atomic_load_explicit(&line->key, memory_order_relaxed) != key)
             return NULL;
     }
-    struct oriel_cell_entry *entry = &line->entries[oriel_lent_place(mine)];
-    return oriel_likely(entry->what == mine) ? entry : oriel_lent_elsewhere(line, mine);
+    struct oriel_cell_entry *entry = &line->entries[oriel_entry_lease_place(mine)];
+    return oriel_likely(entry->what == mine) ? entry : oriel_entry_lease_elsewhere(line, mine);
 }
 
 /* L2: it is pending from now on, if behind a full fence it stands so; it does while the line is still the cell's.
- * Answers what it was before, for oriel_lent_stands. */
-ORIEL_SMALL_INLINE uint64_t oriel_lent_pend(struct oriel_cell_entry *lent, oriel_tick issued)
+ * Answers what it was before, for oriel_entry_lease_stands. */
+ORIEL_SMALL_INLINE uint64_t oriel_entry_lease_pend(struct oriel_cell_entry *lent, oriel_tick issued)
 {
     uint64_t before = atomic_load_explicit(&lent->ticks, memory_order_relaxed);
     oriel_delay();
@@ -90,10 +90,10 @@ ORIEL_SMALL_INLINE uint64_t oriel_lent_pend(struct oriel_cell_entry *lent, oriel
 }
 
 /* False: nothing has happened. */
-ORIEL_SMALL_INLINE bool oriel_lent_stands(struct oriel_cell_entry *lent, uint64_t key, uint64_t before)
+ORIEL_SMALL_INLINE bool oriel_entry_lease_stands(struct oriel_cell_entry *lent, uint64_t key, uint64_t before)
 {
     oriel_delay();
-    if (oriel_likely(atomic_load_explicit(&oriel_lent_line_of(lent)->key, memory_order_relaxed) == key))
+    if (oriel_likely(atomic_load_explicit(&oriel_entry_lease_line_of(lent)->key, memory_order_relaxed) == key))
         return true;
     atomic_store_explicit(&lent->ticks, before, memory_order_relaxed);
     return false;
@@ -101,27 +101,27 @@ ORIEL_SMALL_INLINE bool oriel_lent_stands(struct oriel_cell_entry *lent, uint64_
 
 /* What has just come to its cell, and is pending in the entry there, may be lent from now on.  Answers where it stands
  * then. */
-struct oriel_cell_entry *oriel_lent_begin(const struct oriel_again_arrival *again, struct oriel_history_spot spot,
+struct oriel_cell_entry *oriel_entry_lease_begin(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot,
                                           uint64_t mine, uint64_t at, struct oriel_cell_entry *entry);
 
 /* As oriel_history_hold, of one that is not lent, and may be from now on. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_lent_hold(const struct oriel_again_arrival *again,
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_entry_lease_hold(const struct oriel_callsite_arrival *again,
                                                             struct oriel_history_spot spot, uint64_t mine,
                                                             uint64_t screen, bool repeats, oriel_tick issued,
                                                             uint64_t at)
 {
     struct oriel_cell_entry *entry = oriel_history_hold(again, spot, mine, screen, repeats, issued, at);
-    return oriel_likely(entry != NULL && repeats) ? oriel_lent_begin(again, spot, mine, at, entry) : entry;
+    return oriel_likely(entry != NULL && repeats) ? oriel_entry_lease_begin(again, spot, mine, at, entry) : entry;
 }
 
 /* The entry in its cell, where it is from now on, with all of its line; one that is not lent stays.  NULL: its bytes
  * are forgotten. */
-struct oriel_cell_entry *oriel_lent_end(struct oriel_cell_entry *entry);
+struct oriel_cell_entry *oriel_entry_lease_end(struct oriel_cell_entry *entry);
 
 /* This process uses the history no more. */
-void oriel_lent_leave(oriel_place history);
+void oriel_entry_lease_leave(oriel_place history);
 
 /* Nor the board. */
-void oriel_lent_stop(void);
+void oriel_entry_lease_stop(void);
 
 #endif

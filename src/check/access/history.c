@@ -32,10 +32,10 @@ enum {
 
 struct oriel_history *oriel_history_enter(oriel_place place)
 {
-    struct oriel_history *history = oriel_board_at(place);
-    oriel_board_lock(&history->lock);
+    struct oriel_history *history = oriel_shm_at(place);
+    oriel_shm_lock(&history->lock);
     if (oriel_unlikely(history->busy != 0)) { /* 5 */
-        oriel_loan_recall_all(history);
+        oriel_record_lease_recall_all(history);
         memset(history->lanes, 0, sizeof history->lanes);
         oriel_records_empty(&history->records);
     }
@@ -48,21 +48,21 @@ void oriel_history_exit(struct oriel_history *history)
 {
     atomic_signal_fence(memory_order_seq_cst);
     history->busy = 0;
-    oriel_board_unlock(&history->lock);
+    oriel_shm_unlock(&history->lock);
 }
 
 oriel_place oriel_history_make(uint64_t size_bytes)
 {
-    oriel_place place = oriel_board_allocate(sizeof(struct oriel_history));
+    oriel_place place = oriel_shm_allocate(sizeof(struct oriel_history));
     if (place == 0)
         return 0;
-    struct oriel_history *history = oriel_board_at(place);
-    oriel_board_lock_init(&history->lock);
-    oriel_board_lock_init(&history->beside_lock);
+    struct oriel_history *history = oriel_shm_at(place);
+    oriel_shm_lock_init(&history->lock);
+    oriel_shm_lock_init(&history->beside_lock);
     history->sweep_at = ORIEL_HISTORY_SWEEP_FIRST;
     if (oriel_records_init(&history->records, size_bytes))
         return place;
-    oriel_board_free(place, sizeof *history);
+    oriel_shm_free(place, sizeof *history);
     return 0;
 }
 
@@ -70,29 +70,29 @@ void oriel_history_free(oriel_place place)
 {
     if (place == 0)
         return;
-    struct oriel_history *history = oriel_board_at(place);
+    struct oriel_history *history = oriel_shm_at(place);
     oriel_beside_end(place);
     oriel_records_free(&history->records);
-    oriel_board_free(place, sizeof(struct oriel_history));
+    oriel_shm_free(place, sizeof(struct oriel_history));
 }
 
 void oriel_history_leave(oriel_place place)
 {
     oriel_underway_leave(place);
-    oriel_lent_leave(place);
-    oriel_loan_leave(place);
+    oriel_entry_lease_leave(place);
+    oriel_record_lease_leave(place);
 }
 
 /* --- what is called --- */
 
 /* With what stands there, in the tree and in cells. */
-static void meet_all(struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count)
+static void meet_all(struct oriel_insertion *arrival, const struct oriel_extent *extents, size_t count)
 {
     struct oriel_extent runs;
     for (size_t i = 0; i < count; i++) {
         if (!oriel_byte_runs_tidy(&extents[i], &runs))
             continue;
-        oriel_arrival_meet(arrival, &runs, false);
+        oriel_insertion_meet(arrival, &runs, false);
         oriel_small_meet(arrival, &runs);
     }
 }
@@ -109,7 +109,7 @@ static void mark_all(struct oriel_history *history, const struct oriel_extent *e
 }
 
 /* The number of its first record; 0: the board is full, or there are no bytes. */
-static oriel_record_number keep_all(struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count)
+static oriel_record_number keep_all(struct oriel_insertion *arrival, const struct oriel_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_extent runs;
@@ -119,8 +119,8 @@ static oriel_record_number keep_all(struct oriel_arrival *arrival, const struct 
         if (!oriel_byte_runs_tidy(&extents[i], &runs))
             continue;
         if (count > 1) /* the parts do not meet each other, but may be one with each other */
-            oriel_arrival_meet(arrival, &runs, true);
-        oriel_record_number number = oriel_arrival_keep(arrival, &runs);
+            oriel_insertion_meet(arrival, &runs, true);
+        oriel_record_number number = oriel_insertion_keep(arrival, &runs);
         if (first == 0)
             first = number;
         else if (last != 0 && number != 0 && (arrival->access->flags & ORIEL_ACCESS_ALONE) != 0)
@@ -130,7 +130,7 @@ static oriel_record_number keep_all(struct oriel_arrival *arrival, const struct 
     return first;
 }
 
-static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *extents, size_t count)
+static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_place place, const struct oriel_extent *extents, size_t count)
 {
     struct oriel_history *history = oriel_history_enter(place);
     const struct oriel_access *access = arrival->access;
@@ -153,35 +153,35 @@ void oriel_history_widen(oriel_place place, int64_t low, int64_t high)
 {
     struct oriel_history *history = oriel_history_enter(place);
     oriel_pages_mark(&history->records.pages, low, high, 1);
-    oriel_loan_recall_around(history, low, high); /* R2 */
+    oriel_record_lease_recall_around(history, low, high); /* R2 */
     oriel_history_exit(history);
     oriel_fence_full();
 }
 
-void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *runs)
+void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_place place, const struct oriel_extent *runs)
 {
     struct oriel_history *history = oriel_history_enter(place);
-    oriel_arrival_meet(arrival, runs, false);
+    oriel_insertion_meet(arrival, runs, false);
     oriel_history_exit(history);
     oriel_beside_meet(arrival, runs, 1);
 }
 
 /* Whether it does not belong into the tree. */
-static bool stands_in_cells(enum oriel_small small, struct oriel_arrival *arrival, oriel_place place,
+static bool stands_in_cells(enum oriel_small small, struct oriel_insertion *arrival, oriel_place place,
                             const struct oriel_extent *runs)
 {
     if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE))
-        oriel_arrival_meet_tree(arrival, place, runs);
+        oriel_insertion_meet_tree(arrival, place, runs);
     return small != ORIEL_SMALL_NOT;
 }
 
 uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_arrival arrival;
+    struct oriel_insertion arrival;
     struct oriel_extent runs;
     oriel_place trait = 0;
-    oriel_arrival_begin(&arrival, place, access, tell, closure, true);
+    oriel_insertion_begin(&arrival, place, access, tell, closure, true);
     if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
         !stands_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
         return add_to_tree(&arrival, place, extents, count);
@@ -191,8 +191,8 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
 bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access,
                              oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_arrival arrival;
-    oriel_arrival_begin(&arrival, place, access, tell, closure, true);
+    struct oriel_insertion arrival;
+    oriel_insertion_begin(&arrival, place, access, tell, closure, true);
     if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival, place, run)))
         return true;
     add_to_tree(&arrival, place, run, 1);
@@ -202,8 +202,8 @@ bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, 
 void oriel_history_look(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_arrival arrival;
-    oriel_arrival_begin(&arrival, place, access, tell, closure, false);
+    struct oriel_insertion arrival;
+    oriel_insertion_begin(&arrival, place, access, tell, closure, false);
     struct oriel_history *history = oriel_history_enter(place);
     meet_all(&arrival, extents, count);
     oriel_history_exit(history);
@@ -280,16 +280,16 @@ static void complete_lane(oriel_place place, struct oriel_history_lane *lane, in
         if (record->access.group != group || (group == 0 && record->access.origin != origin))
             continue;
         complete_record(history, number, now);
-        oriel_loan_offer(place, history, lane->done.number);
+        oriel_record_lease_offer(place, history, lane->done.number);
     }
     oriel_history_exit(history);
 }
 
 void oriel_history_complete(oriel_place place, int32_t origin, uint64_t group, oriel_tick now)
 {
-    struct oriel_history *history = oriel_board_at(place);
+    struct oriel_history *history = oriel_shm_at(place);
     oriel_underway_complete(place, origin, group, now);
-    oriel_loan_complete(place, group, now, false);
+    oriel_record_lease_complete(place, group, now, false);
     complete_lane(place, oriel_history_lane_of(history, origin, 0), origin, 0, now);
     if (group != 0)
         complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
@@ -306,7 +306,7 @@ typedef void ticket_fn(struct oriel_history *history, oriel_record_number number
 static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint64_t argument)
 {
     if (ticket == 0 ||
-        (ticket >= ORIEL_ACCESS_GROUP && lane_is_empty(oriel_history_lane_of(oriel_board_at(place), 0, ticket))))
+        (ticket >= ORIEL_ACCESS_GROUP && lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), 0, ticket))))
         return;
     struct oriel_history *history = oriel_history_enter(place);
     if (ticket < ORIEL_ACCESS_GROUP) {
@@ -335,7 +335,7 @@ void oriel_history_complete_one(oriel_place place, uint64_t ticket, oriel_tick n
     if (ticket >= ORIEL_ACCESS_GROUP)
         oriel_underway_complete(place, NOBODY, ticket, now);
     if (ticket >= ORIEL_ACCESS_GROUP)
-        oriel_loan_complete(place, ticket, now, true);
+        oriel_record_lease_complete(place, ticket, now, true);
     for_ticket(place, ticket, complete_record, now);
 }
 
@@ -370,8 +370,8 @@ void oriel_history_request_done(oriel_place place, uint64_t ticket)
 void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
 {
     oriel_underway_flag(place, origin, flags);
-    oriel_loan_list(place);
-    if (lane_is_empty(oriel_history_lane_of(oriel_board_at(place), origin, 0)))
+    oriel_record_lease_list(place);
+    if (lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), origin, 0)))
         return;
     struct oriel_history *history = oriel_history_enter(place);
     oriel_record_number next;
@@ -405,7 +405,7 @@ void oriel_history_forget(oriel_place place, int64_t offset, uint64_t len_bytes)
         last = hits.numbers[hits.count - 1];
         after = oriel_record_at(&history->records, last)->runs;
         for (size_t i = 0; i < hits.count; i++)
-            if (oriel_loan_recall(oriel_record_at(&history->records, hits.numbers[i])))
+            if (oriel_record_lease_recall(oriel_record_at(&history->records, hits.numbers[i])))
                 oriel_history_take_bytes(history, hits.numbers[i], &hole);
     } while (hits.count == ORIEL_RECORD_HITS);
     oriel_small_forget(history, offset, offset + (int64_t)len_bytes);

@@ -17,7 +17,7 @@ static size_t page_bytes(void)
 /* Pages begin lines, the board's blocks do not; a page knows its block. */
 static struct oriel_page *page_in(oriel_place block)
 {
-    return (struct oriel_page *)(((uintptr_t)oriel_board_at(block) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE * ORIEL_CACHE_LINE);
+    return (struct oriel_page *)(((uintptr_t)oriel_shm_at(block) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE * ORIEL_CACHE_LINE);
 }
 
 bool oriel_pages_make(struct oriel_pages *pages, uint64_t size_bytes)
@@ -26,15 +26,15 @@ bool oriel_pages_make(struct oriel_pages *pages, uint64_t size_bytes)
     while (count < BUCKETS_MOST && count << ORIEL_PAGE_SHIFT < size_bytes)
         count *= 2;
     pages->count = count;
-    pages->place = oriel_board_allocate(count * sizeof(struct oriel_page_bucket));
+    pages->place = oriel_shm_allocate(count * sizeof(struct oriel_page_bucket));
     return pages->place != 0;
 }
 
 static void free_chain(oriel_place place)
 {
     while (place != 0) {
-        oriel_place next = ((struct oriel_cell *)oriel_board_at(place))->next;
-        oriel_board_free(place, sizeof(struct oriel_cell));
+        oriel_place next = ((struct oriel_cell *)oriel_shm_at(place))->next;
+        oriel_shm_free(place, sizeof(struct oriel_cell));
         place = next;
     }
 }
@@ -44,7 +44,7 @@ static void free_page(struct oriel_page *page)
     for (int i = 0; i < ORIEL_PAGE_CELLS; i++)
         if (page->used >> i & 1)
             free_chain(page->cells[i].next);
-    oriel_board_free(page->block, page_bytes());
+    oriel_shm_free(page->block, page_bytes());
 }
 
 void oriel_pages_free(struct oriel_pages *pages)
@@ -52,12 +52,12 @@ void oriel_pages_free(struct oriel_pages *pages)
     for (uint64_t i = 0; i < pages->count; i++) {
         oriel_place place = oriel_page_bucket(pages, i)->first;
         while (place != 0) {
-            struct oriel_page *page = oriel_board_at(place);
+            struct oriel_page *page = oriel_shm_at(place);
             place = page->next;
             free_page(page);
         }
     }
-    oriel_board_free(pages->place, pages->count * sizeof(struct oriel_page_bucket));
+    oriel_shm_free(pages->place, pages->count * sizeof(struct oriel_page_bucket));
 }
 
 /* The bucket is looked through from the very place before which the new page is linked: no other process has linked one of this
@@ -68,7 +68,7 @@ struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t num
     struct oriel_page *page = oriel_page_find(pages, number);
     if (oriel_likely(page != NULL))
         return page;
-    oriel_place block = oriel_board_allocate(page_bytes());
+    oriel_place block = oriel_shm_allocate(page_bytes());
     if (block == 0)
         return NULL;
     page = page_in(block);
@@ -79,10 +79,10 @@ struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t num
         oriel_delay();
         struct oriel_page *other = oriel_page_behind(page->next, number);
         if (other != NULL) {
-            oriel_board_free(block, page_bytes());
+            oriel_shm_free(block, page_bytes());
             return other;
         }
-    } while (!atomic_compare_exchange_strong(&bucket->first, &page->next, oriel_board_place(page)));
+    } while (!atomic_compare_exchange_strong(&bucket->first, &page->next, oriel_shm_place(page)));
     return page;
 }
 
@@ -117,9 +117,9 @@ void oriel_pages_size(const struct oriel_pages *pages, uint64_t *entries, uint64
     *bytes = pages->count * sizeof(struct oriel_page_bucket);
     for (uint64_t i = 0; i < pages->count; i++)
         for (oriel_place place = oriel_page_bucket(pages, i)->first; place != 0;) {
-            const struct oriel_page *page = oriel_board_at(place);
+            const struct oriel_page *page = oriel_shm_at(place);
             for (int k = 0; k < ORIEL_PAGE_CELLS; k++)
-                for (const struct oriel_cell *cell = &page->cells[k]; cell != NULL; cell = oriel_board_at(cell->next)) {
+                for (const struct oriel_cell *cell = &page->cells[k]; cell != NULL; cell = oriel_shm_at(cell->next)) {
                     for (int e = 0; e < ORIEL_CELL_ENTRIES; e++)
                         *entries += cell->entries[e].what != 0;
                     *bytes += cell == &page->cells[k] ? 0 : sizeof *cell;

@@ -56,14 +56,14 @@ void oriel_pages_free(struct oriel_pages *pages);
 
 static inline struct oriel_page_bucket *oriel_page_bucket(const struct oriel_pages *pages, uint64_t number)
 {
-    return (struct oriel_page_bucket *)(void *)(oriel_board_base + pages->place) + (number & (pages->count - 1));
+    return (struct oriel_page_bucket *)(void *)(oriel_shm_base + pages->place) + (number & (pages->count - 1));
 }
 
 /* The page of this number in the chain that begins at place. */
 static inline struct oriel_page *oriel_page_behind(oriel_place place, uint64_t number)
 {
     while (place != 0) {
-        struct oriel_page *page = oriel_board_at(place);
+        struct oriel_page *page = oriel_shm_at(place);
         if (page->number == number)
             return page;
         place = page->next;

@@ -24,11 +24,11 @@ uint64_t oriel_part_open(void)
     struct oriel_key key = key_of(history);
     if (history == 0)
         return 0;
-    if (oriel_board_find(&key, sizeof(struct open_part), NULL) == 0) {
+    if (oriel_shm_find(&key, sizeof(struct open_part), NULL) == 0) {
         oriel_history_free(history);
         return 0;
     }
-    return (uint64_t)(unsigned)(oriel_afar_own_machine() + 1) << MACHINE_SHIFT | history;
+    return (uint64_t)(unsigned)(oriel_check_remote_own_machine() + 1) << MACHINE_SHIFT | history;
 }
 
 /* Who is the last takes the key away, and then frees. */
@@ -58,11 +58,11 @@ static bool leave_part(void *at, bool made, void *last)
     return !*(bool *)last;
 }
 
-static bool work_on(oriel_place history, oriel_board_work_fn *work)
+static bool work_on(oriel_place history, oriel_shm_work_fn *work)
 {
     struct oriel_key key = key_of(history);
     bool answer = false;
-    return oriel_board_work(&key, 0, work, &answer) && answer;
+    return oriel_shm_work(&key, 0, work, &answer) && answer;
 }
 
 void oriel_part_close(oriel_place history)
@@ -94,7 +94,7 @@ static oriel_place history_of(uint64_t number)
 
 oriel_place oriel_part_of(uint64_t number)
 {
-    return machine_of(number) == oriel_afar_own_machine() ? history_of(number) : number;
+    return machine_of(number) == oriel_check_remote_own_machine() ? history_of(number) : number;
 }
 
 bool oriel_part_is_far(oriel_place part)
@@ -106,19 +106,19 @@ bool oriel_part_is_far(oriel_place part)
 static uint64_t add_far(oriel_place part, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_ADD, .words = {history_of(part)}};
-    struct oriel_afar_answer answer;
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_ADD, .words = {history_of(part)}};
+    struct oriel_check_remote_answer answer;
     struct oriel_conflict conflicts[CONFLICTS];
     const oriel_tick *clock = oriel_order_moment_clock(access->moment);
     if (clock == NULL) /* the board is full, and it cannot be compared */
         return 0;
     struct iovec parts[] = {
         {.iov_base = (void *)(uintptr_t)access, .iov_len = sizeof *access},
-        {.iov_base = (void *)(uintptr_t)clock, .iov_len = (size_t)oriel_board_world_size() * sizeof *clock},
+        {.iov_base = (void *)(uintptr_t)clock, .iov_len = (size_t)oriel_shm_world_size() * sizeof *clock},
         {.iov_base = (void *)(uintptr_t)extents, .iov_len = count * sizeof *extents},
     };
-    if (!oriel_afar_ask(machine_of(part), &request, parts, 3, &answer, conflicts, sizeof conflicts) ||
-        !oriel_afar_conflicts_hold(conflicts, answer.len_bytes))
+    if (!oriel_check_remote_ask(machine_of(part), &request, parts, 3, &answer, conflicts, sizeof conflicts) ||
+        !oriel_check_remote_conflicts_hold(conflicts, answer.len_bytes))
         return 0;
     for (size_t i = 0; i < answer.len_bytes / sizeof conflicts[0]; i++) {
         conflicts[i].later = *access;
@@ -136,15 +136,15 @@ uint64_t oriel_part_add(oriel_place part, const struct oriel_access *access, con
 
 static void ask(oriel_place part, uint64_t kind, uint64_t first, uint64_t second, uint64_t third)
 {
-    struct oriel_afar_request request = {.kind = kind, .words = {history_of(part), first, second, third}};
-    struct oriel_afar_answer answer;
-    oriel_afar_ask(machine_of(part), &request, NULL, 0, &answer, NULL, 0);
+    struct oriel_check_remote_request request = {.kind = kind, .words = {history_of(part), first, second, third}};
+    struct oriel_check_remote_answer answer;
+    oriel_check_remote_ask(machine_of(part), &request, NULL, 0, &answer, NULL, 0);
 }
 
 void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, oriel_tick now)
 {
     if (oriel_part_is_far(part)) {
-        ask(part, ORIEL_AFAR_COMPLETE, (uint64_t)(uint32_t)origin, now, ticket);
+        ask(part, ORIEL_CHECK_REMOTE_COMPLETE, (uint64_t)(uint32_t)origin, now, ticket);
         return;
     }
     oriel_history_complete(part, origin, ticket, now);
@@ -153,7 +153,7 @@ void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, orie
 void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now)
 {
     if (oriel_part_is_far(part))
-        ask(part, ORIEL_AFAR_COMPLETE_ONE, ticket, now, 0);
+        ask(part, ORIEL_CHECK_REMOTE_COMPLETE_ONE, ticket, now, 0);
     else
         oriel_history_complete_one(part, ticket, now);
 }
@@ -161,7 +161,7 @@ void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now)
 void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags)
 {
     if (oriel_part_is_far(part))
-        ask(part, ORIEL_AFAR_FLAG, (uint64_t)(uint32_t)origin, flags, 0);
+        ask(part, ORIEL_CHECK_REMOTE_FLAG, (uint64_t)(uint32_t)origin, flags, 0);
     else
         oriel_history_flag(part, origin, flags);
 }
@@ -169,7 +169,7 @@ void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags)
 void oriel_part_request_done(oriel_place part, uint64_t ticket)
 {
     if (oriel_part_is_far(part))
-        ask(part, ORIEL_AFAR_REQUEST_DONE, ticket, 0, 0);
+        ask(part, ORIEL_CHECK_REMOTE_REQUEST_DONE, ticket, 0, 0);
     else
         oriel_history_request_done(part, ticket);
 }

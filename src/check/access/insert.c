@@ -95,12 +95,12 @@ static bool same_runs(const struct oriel_extent *a, const struct oriel_extent *b
            (a->count == 1 || a->stride_bytes == b->stride_bytes);
 }
 
-static oriel_record_number join_found(struct oriel_arrival *arrival, const struct oriel_extent *runs)
+static oriel_record_number join_found(struct oriel_insertion *arrival, const struct oriel_extent *runs)
 {
     struct oriel_records *records = &arrival->history->records;
     struct oriel_extent all = *runs;
     oriel_record_number into = 0;
-    oriel_record_number gone[ORIEL_ARRIVAL_JOINS];
+    oriel_record_number gone[ORIEL_INSERTION_JOINS];
     size_t gone_count = 0;
     for (size_t i = 0; i < arrival->joins; i++) {
         oriel_record_number number = arrival->join[i];
@@ -123,7 +123,7 @@ static oriel_record_number join_found(struct oriel_arrival *arrival, const struc
 
 /* A loop with holes: the run continues the last ones, or is the third at one distance.  (Two alone are no loop: any two are at
  * some distance.) */
-static oriel_record_number join_loop(struct oriel_arrival *arrival, struct oriel_history_lane *lane,
+static oriel_record_number join_loop(struct oriel_insertion *arrival, struct oriel_history_lane *lane,
                                      const struct oriel_extent *runs)
 {
     struct oriel_history *history = arrival->history;
@@ -153,7 +153,7 @@ static oriel_record_number join_loop(struct oriel_arrival *arrival, struct oriel
     return lane->last.number;
 }
 
-oriel_record_number oriel_arrival_keep(struct oriel_arrival *arrival, const struct oriel_extent *runs)
+oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const struct oriel_extent *runs)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_history_lane *lane = oriel_history_lane_of_access(history, arrival->access);
@@ -181,9 +181,9 @@ oriel_record_number oriel_arrival_keep(struct oriel_arrival *arrival, const stru
 
 /* --- comparing --- */
 
-static bool ordered(const struct oriel_arrival *arrival, const struct oriel_access *earlier)
+static bool ordered(const struct oriel_insertion *arrival, const struct oriel_access *earlier)
 {
-    return !oriel_access_pending(earlier) && oriel_arrival_knows(arrival, earlier->origin, earlier->complete);
+    return !oriel_access_pending(earlier) && oriel_insertion_knows(arrival, earlier->origin, earlier->complete);
 }
 
 static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
@@ -191,12 +191,12 @@ static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
     return a->address == b->address && a->call == b->call && a->world_rank == b->world_rank;
 }
 
-void oriel_arrival_tell(struct oriel_arrival *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes)
+void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes)
 {
     for (int i = 0; i < arrival->told; i++)
         if (same_site(&arrival->sites[i], &earlier->site))
             return;
-    if (arrival->told == ORIEL_ARRIVAL_TOLD)
+    if (arrival->told == ORIEL_INSERTION_TOLD)
         return;
     arrival->sites[arrival->told++] = earlier->site;
     struct oriel_conflict conflict = {.earlier = *earlier, .later = *arrival->access, .offset = offset, .len_bytes = len_bytes};
@@ -244,33 +244,33 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
     oriel_record_change(records, number, &pieces[0]); /* S6 */
 }
 
-static bool may_join(const struct oriel_arrival *arrival, const struct oriel_record *record, const struct oriel_extent *runs)
+static bool may_join(const struct oriel_insertion *arrival, const struct oriel_record *record, const struct oriel_extent *runs)
 {
     struct oriel_extent sum;
-    return arrival->joins < ORIEL_ARRIVAL_JOINS && record->loan == 0 && oriel_access_may_be_one(&record->access, arrival->access) &&
+    return arrival->joins < ORIEL_INSERTION_JOINS && record->loan == 0 && oriel_access_may_be_one(&record->access, arrival->access) &&
            oriel_byte_runs_join(&record->runs, runs, &sum);
 }
 
 /* It is complete with the number that the access will have too if it is completed before anything else happens: then they are
  * one, and nothing need be cut. */
-static bool joins_later(const struct oriel_arrival *arrival, const struct oriel_access *earlier)
+static bool joins_later(const struct oriel_insertion *arrival, const struct oriel_access *earlier)
 {
     const struct oriel_access *access = arrival->access;
     return oriel_access_pending(access) && arrival->clock != NULL && earlier->complete == arrival->clock[access->origin] &&
            oriel_access_alike(access, earlier);
 }
 
-static void meet_one(struct oriel_arrival *arrival, oriel_record_number number, const struct oriel_extent *runs)
+static void meet_one(struct oriel_insertion *arrival, oriel_record_number number, const struct oriel_extent *runs)
 {
     struct oriel_record *record = oriel_record_at(&arrival->history->records, number);
     int64_t offset;
     uint64_t len_bytes;
-    if (oriel_unlikely(record->loan != 0) && !oriel_loan_meet(arrival, record, runs))
+    if (oriel_unlikely(record->loan != 0) && !oriel_record_lease_meet(arrival, record, runs))
         return;
     bool both = oriel_byte_runs_meet(&record->runs, runs, &offset, &len_bytes);
     bool known = both && ordered(arrival, &record->access);
     if (both && !known && oriel_access_conflicts(&record->access, arrival->access))
-        oriel_arrival_tell(arrival, &record->access, offset, len_bytes);
+        oriel_insertion_tell(arrival, &record->access, offset, len_bytes);
     if (!arrival->stays)
         return;
     if (may_join(arrival, record, runs))
@@ -279,7 +279,7 @@ static void meet_one(struct oriel_arrival *arrival, oriel_record_number number, 
         oriel_history_take_bytes(arrival->history, number, runs); /* 3 */
 }
 
-void oriel_arrival_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs, bool again)
+void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_extent *runs, bool again)
 {
     struct oriel_records *records = &arrival->history->records;
     int64_t low = runs->offset - 1;

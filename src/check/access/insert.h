@@ -9,8 +9,8 @@
 
 enum {
     ORIEL_LANES = 64,
-    ORIEL_ARRIVAL_JOINS = 4, /* an access joins with so many that stand */
-    ORIEL_ARRIVAL_TOLD = 16, /* pairs of sites that are told of one access */
+    ORIEL_INSERTION_JOINS = 4, /* an access joins with so many that stand */
+    ORIEL_INSERTION_TOLD = 16, /* pairs of sites that are told of one access */
     ORIEL_HISTORY_SWEEP_FIRST = 256, /* records before it is shortened for the first time */
 };
 
@@ -28,17 +28,17 @@ struct oriel_history_lane {
 };
 
 struct oriel_history {
-    struct oriel_board_lock lock;
+    struct oriel_shm_lock lock;
     uint32_t busy;
     uint32_t sweep_at; /* records */
-    struct oriel_board_lock beside_lock; /* aliased_windows.c */
+    struct oriel_shm_lock beside_lock; /* aliased_windows.c */
     _Atomic oriel_place beside;
     struct oriel_history_lane lanes[ORIEL_LANES];
     struct oriel_records records;
 };
 
 /* An access on its way in. */
-struct oriel_arrival {
+struct oriel_insertion {
     struct oriel_history *history;
     const struct oriel_access *access;
     const oriel_tick *clock; /* NULL: the board had no room for it; then it is ordered behind all that is complete */
@@ -46,17 +46,17 @@ struct oriel_arrival {
     void *closure;
     bool stays;
     int told;
-    struct oriel_site sites[ORIEL_ARRIVAL_TOLD];
+    struct oriel_site sites[ORIEL_INSERTION_TOLD];
     size_t near;  /* records at or around its bytes */
     size_t joins; /* those with which it can be one */
-    oriel_record_number join[ORIEL_ARRIVAL_JOINS];
+    oriel_record_number join[ORIEL_INSERTION_JOINS];
 };
 
 /* Not a word more than is needed: it is made for most accesses. */
-static inline void oriel_arrival_begin(struct oriel_arrival *arrival, oriel_place history, const struct oriel_access *access,
+static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_place history, const struct oriel_access *access,
                                        oriel_conflict_fn *tell, void *closure, bool stays)
 {
-    arrival->history = oriel_board_at(history);
+    arrival->history = oriel_shm_at(history);
     arrival->access = access;
     arrival->clock = oriel_order_moment_clock(access->moment);
     arrival->tell = tell;
@@ -69,7 +69,7 @@ static inline void oriel_arrival_begin(struct oriel_arrival *arrival, oriel_plac
 void oriel_history_widen(oriel_place history, int64_t low, int64_t high);
 
 /* In history.c: compares one that stands in a cell with what stands in the tree. */
-void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place history, const struct oriel_extent *runs);
+void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_place history, const struct oriel_extent *runs);
 
 static inline bool oriel_access_pending(const struct oriel_access *access)
 {
@@ -110,19 +110,19 @@ bool oriel_access_may_be_one(const struct oriel_access *a, const struct oriel_ac
 void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number, const struct oriel_extent *runs);
 
 /* Whether the access is issued behind what the origin has completed with that number. */
-static inline bool oriel_arrival_knows(const struct oriel_arrival *arrival, int32_t origin, oriel_tick complete) /* 1 */
+static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, int32_t origin, oriel_tick complete) /* 1 */
 {
     return origin == arrival->access->origin || arrival->clock == NULL || complete <= arrival->clock[origin];
 }
 
 /* Tells the conflict at those bytes, once for each site that was there. */
-void oriel_arrival_tell(struct oriel_arrival *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes);
+void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes);
 
 /* Compares with what stands at the bytes and tells conflicts; for an access that stays it takes away what that supersedes, and
  * finds what it can join.  again: only the last. */
-void oriel_arrival_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs, bool again);
+void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_extent *runs, bool again);
 
 /* The record that has the bytes from now on, and the mark that they have got (cell_store.c, S2); 0: the board is full. */
-oriel_record_number oriel_arrival_keep(struct oriel_arrival *arrival, const struct oriel_extent *runs);
+oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const struct oriel_extent *runs);
 
 #endif

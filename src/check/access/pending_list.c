@@ -42,10 +42,10 @@ void oriel_underway_end(oriel_place history, uint64_t group)
             i++;
             continue;
         }
-        oriel_board_word_lock(&one->cell->owner);
+        oriel_shm_word_lock(&one->cell->owner);
         one->entry->what = 0;
         atomic_store_explicit(&one->entry->ticks, 0, memory_order_relaxed);
-        oriel_board_word_unlock(&one->cell->owner);
+        oriel_shm_word_unlock(&one->cell->owner);
         oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
     }
 }
@@ -74,13 +74,13 @@ void oriel_underway_flag(oriel_place history, int32_t origin, uint8_t flags)
         uint8_t had = (uint8_t)one->entry->what;
         if (one->history != history || (had & flags) == flags || one->group != 0 || one->origin != origin)
             continue;
-        oriel_board_word_lock(&one->cell->owner);
+        oriel_shm_word_lock(&one->cell->owner);
         bool joined = false;
         if (one->entry->what != 0) {
             one->entry->what |= flags;
             joined = join_alike(one);
         }
-        oriel_board_word_unlock(&one->cell->owner);
+        oriel_shm_word_unlock(&one->cell->owner);
         if (joined)
             oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
     }

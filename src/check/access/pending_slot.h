@@ -15,17 +15,17 @@
 #include "check/order/word_clocks.h"
 
 /* The one whose call this process has made last; of account while oriel_check_held is set. */
-extern const struct oriel_again *oriel_held __attribute__((visibility("hidden"))); /* pending_slot.c's own */
+extern const struct oriel_callsite *oriel_pending_slot __attribute__((visibility("hidden"))); /* pending_slot.c's own */
 
 /* To the lists. */
-void oriel_held_release(void);
+void oriel_pending_slot_release(void);
 
 /* Into its cell, of a page that is there, where it is not lent.  NULL, and nothing has happened: it is one for the lists. */
-struct oriel_cell_entry *oriel_held_enter(const struct oriel_again *again, const struct oriel_way *way, uint64_t at,
+struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again, const struct oriel_way *way, uint64_t at,
                                           oriel_tick issued);
 
 /* The program's call is to be looked at, and what is held stays: oriel_check_leave must follow. */
-ORIEL_CHECK_INLINE bool oriel_held_look(const void *address)
+ORIEL_CHECK_INLINE bool oriel_pending_slot_look(const void *address)
 {
     if (!oriel_check_is_programs(address))
         return false;
@@ -33,14 +33,14 @@ ORIEL_CHECK_INLINE bool oriel_held_look(const void *address)
     return true;
 }
 
-static inline void oriel_held_let_go(void)
+static inline void oriel_pending_slot_let_go(void)
 {
     if (oriel_check_held != NULL)
-        oriel_held_release();
+        oriel_pending_slot_release();
 }
 
 /* Whether the bytes are before the end, at a displacement that is not easy. */
-static inline bool oriel_held_is_within(const struct oriel_way *way, MPI_Aint disp, uint64_t len_bytes)
+static inline bool oriel_pending_slot_is_within(const struct oriel_way *way, MPI_Aint disp, uint64_t len_bytes)
 {
     uint64_t at;
     return !__builtin_mul_overflow((uint64_t)disp, (uint64_t)way->disp_unit, &at) && way->disp_unit != 0 &&
@@ -48,22 +48,22 @@ static inline bool oriel_held_is_within(const struct oriel_way *way, MPI_Aint di
 }
 
 /* What is given to a word that is not offered anything. */
-struct oriel_held_giving {
+struct oriel_pending_slot_giving {
     struct oriel_word *word; /* NULL: nothing */
     bool mine;
 };
 
 /* What is lent is used, and the word's lock taken, whose instruction is the fence that the former needs.  False, and
  * nothing has happened: it is lent no more. */
-ORIEL_AGAIN_INLINE bool oriel_held_use(struct oriel_cell_entry *lent, uint64_t key, oriel_tick issued,
-                                       struct oriel_held_giving *giving, bool fetches)
+ORIEL_CALLSITE_INLINE bool oriel_pending_slot_use(struct oriel_cell_entry *lent, uint64_t key, oriel_tick issued,
+                                       struct oriel_pending_slot_giving *giving, bool fetches)
 {
-    uint64_t before = oriel_lent_pend(lent, issued);
+    uint64_t before = oriel_entry_lease_pend(lent, issued);
     if (giving->word != NULL)
         giving->mine = oriel_word_enter(giving->word, fetches);
     else
         oriel_fence_full();
-    if (oriel_likely(oriel_lent_stands(lent, key, before)))
+    if (oriel_likely(oriel_entry_lease_stands(lent, key, before)))
         return true;
     if (giving->word != NULL)
         oriel_word_leave(giving->word);
@@ -72,13 +72,13 @@ ORIEL_AGAIN_INLINE bool oriel_held_use(struct oriel_cell_entry *lent, uint64_t k
 
 /* What callsite_cache.c knows of the site and the target is true; nothing is held.  writes: to words.  False,
  * and nothing has happened: it is one for the lists. */
-ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulates, bool writes, int32_t target, MPI_Aint disp,
+ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, bool accumulates, bool writes, int32_t target, MPI_Aint disp,
                                       const void *origin, const void *compare, const void *result)
 {
     const struct oriel_way *way = &again->ways[target];
     struct oriel_word *word = NULL;
     uint64_t at = (uint64_t)disp * way->disp_unit;
-    if (oriel_unlikely((uint64_t)disp >= way->easy_disps) && !oriel_held_is_within(way, disp, again->target_bytes))
+    if (oriel_unlikely((uint64_t)disp >= way->easy_disps) && !oriel_pending_slot_is_within(way, disp, again->target_bytes))
         return false;
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     if (oriel_unlikely(first + again->target_bytes > ORIEL_CELL_BYTES))
@@ -89,14 +89,14 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     if (writes && oriel_likely(way->memory != NULL))
         oriel_prefetch_to_write(way->memory + at); /* on its way beside the word's line */
     uint64_t move = oriel_entry_move(first);
-    uint64_t key = oriel_lent_key(way->history, at);
-    struct oriel_cell_entry *entry = oriel_lent_find(key, again->what + move);
+    uint64_t key = oriel_entry_lease_key(way->history, at);
+    struct oriel_cell_entry *entry = oriel_entry_lease_find(key, again->what + move);
     if (entry == NULL && oriel_unlikely(oriel_history_expect(&way->ground, at).page == NULL))
         return false;
     if (writes && oriel_unlikely((word = oriel_word_behind(way->words, link, at)) == NULL))
         return false;
     if (oriel_unlikely(again->origin != origin || (accumulates && (again->compare != compare || again->result != result)))) {
-        if (!oriel_again_is_apart(again, origin, compare, result))
+        if (!oriel_callsite_is_apart(again, origin, compare, result))
             return false;
         again->origin = origin;
         again->compare = compare;
@@ -109,10 +109,10 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     again->access.issued = issued;
     again->place.target = target;
     again->arrival.history = way->history;
-    struct oriel_held_giving giving = {.word = writes && !offered ? word : NULL};
-    if (oriel_unlikely(entry == NULL || !oriel_held_use(entry, key, issued, &giving, again->fetches))) {
+    struct oriel_pending_slot_giving giving = {.word = writes && !offered ? word : NULL};
+    if (oriel_unlikely(entry == NULL || !oriel_pending_slot_use(entry, key, issued, &giving, again->fetches))) {
         giving.word = NULL;
-        entry = oriel_held_enter(again, way, at, issued);
+        entry = oriel_pending_slot_enter(again, way, at, issued);
     }
     if (oriel_unlikely(entry == NULL))
         return false;
@@ -120,8 +120,8 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     again->offset = (int64_t)at;
     again->word = word;
     again->entry = entry;
-    oriel_held = again;
-    oriel_check_held = oriel_held_release;
+    oriel_pending_slot = again;
+    oriel_check_held = oriel_pending_slot_release;
     if (giving.word != NULL)
         oriel_word_give_entered(word, again->fetches, giving.mine);
     else if (writes)
@@ -130,42 +130,42 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
 }
 
 /* Before the call of an operation: NULL, and nothing has happened: it goes the way of all. */
-ORIEL_AGAIN_INLINE struct oriel_again *oriel_held_begin(const struct oriel_operation *operation)
+ORIEL_CALLSITE_INLINE struct oriel_callsite *oriel_pending_slot_begin(const struct oriel_operation *operation)
 {
-    struct oriel_again *again = oriel_again_place(operation->address, operation->win);
+    struct oriel_callsite *again = oriel_callsite_place(operation->address, operation->win);
     int32_t target = operation->target_rank;
     __asm__("" : "+r"(again)); /* gcc would compute the place anew for each comparison */
-    if (oriel_unlikely(!oriel_again_is_alike(again, operation)))
+    if (oriel_unlikely(!oriel_callsite_is_alike(again, operation)))
         return NULL;
     uint64_t changes = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
     bool ready = oriel_likely(again->ready == changes && oriel_check_held == NULL && (uint32_t)target < again->ranks &&
                               again->ways[target].ready == changes && again->ways[target].epoch == again->access.site.epoch);
-    if (ready && oriel_likely(oriel_held_go(again, operation->accumulates,
+    if (ready && oriel_likely(oriel_pending_slot_go(again, operation->accumulates,
                                             operation->swaps || (operation->accumulates && again->writes_words), target,
                                             operation->target_disp, operation->origin_addr, operation->compare_addr,
                                             operation->result_addr)))
         return again;
-    bool gone = oriel_again_go(again, ready, target, operation->target_disp, operation->origin_addr, operation->compare_addr,
+    bool gone = oriel_callsite_go(again, ready, target, operation->target_disp, operation->origin_addr, operation->compare_addr,
                                operation->result_addr);
     return gone ? again : NULL;
 }
 
 /* And behind it, with its code. */
-ORIEL_AGAIN_INLINE void oriel_held_end(const struct oriel_again *again, const struct oriel_operation *operation, int code)
+ORIEL_CALLSITE_INLINE void oriel_pending_slot_end(const struct oriel_callsite *again, const struct oriel_operation *operation, int code)
 {
     if (oriel_unlikely(code != MPI_SUCCESS))
-        oriel_again_refuse(again);
+        oriel_callsite_refuse(again);
     else if (operation->accumulates && again->fetches &&
              oriel_unlikely(again->word == NULL || atomic_load_explicit(again->bulk, memory_order_acquire) != 0 ||
                             !oriel_word_take_again(again->word, (uint32_t)again->access.origin)))
-        oriel_again_take(again);
+        oriel_callsite_take(again);
 }
 
 /* What is held is on this target: it is complete, and its buffers are free when the call that flushes it returns.  False: it is
  * not, or nothing is held, or the own number is to be raised first. */
-static inline bool oriel_held_flush(MPI_Win win, int target)
+static inline bool oriel_pending_slot_flush(MPI_Win win, int target)
 {
-    const struct oriel_again *again = oriel_held;
+    const struct oriel_callsite *again = oriel_pending_slot;
     if (oriel_unlikely(oriel_check_held == NULL || again->win != win || again->target != target || !oriel_order_is_heeded()))
         return false;
     oriel_history_held_complete(again->entry, again->access.issued, oriel_order_own_number());

@@ -95,15 +95,15 @@ static bool start(void)
 {
     if (lines != NULL)
         return true;
-    oriel_place place = oriel_board_allocate((LINES + 1) * sizeof(struct line));
+    oriel_place place = oriel_shm_allocate((LINES + 1) * sizeof(struct line));
     if (place == 0)
         return false;
-    uintptr_t at = (uintptr_t)oriel_board_at(place);
+    uintptr_t at = (uintptr_t)oriel_shm_at(place);
     lines = (struct line *)((at + sizeof(struct line) - 1) / sizeof(struct line) * sizeof(struct line));
     return true;
 }
 
-void oriel_loan_stop(void)
+void oriel_record_lease_stop(void)
 {
     lines = NULL;
     pending_count = 0;
@@ -188,7 +188,7 @@ static void bring_home(struct oriel_history *history, struct side *side)
     struct oriel_record *record =
         side->number <= history->records.made ? oriel_record_at(&history->records, side->number) : NULL;
     uint64_t part = side->pending ? atomic_load_explicit(&line->part, memory_order_relaxed) : 0;
-    if (record != NULL && record->loan == oriel_board_place(line)) {
+    if (record != NULL && record->loan == oriel_shm_place(line)) {
         settle(record, line);
         if (part != 0)
             list_part(history, record, side, part);
@@ -210,7 +210,7 @@ static void give_up(struct side *side)
     oriel_history_exit(history);
 }
 
-void oriel_loan_leave(oriel_place history)
+void oriel_record_lease_leave(oriel_place history)
 {
     for (struct side *side = sides; lines != NULL && side < sides + LINES; side++)
         if (side->history == history && history != 0)
@@ -268,7 +268,7 @@ static bool come_in_vain(oriel_place history, const struct oriel_access *access,
     return false;
 }
 
-bool oriel_loan_come(oriel_place history, const struct oriel_access *access, const struct oriel_extent *run)
+bool oriel_record_lease_come(oriel_place history, const struct oriel_access *access, const struct oriel_extent *run)
 {
     struct oriel_access alone = *access;
     alone.group = 0;
@@ -310,7 +310,7 @@ static bool complete_part(struct side *side, oriel_tick now)
     return true;
 }
 
-void oriel_loan_complete(oriel_place history, uint64_t group, oriel_tick now, bool alone)
+void oriel_record_lease_complete(oriel_place history, uint64_t group, oriel_tick now, bool alone)
 {
     for (unsigned i = pending_count; i-- > 0;) {
         struct side *side = &sides[pending[i]];
@@ -323,7 +323,7 @@ void oriel_loan_complete(oriel_place history, uint64_t group, oriel_tick now, bo
     }
 }
 
-void oriel_loan_list(oriel_place history)
+void oriel_record_lease_list(oriel_place history)
 {
     for (unsigned i = pending_count; i-- > 0;)
         if (sides[pending[i]].history == history && sides[pending[i]].group == 0)
@@ -388,7 +388,7 @@ static bool may_be_lent(struct oriel_history *history, oriel_record_number numbe
            is_quiet(history, number, clock);
 }
 
-void oriel_loan_offer(oriel_place place, struct oriel_history *history, oriel_record_number number)
+void oriel_record_lease_offer(oriel_place place, struct oriel_history *history, oriel_record_number number)
 {
     if (oriel_likely(wanted.history != place) || number == 0)
         return;
@@ -413,7 +413,7 @@ void oriel_loan_offer(oriel_place place, struct oriel_history *history, oriel_re
                           .access = record->access};
     atomic_store_explicit(&line->begun, record->access.issued, memory_order_relaxed);
     atomic_store_explicit(&line->complete, record->access.complete, memory_order_relaxed);
-    record->loan = oriel_board_place(line);
+    record->loan = oriel_shm_place(line);
     atomic_store_explicit(&line->key, 1, memory_order_relaxed);
     uint8_t which = (uint8_t)(side - sides);
     *hint_of(place, record->access.site.address, ((uint64_t)wanted.run.offset >> CHUNK_SHIFT) + 1) = which;
@@ -425,7 +425,7 @@ void oriel_loan_offer(oriel_place place, struct oriel_history *history, oriel_re
 /* R2.  The part that is pending. */
 static uint64_t recall(struct oriel_record *record)
 {
-    struct line *line = oriel_board_at(record->loan);
+    struct line *line = oriel_shm_at(record->loan);
     atomic_store_explicit(&line->key, 0, memory_order_relaxed);
     oriel_delay();
     oriel_fence_full();
@@ -437,12 +437,12 @@ static uint64_t recall(struct oriel_record *record)
     return part;
 }
 
-bool oriel_loan_recall(struct oriel_record *record)
+bool oriel_record_lease_recall(struct oriel_record *record)
 {
     return record->loan == 0 || recall(record) == 0;
 }
 
-void oriel_loan_recall_around(struct oriel_history *history, int64_t low, int64_t high)
+void oriel_record_lease_recall_around(struct oriel_history *history, int64_t low, int64_t high)
 {
     for (oriel_record_number number = 1; number <= history->records.made; number++) {
         struct oriel_record *record = oriel_record_at(&history->records, number);
@@ -451,19 +451,19 @@ void oriel_loan_recall_around(struct oriel_history *history, int64_t low, int64_
     }
 }
 
-void oriel_loan_recall_all(struct oriel_history *history)
+void oriel_record_lease_recall_all(struct oriel_history *history)
 {
     for (oriel_record_number number = 1; number <= history->records.made; number++) {
         const struct oriel_record *record = oriel_record_at(&history->records, number);
         if (record->loan != 0)
-            atomic_store(&((struct line *)oriel_board_at(record->loan))->key, 0);
+            atomic_store(&((struct line *)oriel_shm_at(record->loan))->key, 0);
     }
 }
 
 /* What it is as long as a part is pending. */
-static void tell(struct oriel_arrival *arrival, const struct oriel_record *record, uint64_t part, const struct oriel_extent *runs)
+static void tell(struct oriel_insertion *arrival, const struct oriel_record *record, uint64_t part, const struct oriel_extent *runs)
 {
-    const struct line *line = oriel_board_at(record->loan);
+    const struct line *line = oriel_shm_at(record->loan);
     struct oriel_access earlier = record->access;
     struct oriel_extent bytes = {record->runs.offset + (int64_t)(part >> 32), part & UINT32_MAX, 1, 0};
     int64_t offset;
@@ -471,15 +471,15 @@ static void tell(struct oriel_arrival *arrival, const struct oriel_record *recor
     earlier.complete = ORIEL_TICK_PENDING;
     earlier.issued = atomic_load_explicit(&line->issued, memory_order_relaxed);
     if (oriel_byte_runs_meet(&bytes, runs, &offset, &len_bytes))
-        oriel_arrival_tell(arrival, &earlier, offset, len_bytes);
+        oriel_insertion_tell(arrival, &earlier, offset, len_bytes);
     earlier.complete = atomic_load_explicit(&line->complete, memory_order_relaxed);
     earlier.issued = atomic_load_explicit(&line->begun, memory_order_relaxed);
-    if (!oriel_arrival_knows(arrival, earlier.origin, earlier.complete) &&
+    if (!oriel_insertion_knows(arrival, earlier.origin, earlier.complete) &&
         oriel_byte_runs_meet(&record->runs, runs, &offset, &len_bytes))
-        oriel_arrival_tell(arrival, &earlier, offset, len_bytes);
+        oriel_insertion_tell(arrival, &earlier, offset, len_bytes);
 }
 
-bool oriel_loan_meet(struct oriel_arrival *arrival, struct oriel_record *record, const struct oriel_extent *runs)
+bool oriel_record_lease_meet(struct oriel_insertion *arrival, struct oriel_record *record, const struct oriel_extent *runs)
 {
     int64_t offset;
     uint64_t len_bytes;

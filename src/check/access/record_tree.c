@@ -32,7 +32,7 @@ static size_t slab_bytes(unsigned slab)
 void oriel_records_free(struct oriel_records *records)
 {
     for (unsigned slab = 0; slab < ORIEL_RECORD_SLABS && records->slabs[slab] != 0; slab++)
-        oriel_board_free(records->places[slab], slab_bytes(slab));
+        oriel_shm_free(records->places[slab], slab_bytes(slab));
     oriel_pages_free(&records->pages);
 }
 
@@ -50,10 +50,10 @@ static bool slab_add(struct oriel_records *records, unsigned slab)
         return false;
     if (records->slabs[slab] != 0) /* by one who died before it was used */
         return true;
-    oriel_place place = oriel_board_allocate(slab_bytes(slab));
+    oriel_place place = oriel_shm_allocate(slab_bytes(slab));
     if (place == 0)
         return false;
-    uintptr_t first = ((uintptr_t)oriel_board_at(place) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE * ORIEL_CACHE_LINE;
+    uintptr_t first = ((uintptr_t)oriel_shm_at(place) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE * ORIEL_CACHE_LINE;
     records->places[slab] = place;
     records->slabs[slab] = (int64_t)(first - (uintptr_t)records);
     return true;

@@ -11,12 +11,12 @@ static struct oriel_key key_of(uint64_t id, bool is_window)
     return (struct oriel_key){.words = {UINT64_C(0x47415448), id, is_window, 0}}; /* "GATH" */
 }
 
-struct oriel_gathering *oriel_gathering_find(uint64_t id, bool is_window, int n, const int *world_ranks)
+struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bool is_window, int n, const int *world_ranks)
 {
     struct oriel_key key = key_of(id, is_window);
-    bool has_locks = is_window && n <= ORIEL_GATHERING_LOCKS;
-    struct oriel_gathering *gathering =
-        oriel_board_at(oriel_board_find(&key, oriel_gathering_bytes(n, has_locks), NULL));
+    bool has_locks = is_window && n <= ORIEL_COLLECTIVE_PROGRESS_LOCKS;
+    struct oriel_collective_progress *gathering =
+        oriel_shm_at(oriel_shm_find(&key, oriel_collective_progress_bytes(n, has_locks), NULL));
     uint32_t members_here = 0;
     if (gathering == NULL)
         return NULL;
@@ -35,46 +35,46 @@ struct oriel_gathering *oriel_gathering_find(uint64_t id, bool is_window, int n,
 
 static bool has_left(void *at, bool made, void *closure)
 {
-    struct oriel_gathering *gathering = at;
+    struct oriel_collective_progress *gathering = at;
     (void)made;
     (void)closure;
     return atomic_fetch_add(&gathering->left, 1) + 1 < gathering->members_here;
 }
 
-void oriel_gathering_leave(struct oriel_gathering *gathering, uint64_t id)
+void oriel_collective_progress_leave(struct oriel_collective_progress *gathering, uint64_t id)
 {
     if (gathering == NULL)
         return;
     struct oriel_key key = key_of(id, gathering->is_window != 0);
-    oriel_board_work(&key, 0, has_left, NULL);
+    oriel_shm_work(&key, 0, has_left, NULL);
 }
 
-uint64_t oriel_gathering_arrive(struct oriel_gathering *gathering, int member, uint16_t call)
+uint64_t oriel_collective_progress_arrive(struct oriel_collective_progress *gathering, int member, uint16_t call)
 {
-    struct oriel_gathering_slot *slot = &gathering->slots[member];
+    struct oriel_collective_progress_slot *slot = &gathering->slots[member];
     uint64_t number = atomic_load_explicit(&slot->number, memory_order_relaxed) + 1;
-    atomic_store_explicit(&slot->calls[number % ORIEL_GATHERING_CALLS], call, memory_order_relaxed);
+    atomic_store_explicit(&slot->calls[number % ORIEL_COLLECTIVE_PROGRESS_CALLS], call, memory_order_relaxed);
     atomic_store_explicit(&slot->number, number, memory_order_release);
     return number;
 }
 
-void oriel_gathering_return(struct oriel_gathering *gathering, int member)
+void oriel_collective_progress_return(struct oriel_collective_progress *gathering, int member)
 {
-    struct oriel_gathering_slot *slot = &gathering->slots[member];
+    struct oriel_collective_progress_slot *slot = &gathering->slots[member];
     uint64_t number = atomic_load_explicit(&slot->number, memory_order_relaxed);
     atomic_store_explicit(&slot->number, number - 1, memory_order_release);
 }
 
-uint64_t oriel_gathering_arrive_last(struct oriel_gathering *gathering, int member)
+uint64_t oriel_collective_progress_arrive_last(struct oriel_collective_progress *gathering, int member)
 {
     atomic_store_explicit(&gathering->slots[member].last, 1, memory_order_release);
-    return (uint64_t)ORIEL_GATHERING_LAST;
+    return (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST;
 }
 
-void oriel_gathering_hold(struct oriel_gathering *gathering, int member, int target, enum oriel_holding how)
+void oriel_collective_progress_hold(struct oriel_collective_progress *gathering, int member, int target, enum oriel_holding how)
 {
     if (gathering->has_locks != 0)
-        atomic_store_explicit(oriel_gathering_holds(gathering, member, target), (uint8_t)how, memory_order_release);
+        atomic_store_explicit(oriel_collective_progress_holds(gathering, member, target), (uint8_t)how, memory_order_release);
 }
 
 struct copy {
@@ -84,9 +84,9 @@ struct copy {
 
 static bool copy(void *at, bool made, void *closure)
 {
-    const struct oriel_gathering *gathering = at;
+    const struct oriel_collective_progress *gathering = at;
     struct copy *into = closure;
-    size_t len_bytes = oriel_gathering_bytes(gathering->n, gathering->has_locks != 0);
+    size_t len_bytes = oriel_collective_progress_bytes(gathering->n, gathering->has_locks != 0);
     (void)made;
     if (gathering->n > 0 && len_bytes <= into->room_bytes) {
         memcpy(into->out, at, len_bytes);
@@ -95,10 +95,10 @@ static bool copy(void *at, bool made, void *closure)
     return true;
 }
 
-size_t oriel_gathering_copy(uint64_t id, bool is_window, void *out, size_t room_bytes)
+size_t oriel_collective_progress_copy(uint64_t id, bool is_window, void *out, size_t room_bytes)
 {
     struct oriel_key key = key_of(id, is_window);
     struct copy into = {.out = out, .room_bytes = room_bytes};
-    oriel_board_work(&key, 0, copy, &into);
+    oriel_shm_work(&key, 0, copy, &into);
     return into.len_bytes;
 }

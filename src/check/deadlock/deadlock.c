@@ -68,7 +68,7 @@ static char read_state(int32_t pid, int32_t tid)
 static void first_seen(struct oriel_deadlock_seen *seen, const struct oriel_looked *looked, uint64_t now_ns)
 {
     *seen = (struct oriel_deadlock_seen){.serial = looked->serial, .since_ns = now_ns};
-    if (looked->state == ORIEL_STUCK_WAITS)
+    if (looked->state == ORIEL_DEADLOCK_SET_WAITS)
         read_turns(looked->record->pid, looked->record->thread, &seen->ran_ns, &seen->turns);
 }
 
@@ -125,7 +125,7 @@ static bool is_slow(const struct oriel_wait_noted *noted)
 static bool is_steady(const struct oriel_deadlock *finder, const struct oriel_looked *looked,
                       const struct oriel_deadlock_seen *seen, uint64_t now_ns)
 {
-    if (looked->state != ORIEL_STUCK_WAITS || seen->looks < LOOKS || now_ns - seen->since_ns < finder->patience_ns)
+    if (looked->state != ORIEL_DEADLOCK_SET_WAITS || seen->looks < LOOKS || now_ns - seen->since_ns < finder->patience_ns)
         return false;
     uint64_t patience_ns = finder->patience_ns * (is_slow(&looked->record->noted) ? SLOW : 1);
     return now_ns - seen->since_ns >= patience_ns && had_turns(seen, looked->record) && is_alone(looked->record);
@@ -157,10 +157,10 @@ static int find(struct oriel_deadlock *finder, uint64_t now_ns)
     if (finder->marks || (finder->look.far == NULL ? !any : !oriel_look_machines(&finder->look, finder->set)))
         return 0;
     oriel_look_waits(&finder->look, finder->set);
-    if (oriel_stuck_find(&finder->look.graph, finder->set) == 0)
+    if (oriel_deadlock_set_find(&finder->look.graph, finder->set) == 0)
         return 0;
     oriel_look_again(&finder->look, finder->set);
-    return oriel_stuck_find(&finder->look.graph, finder->set);
+    return oriel_deadlock_set_find(&finder->look.graph, finder->set);
 }
 
 int oriel_deadlock_look(struct oriel_deadlock *finder, uint64_t now_ns)

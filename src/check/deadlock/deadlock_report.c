@@ -15,17 +15,17 @@
 enum { TOLD = 16 };
 
 /* A rank for which this one waits, of the set or finished; the need that says so.  -1: none. */
-static int next_of(const struct oriel_deadlock *finder, int rank, bool finished, const struct oriel_stuck_clause **by)
+static int next_of(const struct oriel_deadlock *finder, int rank, bool finished, const struct oriel_deadlock_set_clause **by)
 {
-    const struct oriel_stuck_graph *graph = &finder->look.graph;
-    const struct oriel_stuck_rank *of = &graph->ranks[rank];
+    const struct oriel_deadlock_set_graph *graph = &finder->look.graph;
+    const struct oriel_deadlock_set_rank *of = &graph->ranks[rank];
     for (uint32_t i = 0; i < of->count; i++) {
-        const struct oriel_stuck_clause *clause = &graph->clauses[of->first + i];
-        if (!oriel_stuck_by(graph, clause, finder->set))
+        const struct oriel_deadlock_set_clause *clause = &graph->clauses[of->first + i];
+        if (!oriel_deadlock_set_by(graph, clause, finder->set))
             continue;
         for (uint32_t k = 0; k < clause->count; k++) {
             int32_t member = graph->members[clause->first + k];
-            bool fits = finished ? graph->ranks[member].state == ORIEL_STUCK_FINISHED : finder->set[member];
+            bool fits = finished ? graph->ranks[member].state == ORIEL_DEADLOCK_SET_FINISHED : finder->set[member];
             if (fits) {
                 *by = clause;
                 return member;
@@ -44,7 +44,7 @@ static const char *call_of(uint16_t call)
 /* What the rank shall do. */
 static void say_need(struct oriel_text *text, struct oriel_look *look, int rank, const struct oriel_wait_need *need, int next)
 {
-    const struct oriel_gathering *gathering = NULL;
+    const struct oriel_collective_progress *gathering = NULL;
     uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
     switch (need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) {
     case ORIEL_NEED_KEY:
@@ -81,7 +81,7 @@ static void say_need(struct oriel_text *text, struct oriel_look *look, int rank,
     }
 }
 
-static void tell(struct oriel_deadlock *finder, int rank, int next, const struct oriel_stuck_clause *by, const char *rest)
+static void tell(struct oriel_deadlock *finder, int rank, int next, const struct oriel_deadlock_set_clause *by, const char *rest)
 {
     const struct oriel_looked *looked = &finder->look.ranks[rank];
     const struct oriel_looked *waited = &finder->look.ranks[next];
@@ -95,7 +95,7 @@ static void tell(struct oriel_deadlock *finder, int rank, int next, const struct
     finding.window = looked->noted.name[0] == '\0' ? NULL : looked->noted.name;
     oriel_text_add(&text, "Rank %d waits for ", rank);
     say_need(&text, &finder->look, rank, oriel_look_need(&finder->look, rank, by), next);
-    if (waited->state == ORIEL_STUCK_FINISHED)
+    if (waited->state == ORIEL_DEADLOCK_SET_FINISHED)
         oriel_text_add(&text, ", which has %s", waited->noted.site.call == 0 ? "ended" : "finished");
     oriel_text_add(&text, "%s.", rest);
     oriel_finding_tell(&finding);
@@ -103,7 +103,7 @@ static void tell(struct oriel_deadlock *finder, int rank, int next, const struct
 
 static void tell_finished(struct oriel_deadlock *finder, int told)
 {
-    const struct oriel_stuck_clause *by;
+    const struct oriel_deadlock_set_clause *by;
     int count = 0;
     int others = -told;
     char rest[64] = "";
@@ -124,7 +124,7 @@ static void tell_finished(struct oriel_deadlock *finder, int told)
 /* How many of the set wait for one that has finished. */
 static int count_finished(const struct oriel_deadlock *finder)
 {
-    const struct oriel_stuck_clause *by;
+    const struct oriel_deadlock_set_clause *by;
     int count = 0;
     for (int rank = 0; rank < finder->look.n; rank++)
         count += finder->set[rank] && next_of(finder, rank, true, &by) >= 0;
@@ -135,7 +135,7 @@ static int count_finished(const struct oriel_deadlock *finder)
 static void say_cycle(const struct oriel_deadlock *finder, int first, char *out, size_t room)
 {
     struct oriel_text text = {.bytes = out, .room = room};
-    const struct oriel_stuck_clause *by;
+    const struct oriel_deadlock_set_clause *by;
     int rank = first;
     out[0] = '\0';
     oriel_text_add(&text, ". The cycle: ");
@@ -150,7 +150,7 @@ static void say_cycle(const struct oriel_deadlock *finder, int first, char *out,
 
 static void tell_cycle(struct oriel_deadlock *finder)
 {
-    const struct oriel_stuck_clause *by;
+    const struct oriel_deadlock_set_clause *by;
     char rest[160];
     int rank = 0;
     while (!finder->set[rank])

@@ -7,22 +7,22 @@
 
 enum { FIRST_ROOM = 64 };
 
-bool oriel_stuck_open(struct oriel_stuck_graph *graph, int n)
+bool oriel_deadlock_set_open(struct oriel_deadlock_set_graph *graph, int n)
 {
-    *graph = (struct oriel_stuck_graph){.n = n};
+    *graph = (struct oriel_deadlock_set_graph){.n = n};
     graph->ranks = calloc((size_t)(unsigned)n, sizeof *graph->ranks);
     return graph->ranks != NULL;
 }
 
-void oriel_stuck_close(struct oriel_stuck_graph *graph)
+void oriel_deadlock_set_close(struct oriel_deadlock_set_graph *graph)
 {
     free(graph->ranks);
     free(graph->clauses);
     free(graph->members);
-    *graph = (struct oriel_stuck_graph){.n = 0};
+    *graph = (struct oriel_deadlock_set_graph){.n = 0};
 }
 
-void oriel_stuck_clear(struct oriel_stuck_graph *graph)
+void oriel_deadlock_set_clear(struct oriel_deadlock_set_graph *graph)
 {
     memset(graph->ranks, 0, (size_t)(unsigned)graph->n * sizeof *graph->ranks);
     graph->clauses_count = 0;
@@ -44,12 +44,12 @@ static bool make_room(void **items, uint32_t count, uint32_t *room, size_t len_b
     return true;
 }
 
-void oriel_stuck_wait(struct oriel_stuck_graph *graph, int rank, bool any)
+void oriel_deadlock_set_wait(struct oriel_deadlock_set_graph *graph, int rank, bool any)
 {
-    graph->ranks[rank] = (struct oriel_stuck_rank){.state = ORIEL_STUCK_WAITS, .any = any, .first = graph->clauses_count};
+    graph->ranks[rank] = (struct oriel_deadlock_set_rank){.state = ORIEL_DEADLOCK_SET_WAITS, .any = any, .first = graph->clauses_count};
 }
 
-void oriel_stuck_clause(struct oriel_stuck_graph *graph, int rank, uint32_t need, bool any, bool maybe)
+void oriel_deadlock_set_clause(struct oriel_deadlock_set_graph *graph, int rank, uint32_t need, bool any, bool maybe)
 {
     void *clauses = graph->clauses;
     if (!make_room(&clauses, graph->clauses_count, &graph->clauses_room, sizeof *graph->clauses)) {
@@ -58,11 +58,11 @@ void oriel_stuck_clause(struct oriel_stuck_graph *graph, int rank, uint32_t need
     }
     graph->clauses = clauses;
     graph->clauses[graph->clauses_count++] =
-        (struct oriel_stuck_clause){.first = graph->members_count, .need = need, .any = any, .maybe = maybe};
+        (struct oriel_deadlock_set_clause){.first = graph->members_count, .need = need, .any = any, .maybe = maybe};
     graph->ranks[rank].count++;
 }
 
-void oriel_stuck_member(struct oriel_stuck_graph *graph, int32_t member)
+void oriel_deadlock_set_member(struct oriel_deadlock_set_graph *graph, int32_t member)
 {
     void *members = graph->members;
     if (graph->failed || !make_room(&members, graph->members_count, &graph->members_room, sizeof *graph->members)) {
@@ -74,12 +74,12 @@ void oriel_stuck_member(struct oriel_stuck_graph *graph, int32_t member)
     graph->clauses[graph->clauses_count - 1].count++;
 }
 
-static bool does_nothing(const struct oriel_stuck_graph *graph, int32_t rank, const bool *set)
+static bool does_nothing(const struct oriel_deadlock_set_graph *graph, int32_t rank, const bool *set)
 {
-    return rank >= 0 && rank < graph->n && (set[rank] || graph->ranks[rank].state == ORIEL_STUCK_FINISHED);
+    return rank >= 0 && rank < graph->n && (set[rank] || graph->ranks[rank].state == ORIEL_DEADLOCK_SET_FINISHED);
 }
 
-bool oriel_stuck_by(const struct oriel_stuck_graph *graph, const struct oriel_stuck_clause *clause, const bool *set)
+bool oriel_deadlock_set_by(const struct oriel_deadlock_set_graph *graph, const struct oriel_deadlock_set_clause *clause, const bool *set)
 {
     for (uint32_t i = 0; i < clause->count; i++) {
         bool nothing = does_nothing(graph, graph->members[clause->first + i], set);
@@ -91,12 +91,12 @@ bool oriel_stuck_by(const struct oriel_stuck_graph *graph, const struct oriel_st
 
 /* Of all needs one that is certain is enough, or every one: at least one of them is not fulfilled, or the call would have
  * returned. */
-static bool is_stuck(const struct oriel_stuck_graph *graph, const struct oriel_stuck_rank *rank, const bool *set)
+static bool is_stuck(const struct oriel_deadlock_set_graph *graph, const struct oriel_deadlock_set_rank *rank, const bool *set)
 {
     bool every = rank->count > 0;
     for (uint32_t i = 0; i < rank->count; i++) {
-        const struct oriel_stuck_clause *clause = &graph->clauses[rank->first + i];
-        bool stuck = oriel_stuck_by(graph, clause, set);
+        const struct oriel_deadlock_set_clause *clause = &graph->clauses[rank->first + i];
+        bool stuck = oriel_deadlock_set_by(graph, clause, set);
         if (stuck && !rank->any && !clause->maybe)
             return true;
         every = every && stuck;
@@ -104,7 +104,7 @@ static bool is_stuck(const struct oriel_stuck_graph *graph, const struct oriel_s
     return every;
 }
 
-int oriel_stuck_find(const struct oriel_stuck_graph *graph, bool *set)
+int oriel_deadlock_set_find(const struct oriel_deadlock_set_graph *graph, bool *set)
 {
     int count = 0;
     for (bool changed = true; changed;) {
@@ -113,8 +113,8 @@ int oriel_stuck_find(const struct oriel_stuck_graph *graph, bool *set)
         for (int rank = 0; rank < graph->n; rank++) {
             if (!set[rank])
                 continue;
-            const struct oriel_stuck_rank *of = &graph->ranks[rank];
-            set[rank] = !graph->failed && of->state == ORIEL_STUCK_WAITS && is_stuck(graph, of, set);
+            const struct oriel_deadlock_set_rank *of = &graph->ranks[rank];
+            set[rank] = !graph->failed && of->state == ORIEL_DEADLOCK_SET_WAITS && is_stuck(graph, of, set);
             changed = changed || !set[rank];
             count += set[rank];
         }

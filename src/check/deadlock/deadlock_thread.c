@@ -77,8 +77,8 @@ static void *watch(void *closure)
     struct oriel_deadlock finder;
     enum oriel_deadlock_reach reach = *(const enum oriel_deadlock_reach *)closure;
     oriel_check_enter(); /* what it calls is not the program's */
-    bool open = oriel_deadlock_open(&finder, oriel_board_world_size(), patience_ns);
-    finder.look.far = reach == ORIEL_DEADLOCK_ALL ? oriel_afar_look() : NULL;
+    bool open = oriel_deadlock_open(&finder, oriel_shm_world_size(), patience_ns);
+    finder.look.far = reach == ORIEL_DEADLOCK_ALL ? oriel_check_remote_look() : NULL;
     finder.marks = reach == ORIEL_DEADLOCK_MARKS;
     while (open && sleep_some())
         if (oriel_deadlock_look(&finder, oriel_now_ns()) > 0) {
@@ -117,7 +117,7 @@ void oriel_deadlock_start(enum oriel_deadlock_reach reach)
 
 void oriel_deadlock_stop(void)
 {
-    if (!looking.runs || !oriel_board_is_open()) /* a forked child has no such thread */
+    if (!looking.runs || !oriel_shm_is_open()) /* a forked child has no such thread */
         return;
     pthread_mutex_lock(&looking.mutex);
     looking.ends = true;

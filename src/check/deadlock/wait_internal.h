@@ -12,8 +12,8 @@ enum {
     ORIEL_WAIT_NAME = 128,
     ORIEL_WAIT_BUCKETS = 16, /* of peers */
     ORIEL_WAIT_THREADS = 32, /* of a host */
-    ORIEL_GATHERING_CALLS = 16,
-    ORIEL_GATHERING_LOCKS = 512, /* members of a window whose locks are noted */
+    ORIEL_COLLECTIVE_PROGRESS_CALLS = 16,
+    ORIEL_COLLECTIVE_PROGRESS_LOCKS = 512, /* members of a window whose locks are noted */
 };
 
 enum oriel_wait_state { ORIEL_STATE_NONE, ORIEL_STATE_RUNS, ORIEL_STATE_FINISHED };
@@ -47,16 +47,16 @@ struct oriel_wait_table {
     oriel_place records[1]; /* by rank of MPI_COMM_WORLD; 0: none of this machine */
 };
 
-struct oriel_gathering_slot {
+struct oriel_collective_progress_slot {
     _Atomic uint64_t number; /* of the member's last call */
     _Atomic int32_t world_rank; /* and 1 */
     _Atomic uint32_t last;   /* the member has made its last call, which frees all this */
-    _Atomic uint16_t calls[ORIEL_GATHERING_CALLS]; /* by number */
+    _Atomic uint16_t calls[ORIEL_COLLECTIVE_PROGRESS_CALLS]; /* by number */
     uint64_t pad[2];
 };
-_Static_assert(sizeof(struct oriel_gathering_slot) == 64, "each member writes a line of its own");
+_Static_assert(sizeof(struct oriel_collective_progress_slot) == 64, "each member writes a line of its own");
 
-struct oriel_gathering {
+struct oriel_collective_progress {
     int32_t n;
     uint32_t is_window;
     uint32_t has_locks;
@@ -64,19 +64,19 @@ struct oriel_gathering {
     uint64_t id;
     uint32_t members_here; /* on this machine; those of others have a gathering of their own */
     uint32_t unused[9];
-    struct oriel_gathering_slot slots[];
+    struct oriel_collective_progress_slot slots[];
     /* has_locks: then n rows of n + 1 bytes, enum oriel_holding of the member for each target and for all */
 };
-_Static_assert(sizeof(struct oriel_gathering) == 64, "slots begin lines");
+_Static_assert(sizeof(struct oriel_collective_progress) == 64, "slots begin lines");
 
-static inline size_t oriel_gathering_bytes(int n, bool has_locks)
+static inline size_t oriel_collective_progress_bytes(int n, bool has_locks)
 {
     size_t members = (size_t)(unsigned)n;
-    return sizeof(struct oriel_gathering) + members * sizeof(struct oriel_gathering_slot) +
+    return sizeof(struct oriel_collective_progress) + members * sizeof(struct oriel_collective_progress_slot) +
            (has_locks ? members * (members + 1) : 0);
 }
 
-static inline _Atomic uint8_t *oriel_gathering_holds(const struct oriel_gathering *gathering, int member, int target)
+static inline _Atomic uint8_t *oriel_collective_progress_holds(const struct oriel_collective_progress *gathering, int member, int target)
 {
     size_t n = (size_t)(unsigned)gathering->n;
     _Atomic uint8_t *rows = (_Atomic uint8_t *)(void *)(uintptr_t)(gathering->slots + n);
@@ -90,7 +90,7 @@ struct oriel_key oriel_wait_table_key(void);
 /* A rank that waits, steadily, or that has finished; the record as it was all that time. */
 struct oriel_wait_report {
     int32_t rank;
-    uint32_t state; /* enum oriel_stuck_state */
+    uint32_t state; /* enum oriel_deadlock_set_state */
     uint64_t serial;
     struct oriel_wait_record record;
 };
@@ -99,7 +99,7 @@ struct oriel_wait_report {
 size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room);
 
 /* A copy of this machine's gathering, if it has room; its bytes, 0: there is none. */
-size_t oriel_gathering_copy(uint64_t id, bool is_window, void *out, size_t room_bytes);
+size_t oriel_collective_progress_copy(uint64_t id, bool is_window, void *out, size_t room_bytes);
 
 /* Whether what a need calls a key was given on this machine's board; taken for given where giving may have found no room, or
  * numbers are in doubt. */

@@ -41,7 +41,7 @@ bool oriel_wait_open(const struct oriel_site *site, const char *name, enum oriel
     if (this_thread == THREAD_UNKNOWN)
         this_thread = enter_thread();
     if (this_thread == THREAD_OTHER || noting || atomic_load_explicit(&own->many, memory_order_relaxed) != 0 ||
-        !oriel_board_is_open())
+        !oriel_shm_is_open())
         return false;
     struct oriel_wait_noted *noted = &own->noted;
     noting = true;
@@ -97,7 +97,7 @@ void oriel_wait_forget(struct oriel_wait_suspended *suspended)
 
 void oriel_wait_resume(struct oriel_wait_suspended *suspended)
 {
-    if (suspended != NULL && own != NULL && !noting && oriel_board_is_open()) {
+    if (suspended != NULL && own != NULL && !noting && oriel_shm_is_open()) {
         noting = true;
         own->noted = suspended->noted;
         oriel_wait_begin();
@@ -133,27 +133,27 @@ void oriel_wait_for_key(int world_rank, const struct oriel_key *key)
     oriel_wait_add(&need);
 }
 
-struct oriel_wait_need oriel_need_call(const struct oriel_gathering *gathering, int member, uint64_t number, uint16_t call,
+struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call,
                                        bool below)
 {
     return (struct oriel_wait_need){.kind = ORIEL_NEED_CALL,
                                     .rank = member,
-                                    .words = {oriel_board_place(gathering), number,
+                                    .words = {oriel_shm_place(gathering), number,
                                               (uint64_t)call << 1 | below | (gathering->is_window ? ORIEL_NEED_OF_WINDOW : 0),
                                               gathering->id}};
 }
 
-void oriel_wait_for_call(const struct oriel_gathering *gathering, int member, uint64_t number, uint16_t call, bool below)
+void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call, bool below)
 {
     struct oriel_wait_need need = oriel_need_call(gathering, member, number, call, below);
     oriel_wait_add(&need);
 }
 
-void oriel_wait_for_lock(const struct oriel_gathering *gathering, int target, bool exclusive)
+void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target, bool exclusive)
 {
     struct oriel_wait_need need = {.kind = ORIEL_NEED_LOCK,
                                    .rank = -1,
-                                   .words = {oriel_board_place(gathering), (uint64_t)(int64_t)target, exclusive, gathering->id}};
+                                   .words = {oriel_shm_place(gathering), (uint64_t)(int64_t)target, exclusive, gathering->id}};
     if (gathering->has_locks == 0)
         need.kind = ORIEL_NEED_UNKNOWN;
     oriel_wait_add(&need);
@@ -164,22 +164,22 @@ struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag)
     return (struct oriel_wait_need){.kind = ORIEL_NEED_SEND, .rank = world_rank, .words = {comm, (uint64_t)(int64_t)tag}};
 }
 
-struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag, const struct oriel_gathering *gathering)
+struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag, const struct oriel_collective_progress *gathering)
 {
     return (struct oriel_wait_need){.kind = world_rank < 0 && gathering == NULL ? ORIEL_NEED_UNKNOWN : ORIEL_NEED_RECEIVE,
                                     .rank = world_rank,
-                                    .words = {comm, (uint64_t)(int64_t)tag, oriel_board_place(gathering)}};
+                                    .words = {comm, (uint64_t)(int64_t)tag, oriel_shm_place(gathering)}};
 }
 
 void oriel_wait_sending(int peer, int count)
 {
-    if (own != NULL && oriel_board_is_open() && peer >= 0)
+    if (own != NULL && oriel_shm_is_open() && peer >= 0)
         atomic_fetch_add_explicit(&own->sending[peer % ORIEL_WAIT_BUCKETS], count, memory_order_release);
 }
 
 void oriel_wait_receiving(int peer, int count)
 {
-    if (own == NULL || !oriel_board_is_open())
+    if (own == NULL || !oriel_shm_is_open())
         return;
     _Atomic int32_t *counter = peer < 0 ? &own->receiving_any : &own->receiving[peer % ORIEL_WAIT_BUCKETS];
     atomic_fetch_add_explicit(counter, count, memory_order_release);
@@ -245,9 +245,9 @@ enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads
 {
     struct oriel_key key = oriel_wait_table_key();
     struct oriel_identity identity;
-    oriel_place *records = oriel_board_at(oriel_board_find(&key, (size_t)(unsigned)world_size * sizeof *records, NULL));
-    oriel_place place = oriel_board_allocate(sizeof(struct oriel_wait_record));
-    struct oriel_wait_record *record = oriel_board_at(place);
+    oriel_place *records = oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)world_size * sizeof *records, NULL));
+    oriel_place place = oriel_shm_allocate(sizeof(struct oriel_wait_record));
+    struct oriel_wait_record *record = oriel_shm_at(place);
     if (records == NULL || record == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no room for what rank %d waits for in the checker's memory", world_rank);
     record->pid = (int32_t)getpid();
@@ -263,7 +263,7 @@ enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads
 
 void oriel_waits_finish(const struct oriel_site *site)
 {
-    if (own == NULL || !oriel_board_is_open())
+    if (own == NULL || !oriel_shm_is_open())
         return;
     if (!noting) /* else its serial may be odd, and what is noted is read */
         own->noted.site = *site;
@@ -283,10 +283,10 @@ bool oriel_wait_record_has_died(const struct oriel_wait_record *record)
 bool oriel_waits_has_died(int world_rank)
 {
     struct oriel_key key = oriel_wait_table_key();
-    size_t table_bytes = (size_t)(unsigned)oriel_board_world_size() * sizeof(oriel_place);
-    const oriel_place *records = oriel_board_at(oriel_board_find(&key, table_bytes, NULL));
+    size_t table_bytes = (size_t)(unsigned)oriel_shm_world_size() * sizeof(oriel_place);
+    const oriel_place *records = oriel_shm_at(oriel_shm_find(&key, table_bytes, NULL));
     const struct oriel_wait_record *record =
-        records == NULL ? NULL : oriel_board_at(__atomic_load_n(&records[world_rank], __ATOMIC_ACQUIRE));
+        records == NULL ? NULL : oriel_shm_at(__atomic_load_n(&records[world_rank], __ATOMIC_ACQUIRE));
     return record != NULL && atomic_load_explicit(&record->state, memory_order_acquire) == ORIEL_STATE_RUNS &&
            oriel_wait_record_has_died(record);
 }

@@ -16,31 +16,31 @@
 
 /* A communicator or window as its members come to its collective calls; in the board.  Each member counts its own calls, and says
  * which function each was: one that has called another in its place does not come any more. */
-struct oriel_gathering;
+struct oriel_collective_progress;
 
 /* Made by the first member that asks.  is_window: it has locks.  NULL without room: then nothing is said of it, which may be so
  * for some members only.  world_ranks NULL: members are the ranks themselves. */
-struct oriel_gathering *oriel_gathering_find(uint64_t id, bool is_window, int n, const int *world_ranks);
+struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bool is_window, int n, const int *world_ranks);
 
 /* This member needs it no more; the last one frees it. */
-void oriel_gathering_leave(struct oriel_gathering *gathering, uint64_t id);
+void oriel_collective_progress_leave(struct oriel_collective_progress *gathering, uint64_t id);
 
 /* This member calls a collective function: its number, from 1.  Before the call, blocking or not. */
-uint64_t oriel_gathering_arrive(struct oriel_gathering *gathering, int member, uint16_t call);
+uint64_t oriel_collective_progress_arrive(struct oriel_collective_progress *gathering, int member, uint16_t call);
 
 /* The call failed before it could meet others: it was none. */
-void oriel_gathering_return(struct oriel_gathering *gathering, int member);
+void oriel_collective_progress_return(struct oriel_collective_progress *gathering, int member);
 
-/* As oriel_gathering_arrive, of the call that frees the window, which has no number: others may come meanwhile, made for those that
+/* As oriel_collective_progress_arrive, of the call that frees the window, which has no number: others may come meanwhile, made for those that
  * wait. */
-enum { ORIEL_GATHERING_LAST = -1 };
-uint64_t oriel_gathering_arrive_last(struct oriel_gathering *gathering, int member);
+enum { ORIEL_COLLECTIVE_PROGRESS_LAST = -1 };
+uint64_t oriel_collective_progress_arrive_last(struct oriel_collective_progress *gathering, int member);
 
 enum oriel_holding { ORIEL_HOLDS_NOTHING, ORIEL_HOLDS_SHARED, ORIEL_HOLDS_EXCLUSIVE };
 
 /* A window's member has locked a target (-1: all), behind the call that did; ORIEL_HOLDS_NOTHING before the one that unlocks.
  * Locks with MPI_MODE_NOCHECK are none. */
-void oriel_gathering_hold(struct oriel_gathering *gathering, int member, int target, enum oriel_holding how);
+void oriel_collective_progress_hold(struct oriel_collective_progress *gathering, int member, int target, enum oriel_holding how);
 
 /* --- a wait --- */
 
@@ -100,12 +100,12 @@ void oriel_wait_add(const struct oriel_wait_need *need);
 void oriel_wait_for_rank(int world_rank);
 struct oriel_key;
 void oriel_wait_for_key(int world_rank, const struct oriel_key *key);
-void oriel_wait_for_call(const struct oriel_gathering *gathering, int member, uint64_t number, uint16_t call, bool below);
-void oriel_wait_for_lock(const struct oriel_gathering *gathering, int target, bool exclusive);
-struct oriel_wait_need oriel_need_call(const struct oriel_gathering *gathering, int member, uint64_t number, uint16_t call,
+void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call, bool below);
+void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target, bool exclusive);
+struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call,
                                        bool below);
 struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag);
-struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag, const struct oriel_gathering *gathering);
+struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag, const struct oriel_collective_progress *gathering);
 
 /* --- messages that go on by themselves --- */
 

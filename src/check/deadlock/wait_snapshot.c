@@ -12,14 +12,14 @@ bool oriel_look_open(struct oriel_look *look, int n)
 {
     *look = (struct oriel_look){.n = n};
     look->ranks = calloc((size_t)(unsigned)n, sizeof *look->ranks);
-    return look->ranks != NULL && oriel_stuck_open(&look->graph, n);
+    return look->ranks != NULL && oriel_deadlock_set_open(&look->graph, n);
 }
 
 void oriel_look_close(struct oriel_look *look)
 {
     oriel_look_machines_close(look);
     free(look->ranks);
-    oriel_stuck_close(&look->graph);
+    oriel_deadlock_set_close(&look->graph);
     *look = (struct oriel_look){.n = 0};
 }
 
@@ -33,25 +33,25 @@ static bool is_waiting(uint64_t serial)
 /* Its process has died: it is where no call is. */
 static void end_by_death(struct oriel_looked *looked)
 {
-    looked->state = ORIEL_STUCK_FINISHED;
+    looked->state = ORIEL_DEADLOCK_SET_FINISHED;
     looked->noted.site = (struct oriel_site){.call = 0};
 }
 
 static void look_at(struct oriel_looked *looked, oriel_place place)
 {
-    struct oriel_wait_record *record = oriel_board_at(place);
+    struct oriel_wait_record *record = oriel_shm_at(place);
     looked->record = record;
-    looked->state = ORIEL_STUCK_COMPUTES;
+    looked->state = ORIEL_DEADLOCK_SET_COMPUTES;
     looked->serial = 0;
     if (record == NULL)
         return;
     uint32_t state = atomic_load_explicit(&record->state, memory_order_acquire);
     looked->serial = atomic_load_explicit(&record->serial, memory_order_acquire);
     if (state == ORIEL_STATE_FINISHED) {
-        looked->state = ORIEL_STUCK_FINISHED;
+        looked->state = ORIEL_DEADLOCK_SET_FINISHED;
         looked->noted.site = record->noted.site;
     } else if (is_waiting(looked->serial) && atomic_load(&record->many) == 0) {
-        looked->state = ORIEL_STUCK_WAITS;
+        looked->state = ORIEL_DEADLOCK_SET_WAITS;
     } else if (oriel_wait_record_has_died(record)) {
         end_by_death(looked);
     }
@@ -60,7 +60,7 @@ static void look_at(struct oriel_looked *looked, oriel_place place)
 static const oriel_place *find_records(int n)
 {
     struct oriel_key key = oriel_wait_table_key();
-    return oriel_board_at(oriel_board_find(&key, (size_t)(unsigned)n * sizeof(oriel_place), NULL));
+    return oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)n * sizeof(oriel_place), NULL));
 }
 
 void oriel_look_states(struct oriel_look *look)
@@ -91,27 +91,27 @@ void oriel_look_again(const struct oriel_look *look, bool *set)
 
 static bool report(struct oriel_wait_report *out, const struct oriel_looked *looked)
 {
-    if (looked->state == ORIEL_STUCK_COMPUTES ||
-        (looked->state == ORIEL_STUCK_WAITS && atomic_load(&looked->record->steady) != looked->serial))
+    if (looked->state == ORIEL_DEADLOCK_SET_COMPUTES ||
+        (looked->state == ORIEL_DEADLOCK_SET_WAITS && atomic_load(&looked->record->steady) != looked->serial))
         return false;
     out->state = looked->state;
     out->serial = looked->serial;
     memcpy((void *)&out->record, (const void *)looked->record, sizeof out->record);
-    if (looked->state == ORIEL_STUCK_FINISHED)
+    if (looked->state == ORIEL_DEADLOCK_SET_FINISHED)
         out->record.noted.site = looked->noted.site;
     atomic_thread_fence(memory_order_seq_cst);
-    return looked->state == ORIEL_STUCK_FINISHED || !has_gone_on(looked);
+    return looked->state == ORIEL_DEADLOCK_SET_FINISHED || !has_gone_on(looked);
 }
 
 size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room)
 {
     size_t count = 0;
-    int n = oriel_board_world_size();
+    int n = oriel_shm_world_size();
     const oriel_place *records = find_records(n);
     for (int rank = 0; rank < n && records != NULL && count < room; rank++) {
         struct oriel_looked looked = {.serial = 0};
         look_at(&looked, __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
-        if (looked.state == ORIEL_STUCK_WAITS && oriel_wait_record_has_died(looked.record))
+        if (looked.state == ORIEL_DEADLOCK_SET_WAITS && oriel_wait_record_has_died(looked.record))
             end_by_death(&looked); /* nobody there could ask the kernel */
         out[count].rank = rank;
         count += report(&out[count], &looked);
@@ -131,8 +131,8 @@ static bool there_is(void *at, bool made, void *closure)
 
 bool oriel_wait_is_given(const struct oriel_key *key)
 {
-    return oriel_board_refused() > 0 || (key->words[0] == ORIEL_ORDER_MESSAGE && oriel_order_is_doubtful()) ||
-           oriel_board_work(key, 0, there_is, NULL);
+    return oriel_shm_refused() > 0 || (key->words[0] == ORIEL_ORDER_MESSAGE && oriel_order_is_doubtful()) ||
+           oriel_shm_work(key, 0, there_is, NULL);
 }
 
 static bool is_given(const struct oriel_look *look, int waiter, const uint64_t words[4])
@@ -144,41 +144,41 @@ static bool is_given(const struct oriel_look *look, int waiter, const uint64_t w
                              : look->far->is_given(machine < 0 ? look->far->machine_of(waiter) : machine, &key);
 }
 
-const struct oriel_gathering *oriel_look_gathering(struct oriel_look *look, int rank, const struct oriel_wait_need *need)
+const struct oriel_collective_progress *oriel_look_gathering(struct oriel_look *look, int rank, const struct oriel_wait_need *need)
 {
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
     if (look->far == NULL)
-        return oriel_board_at(need->words[kind == ORIEL_NEED_RECEIVE ? 2 : 0]);
+        return oriel_shm_at(need->words[kind == ORIEL_NEED_RECEIVE ? 2 : 0]);
     if (kind == ORIEL_NEED_RECEIVE)
         return oriel_look_met(look, rank, need->words[0], false);
     return oriel_look_met(look, rank, need->words[3], kind == ORIEL_NEED_LOCK || (need->words[2] & ORIEL_NEED_OF_WINDOW) != 0);
 }
 
-static int32_t world_rank(const struct oriel_gathering *gathering, int member)
+static int32_t world_rank(const struct oriel_collective_progress *gathering, int member)
 {
     return atomic_load_explicit(&gathering->slots[member].world_rank, memory_order_relaxed) - 1;
 }
 
-bool oriel_look_mismatch(const struct oriel_gathering *gathering, int member, uint64_t number, uint16_t call)
+bool oriel_look_mismatch(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call)
 {
-    const struct oriel_gathering_slot *slot = &gathering->slots[member];
-    if (number == (uint64_t)ORIEL_GATHERING_LAST)
+    const struct oriel_collective_progress_slot *slot = &gathering->slots[member];
+    if (number == (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST)
         return false;
     uint64_t before = atomic_load_explicit(&slot->number, memory_order_acquire);
-    uint16_t called = atomic_load_explicit(&slot->calls[number % ORIEL_GATHERING_CALLS], memory_order_acquire);
+    uint16_t called = atomic_load_explicit(&slot->calls[number % ORIEL_COLLECTIVE_PROGRESS_CALLS], memory_order_acquire);
     uint64_t behind = atomic_load_explicit(&slot->number, memory_order_relaxed);
-    return before >= number && behind + 1 < number + ORIEL_GATHERING_CALLS && called != call;
+    return before >= number && behind + 1 < number + ORIEL_COLLECTIVE_PROGRESS_CALLS && called != call;
 }
 
-static bool has_come(const struct oriel_gathering *gathering, int member, uint64_t number, uint16_t call)
+static bool has_come(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call)
 {
-    if (number == (uint64_t)ORIEL_GATHERING_LAST)
+    if (number == (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST)
         return atomic_load_explicit(&gathering->slots[member].last, memory_order_acquire) != 0;
     return atomic_load_explicit(&gathering->slots[member].number, memory_order_acquire) >= number &&
            !oriel_look_mismatch(gathering, member, number, call);
 }
 
-static void add_call(struct oriel_look *look, const struct oriel_gathering *gathering, const struct oriel_wait_need *need)
+static void add_call(struct oriel_look *look, const struct oriel_collective_progress *gathering, const struct oriel_wait_need *need)
 {
     uint16_t call = (uint16_t)(need->words[2] >> 1);
     bool below = need->words[2] & 1;
@@ -188,10 +188,10 @@ static void add_call(struct oriel_look *look, const struct oriel_gathering *gath
     int end = need->rank < 0 ? gathering->n : below ? need->rank : need->rank + 1;
     for (int member = first; member < end; member++)
         if (!has_come(gathering, member, need->words[1], call))
-            oriel_stuck_member(&look->graph, world_rank(gathering, member));
+            oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
 }
 
-static void add_lock(struct oriel_look *look, const struct oriel_gathering *gathering, const struct oriel_wait_need *need,
+static void add_lock(struct oriel_look *look, const struct oriel_collective_progress *gathering, const struct oriel_wait_need *need,
                      int waiter)
 {
     int target = (int)(int64_t)need->words[1];
@@ -199,12 +199,12 @@ static void add_lock(struct oriel_look *look, const struct oriel_gathering *gath
     if (gathering->has_locks == 0 || target >= gathering->n)
         return;
     for (int member = 0; member < gathering->n; member++) {
-        uint8_t all = atomic_load_explicit(oriel_gathering_holds(gathering, member, -1), memory_order_acquire);
+        uint8_t all = atomic_load_explicit(oriel_collective_progress_holds(gathering, member, -1), memory_order_acquire);
         bool holds = all > allowed;
         for (int of = target < 0 ? 0 : target; of < (target < 0 ? gathering->n : target + 1) && !holds; of++)
-            holds = atomic_load_explicit(oriel_gathering_holds(gathering, member, of), memory_order_acquire) > allowed;
+            holds = atomic_load_explicit(oriel_collective_progress_holds(gathering, member, of), memory_order_acquire) > allowed;
         if (holds && world_rank(gathering, member) != waiter)
-            oriel_stuck_member(&look->graph, world_rank(gathering, member));
+            oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
     }
 }
 
@@ -212,7 +212,7 @@ static void add_lock(struct oriel_look *look, const struct oriel_gathering *gath
 static bool meets(const struct oriel_look *look, int rank, enum oriel_need kind, int other, const struct oriel_wait_need *need)
 {
     const struct oriel_looked *looked = &look->ranks[rank];
-    if (looked->state != ORIEL_STUCK_WAITS)
+    if (looked->state != ORIEL_DEADLOCK_SET_WAITS)
         return false;
     for (uint32_t i = 0; i < looked->noted.count; i++) {
         const struct oriel_wait_need *theirs = &looked->noted.needs[i];
@@ -251,11 +251,11 @@ static bool is_sent(const struct oriel_look *look, int from, int waiter, const s
 static void add_receive(struct oriel_look *look, int waiter, const struct oriel_wait_need *need)
 {
     if (need->rank >= 0 && need->rank < look->n && !is_sent(look, need->rank, waiter, need))
-        oriel_stuck_member(&look->graph, need->rank);
+        oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
 /* From any member of the gathering. */
-static void add_receive_any(struct oriel_look *look, const struct oriel_gathering *gathering, int waiter,
+static void add_receive_any(struct oriel_look *look, const struct oriel_collective_progress *gathering, int waiter,
                             const struct oriel_wait_need *need)
 {
     for (int member = 0; member < gathering->n; member++) {
@@ -265,12 +265,12 @@ static void add_receive_any(struct oriel_look *look, const struct oriel_gatherin
     }
     for (int member = 0; member < gathering->n; member++)
         if (world_rank(gathering, member) != waiter)
-            oriel_stuck_member(&look->graph, world_rank(gathering, member));
+            oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
 }
 
 static void add_met(struct oriel_look *look, int waiter, uint32_t kind, const struct oriel_wait_need *need)
 {
-    const struct oriel_gathering *gathering = oriel_look_gathering(look, waiter, need);
+    const struct oriel_collective_progress *gathering = oriel_look_gathering(look, waiter, need);
     if (gathering == NULL || gathering->n > look->n)
         return;
     if (kind == ORIEL_NEED_CALL)
@@ -287,7 +287,7 @@ static void add_need(struct oriel_look *look, int waiter, uint32_t number)
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
     bool is_rank = need->rank >= 0 && need->rank < look->n;
     bool from_any = kind == ORIEL_NEED_RECEIVE && need->rank < 0;
-    oriel_stuck_clause(&look->graph, waiter, number, from_any, (need->kind & ORIEL_NEED_MAYBE) != 0);
+    oriel_deadlock_set_clause(&look->graph, waiter, number, from_any, (need->kind & ORIEL_NEED_MAYBE) != 0);
     if (kind == ORIEL_NEED_CALL || kind == ORIEL_NEED_LOCK || from_any)
         add_met(look, waiter, kind, need);
     else if (kind == ORIEL_NEED_RECEIVE)
@@ -295,7 +295,7 @@ static void add_need(struct oriel_look *look, int waiter, uint32_t number)
     else if ((kind == ORIEL_NEED_RANK && is_rank) ||
              (kind == ORIEL_NEED_KEY && is_rank && !is_given(look, waiter, need->words)) ||
              (kind == ORIEL_NEED_SEND && is_rank && !is_received(look, waiter, need)))
-        oriel_stuck_member(&look->graph, need->rank);
+        oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
 /* Reports of all machines are as they were while they were copied. */
@@ -307,10 +307,10 @@ static void look_again_here(const struct oriel_look *look, bool *set)
 
 void oriel_look_waits(struct oriel_look *look, bool *set)
 {
-    oriel_stuck_clear(&look->graph);
+    oriel_deadlock_set_clear(&look->graph);
     for (int rank = 0; rank < look->n; rank++) {
         struct oriel_looked *looked = &look->ranks[rank];
-        look->graph.ranks[rank].state = set[rank] || looked->state != ORIEL_STUCK_WAITS ? looked->state : ORIEL_STUCK_COMPUTES;
+        look->graph.ranks[rank].state = set[rank] || looked->state != ORIEL_DEADLOCK_SET_WAITS ? looked->state : ORIEL_DEADLOCK_SET_COMPUTES;
         if (set[rank])
             looked->noted = looked->record->noted;
         else
@@ -321,7 +321,7 @@ void oriel_look_waits(struct oriel_look *look, bool *set)
         if (!set[rank])
             continue;
         const struct oriel_wait_noted *noted = &look->ranks[rank].noted;
-        oriel_stuck_wait(&look->graph, rank, noted->mode == ORIEL_WAIT_FOR_ANY);
+        oriel_deadlock_set_wait(&look->graph, rank, noted->mode == ORIEL_WAIT_FOR_ANY);
         for (uint32_t i = 0; i < noted->count && i < ORIEL_WAIT_NEEDS; i++)
             add_need(look, rank, i);
     }

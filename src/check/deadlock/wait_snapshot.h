@@ -8,7 +8,7 @@
 
 struct oriel_looked {
     uint64_t serial;
-    enum oriel_stuck_state state;
+    enum oriel_deadlock_set_state state;
     struct oriel_wait_record *record;       /* NULL: none of this machine; of all machines a copy, NULL of who computes */
     struct oriel_wait_noted noted;          /* of those that wait, once filled in; of those that have finished the site */
 };
@@ -18,7 +18,7 @@ struct oriel_look_far {
     int (*machines)(void);
     int (*machine_of)(int world_rank);
     struct oriel_wait_report *(*reports)(int machine, size_t *count);
-    struct oriel_gathering *(*gathering)(int machine, uint64_t id, bool is_window);
+    struct oriel_collective_progress *(*gathering)(int machine, uint64_t id, bool is_window);
     bool (*is_given)(int machine, const struct oriel_key *key);
 };
 
@@ -27,7 +27,7 @@ struct oriel_look_met;
 struct oriel_look {
     int n;
     struct oriel_looked *ranks;
-    struct oriel_stuck_graph graph;
+    struct oriel_deadlock_set_graph graph;
     const struct oriel_look_far *far;   /* NULL: this machine's ranks only */
     struct oriel_wait_report **reports; /* by machine; then */
     struct oriel_look_met *met;         /* gatherings, as all machines had them in this look */
@@ -55,21 +55,21 @@ void oriel_look_machines_again(const struct oriel_look *look, bool *set);
 void oriel_look_machines_close(struct oriel_look *look);
 
 /* As its members on all machines have come to it; NULL: not all of them know it any more.  waiter: whose need it is. */
-const struct oriel_gathering *oriel_look_met(struct oriel_look *look, int waiter, uint64_t id, bool is_window);
+const struct oriel_collective_progress *oriel_look_met(struct oriel_look *look, int waiter, uint64_t id, bool is_window);
 
 /* --- needs --- */
 
 /* The gathering of a need of the rank's; NULL: nothing is known of it. */
-const struct oriel_gathering *oriel_look_gathering(struct oriel_look *look, int rank, const struct oriel_wait_need *need);
+const struct oriel_collective_progress *oriel_look_gathering(struct oriel_look *look, int rank, const struct oriel_wait_need *need);
 
 /* The need that a clause of the rank is made of. */
 static inline const struct oriel_wait_need *oriel_look_need(const struct oriel_look *look, int rank,
-                                                            const struct oriel_stuck_clause *clause)
+                                                            const struct oriel_deadlock_set_clause *clause)
 {
     return &look->ranks[rank].noted.needs[clause->need];
 }
 
 /* Whether the member has called something else in the place of the call that others wait in. */
-bool oriel_look_mismatch(const struct oriel_gathering *gathering, int member, uint64_t number, uint16_t call);
+bool oriel_look_mismatch(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call);
 
 #endif

@@ -10,7 +10,7 @@ struct oriel_look_met {
     struct oriel_look_met *next;
     uint64_t id;
     bool is_window;
-    struct oriel_gathering *gathering; /* NULL: not all know it */
+    struct oriel_collective_progress *gathering; /* NULL: not all know it */
 };
 
 static void forget(struct oriel_look *look)
@@ -43,7 +43,7 @@ bool oriel_look_machines(struct oriel_look *look, bool *set)
     bool answered = look->reports != NULL || (look->reports = calloc((size_t)(unsigned)machines, sizeof *look->reports)) != NULL;
     forget(look);
     for (int rank = 0; rank < look->n; rank++) {
-        look->ranks[rank] = (struct oriel_looked){.state = ORIEL_STUCK_COMPUTES};
+        look->ranks[rank] = (struct oriel_looked){.state = ORIEL_DEADLOCK_SET_COMPUTES};
         set[rank] = false;
     }
     for (int i = 0; i < machines && answered; i++) {
@@ -56,10 +56,10 @@ bool oriel_look_machines(struct oriel_look *look, bool *set)
                 continue;
             struct oriel_looked *looked = &look->ranks[report->rank];
             looked->serial = report->serial;
-            looked->state = (enum oriel_stuck_state)report->state;
+            looked->state = (enum oriel_deadlock_set_state)report->state;
             looked->record = &report->record;
             looked->noted.site = report->record.noted.site;
-            set[report->rank] = looked->state == ORIEL_STUCK_WAITS;
+            set[report->rank] = looked->state == ORIEL_DEADLOCK_SET_WAITS;
         }
     }
     return answered;
@@ -73,7 +73,7 @@ void oriel_look_machines_again(const struct oriel_look *look, bool *set)
         struct oriel_wait_report *reports = look->far->reports(i, &count);
         for (size_t k = 0; reports != NULL && k < count; k++) {
             int32_t rank = reports[k].rank;
-            if (rank >= 0 && rank < look->n && reports[k].state == ORIEL_STUCK_WAITS)
+            if (rank >= 0 && rank < look->n && reports[k].state == ORIEL_DEADLOCK_SET_WAITS)
                 same[rank] = reports[k].serial == look->ranks[rank].serial;
         }
         free(reports);
@@ -86,12 +86,12 @@ void oriel_look_machines_again(const struct oriel_look *look, bool *set)
 /* --- gatherings --- */
 
 /* What the members of that machine have written, in the place of what stands there. */
-static bool add_machine(const struct oriel_look *look, int machine, struct oriel_gathering *into)
+static bool add_machine(const struct oriel_look *look, int machine, struct oriel_collective_progress *into)
 {
     bool any = false;
     for (int i = 0; i < into->n && !any; i++)
         any = look->far->machine_of(into->slots[i].world_rank - 1) == machine;
-    struct oriel_gathering *from = any ? look->far->gathering(machine, into->id, into->is_window != 0) : NULL;
+    struct oriel_collective_progress *from = any ? look->far->gathering(machine, into->id, into->is_window != 0) : NULL;
     if (from == NULL || from->n != into->n || from->has_locks != into->has_locks) {
         free(from);
         return !any;
@@ -101,17 +101,17 @@ static bool add_machine(const struct oriel_look *look, int machine, struct oriel
             continue;
         memcpy((void *)&into->slots[i], (const void *)&from->slots[i], sizeof into->slots[i]);
         if (into->has_locks)
-            memcpy((void *)oriel_gathering_holds(into, i, 0), (const void *)oriel_gathering_holds(from, i, 0),
+            memcpy((void *)oriel_collective_progress_holds(into, i, 0), (const void *)oriel_collective_progress_holds(from, i, 0),
                    (size_t)(unsigned)into->n + 1);
     }
     free(from);
     return true;
 }
 
-static struct oriel_gathering *put_together(const struct oriel_look *look, int waiter, uint64_t id, bool is_window)
+static struct oriel_collective_progress *put_together(const struct oriel_look *look, int waiter, uint64_t id, bool is_window)
 {
     int own = look->far->machine_of(waiter);
-    struct oriel_gathering *whole = look->far->gathering(own, id, is_window);
+    struct oriel_collective_progress *whole = look->far->gathering(own, id, is_window);
     for (int machine = 0; machine < look->far->machines() && whole != NULL; machine++)
         if (machine != own && !add_machine(look, machine, whole)) {
             free(whole);
@@ -120,7 +120,7 @@ static struct oriel_gathering *put_together(const struct oriel_look *look, int w
     return whole;
 }
 
-const struct oriel_gathering *oriel_look_met(struct oriel_look *look, int waiter, uint64_t id, bool is_window)
+const struct oriel_collective_progress *oriel_look_met(struct oriel_look *look, int waiter, uint64_t id, bool is_window)
 {
     struct oriel_look_met *met = look->met;
     while (met != NULL && (met->id != id || met->is_window != is_window))

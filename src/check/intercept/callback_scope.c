@@ -21,7 +21,7 @@ static _Thread_local struct running {
     struct oriel_wait_suspended *wait;
 } running[LEVELS];
 
-bool oriel_inside_handler(void)
+bool oriel_callback_scope_handler(void)
 {
     uint32_t at = 0;
     while (at < oriel_check_where.in.functions && !running[at].is_handler)
@@ -62,7 +62,7 @@ static void leave_above(uint32_t around)
     count_one(is_handler ? "one that failed, whose error handler did not return" : "one that a function of its own left by a jump");
 }
 
-void oriel_inside_call_left(void)
+void oriel_callback_scope_call_left(void)
 {
     oriel_wait_interrupt();
     let_go(&oriel_begun, false);
@@ -82,7 +82,7 @@ static void leave_all(void *unused)
     if (!oriel_check_running)
         return;
     if (oriel_check_where.in.depth != 0)
-        oriel_inside_call_left();
+        oriel_callback_scope_call_left();
     leave_above(0);
 }
 
@@ -95,7 +95,7 @@ static void make_key(void)
 
 static _Thread_local uint64_t serials;
 
-static void enter(struct oriel_inside *inside, struct running function)
+static void enter(struct oriel_callback_scope *inside, struct running function)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
@@ -108,16 +108,16 @@ static void enter(struct oriel_inside *inside, struct running function)
     oriel_check_where.in.depth = 0;
 }
 
-static void note_inside(struct oriel_inside *inside, struct oriel_wait_suspended *wait)
+static void note_inside(struct oriel_callback_scope *inside, struct oriel_wait_suspended *wait)
 {
-    *inside = (struct oriel_inside){.depth = oriel_check_where.in.depth,
+    *inside = (struct oriel_callback_scope){.depth = oriel_check_where.in.depth,
                                     .functions = oriel_check_where.in.functions,
                                     .stack = oriel_check_stack,
                                     .begun = oriel_begun,
                                     .wait = wait};
 }
 
-void oriel_inside_begin(struct oriel_inside *inside, struct oriel_place_inside place)
+void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct oriel_place_inside place)
 {
     note_inside(inside, oriel_wait_suspend());
     enter(inside, (struct running){
@@ -126,7 +126,7 @@ void oriel_inside_begin(struct oriel_inside *inside, struct oriel_place_inside p
 
 /* The call does not wait; it may have met nobody, and then has a number that the others' next call has; and of a program with
  * several threads others may come to the same before this one goes on. */
-void oriel_inside_handler_begin(struct oriel_inside *inside, struct oriel_place_inside place, bool may_lose, int code)
+void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside, struct oriel_place_inside place, bool may_lose, int code)
 {
     note_inside(inside, NULL);
     if (inside->depth > 0) {
@@ -139,11 +139,11 @@ void oriel_inside_handler_begin(struct oriel_inside *inside, struct oriel_place_
 }
 
 /* One that made calls on another stack has been taken for left, as those around it may have been; its place may be another's. */
-void oriel_inside_end(struct oriel_inside *inside)
+void oriel_callback_scope_end(struct oriel_callback_scope *inside)
 {
     uint32_t at = inside->functions;
     if (oriel_check_where.in.depth != 0)
-        oriel_inside_call_left();
+        oriel_callback_scope_call_left();
     bool is_remembered = inside->depth > 0 && at < LEVELS;
     bool is_there = is_remembered && oriel_check_where.in.functions > at && running[at].serial == inside->serial;
     leave_above(at + is_there);
@@ -183,7 +183,7 @@ static bool is_left(const struct running *function)
     return walk.is_left;
 }
 
-void oriel_inside_look(void)
+void oriel_callback_scope_look(void)
 {
     uint32_t around = oriel_check_where.in.functions;
     while (around > 0 && is_left(&running[around - 1]))

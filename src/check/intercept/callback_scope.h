@@ -19,7 +19,7 @@
 #include "check/deadlock/wait_records.h"
 
 /* What the thread comes back to. */
-struct oriel_inside {
+struct oriel_callback_scope {
     uint64_t serial;
     uint32_t depth;
     uint32_t functions;
@@ -37,23 +37,23 @@ struct oriel_place_inside {
     (struct oriel_place_inside) { __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa() }
 
 /* Around the program's function.  What the call around it waits for does not stand meanwhile. */
-void oriel_inside_begin(struct oriel_inside *inside, struct oriel_place_inside place);
+void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct oriel_place_inside place);
 
 /* The same around an error handler; the call around it has failed with that code.  may_lose: calls that fail with it have to do
  * with messages and requests. */
-void oriel_inside_handler_begin(struct oriel_inside *inside, struct oriel_place_inside place, bool may_lose, int code);
+void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside, struct oriel_place_inside place, bool may_lose, int code);
 
-void oriel_inside_end(struct oriel_inside *inside);
+void oriel_callback_scope_end(struct oriel_callback_scope *inside);
 
 /* A call of the program's in a thread that has entered such functions: whether it is in them still. */
-void oriel_inside_look(void);
+void oriel_callback_scope_look(void);
 
 /* This thread is in no call any more, which something has left that nobody looks at: an error handler without room, one of the
  * classes for C++, a signal's. */
-void oriel_inside_call_left(void);
+void oriel_callback_scope_call_left(void);
 
 /* Whether this thread is in an error handler: then a wrapper around it may have more to do with a window that is freed, which stays
  * for it, as one that nothing is known of. */
-bool oriel_inside_handler(void);
+bool oriel_callback_scope_handler(void);
 
 #endif

@@ -17,9 +17,9 @@ bool oriel_check_is_programs_yet(const void *address, uintptr_t frame)
     if (!oriel_check_running)
         return false;
     if (oriel_check_where.in.depth != 0 && frame > oriel_check_stack)
-        oriel_inside_call_left();
+        oriel_callback_scope_call_left();
     if (oriel_check_where.in.functions != 0 && oriel_check_where.in.depth == 0)
-        oriel_inside_look();
+        oriel_callback_scope_look();
     if (oriel_check_where.in.depth == 0)
         return true;
     if (!oriel_site_is_bound(address))
@@ -88,19 +88,19 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
     static int copy_##name(Handle object, int keyval, void *extra, void *in, void *out, int *flag)                     \
     {                                                                                                                  \
         const struct attribute *attribute = extra;                                                                     \
-        struct oriel_inside inside;                                                                                    \
-        oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());                                                             \
+        struct oriel_callback_scope inside;                                                                                    \
+        oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());                                                             \
         int code = ((MPI_##Kind##_copy_attr_function *)attribute->copy)(object, keyval, attribute->extra, in, out, flag); \
-        oriel_inside_end(&inside);                                                                                     \
+        oriel_callback_scope_end(&inside);                                                                                     \
         return code;                                                                                                   \
     }                                                                                                                  \
     static int delete_##name(Handle object, int keyval, void *value, void *extra)                                      \
     {                                                                                                                  \
         const struct attribute *attribute = extra;                                                                     \
-        struct oriel_inside inside;                                                                                    \
-        oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());                                                             \
+        struct oriel_callback_scope inside;                                                                                    \
+        oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());                                                             \
         int code = ((MPI_##Kind##_delete_attr_function *)attribute->del)(object, keyval, value, attribute->extra);     \
-        oriel_inside_end(&inside);                                                                                     \
+        oriel_callback_scope_end(&inside);                                                                                     \
         if (code != MPI_SUCCESS)                                                                                       \
             attribute_stays((uintptr_t)object);                                                                        \
         return code;                                                                                                   \
@@ -141,10 +141,10 @@ struct generalised {
 static int query_generalised(void *extra, MPI_Status *status)
 {
     const struct generalised *request = extra;
-    struct oriel_inside inside;
-    oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());
+    struct oriel_callback_scope inside;
+    oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());
     int code = request->query(request->extra, status);
-    oriel_inside_end(&inside);
+    oriel_callback_scope_end(&inside);
     return code;
 }
 
@@ -152,10 +152,10 @@ static int query_generalised(void *extra, MPI_Status *status)
 static int free_generalised(void *extra)
 {
     struct generalised *request = extra;
-    struct oriel_inside inside;
-    oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());
+    struct oriel_callback_scope inside;
+    oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());
     int code = request->free(request->extra);
-    oriel_inside_end(&inside);
+    oriel_callback_scope_end(&inside);
     free(request);
     return code;
 }
@@ -163,10 +163,10 @@ static int free_generalised(void *extra)
 static int cancel_generalised(void *extra, int complete)
 {
     const struct generalised *request = extra;
-    struct oriel_inside inside;
-    oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());
+    struct oriel_callback_scope inside;
+    oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());
     int code = request->cancel(request->extra, complete);
-    oriel_inside_end(&inside);
+    oriel_callback_scope_end(&inside);
     return code;
 }
 

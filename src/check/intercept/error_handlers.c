@@ -25,10 +25,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void run(int at, struct oriel_place_inside place, void *handle, int *code, void *const words[WORDS])
 {
     enum oriel_handler_kind kind = handlers[at].kind;
-    struct oriel_inside inside;
-    oriel_inside_handler_begin(&inside, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
+    struct oriel_callback_scope inside;
+    oriel_callback_scope_handler_begin(&inside, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
     handlers[at].function(handle, code, words[0], words[1], words[2], words[3]);
-    oriel_inside_end(&inside);
+    oriel_callback_scope_end(&inside);
 }
 
 /* --- the table --- */

@@ -103,7 +103,7 @@ void oriel_collective_arrived(const struct oriel_site *site, struct oriel_collec
 {
     collective->call = site->call;
     if (collective->comm != NULL && collective->comm->gathering != NULL)
-        collective->arrival = oriel_gathering_arrive(collective->comm->gathering, collective->comm->rank, site->call);
+        collective->arrival = oriel_collective_progress_arrive(collective->comm->gathering, collective->comm->rank, site->call);
 }
 
 bool oriel_wait_collective(const struct oriel_site *site, struct oriel_collective *collective)
@@ -119,7 +119,7 @@ bool oriel_wait_creation(const struct oriel_site *site, MPI_Comm comm, uint16_t 
     if (entry == NULL || entry->gathering == NULL)
         return false;
     struct oriel_wait_need need =
-        oriel_need_call(entry->gathering, -1, oriel_gathering_arrive(entry->gathering, entry->rank, call), call, false);
+        oriel_need_call(entry->gathering, -1, oriel_collective_progress_arrive(entry->gathering, entry->rank, call), call, false);
     return note(site, &need, 1);
 }
 

@@ -25,7 +25,7 @@
 struct arrival {
     char path[120]; /* of the board */
     uint64_t made;
-    struct oriel_afar_address address;
+    struct oriel_check_remote_address address;
 };
 
 static int *machine_of; /* by rank of MPI_COMM_WORLD, counted from 0 in the order of their first ranks */
@@ -109,10 +109,10 @@ static bool is_first_here(void)
 
 static bool keep_addresses(const struct arrival *all)
 {
-    struct oriel_afar_address *addresses = calloc((size_t)(unsigned)machines_count, sizeof *addresses);
+    struct oriel_check_remote_address *addresses = calloc((size_t)(unsigned)machines_count, sizeof *addresses);
     for (int i = 0; i < machines_count && addresses != NULL; i++)
         addresses[i] = all[first_of(i)].address;
-    bool kept = addresses != NULL && oriel_afar_start(machine_of, world_size, machine_of[world_rank], addresses, machines_count);
+    bool kept = addresses != NULL && oriel_check_remote_start(machine_of, world_size, machine_of[world_rank], addresses, machines_count);
     free(addresses);
     return kept;
 }
@@ -123,13 +123,13 @@ static bool come_to_board(void)
     struct arrival own = {.made = 0};
     struct arrival *all = calloc((size_t)(unsigned)world_size, sizeof *all);
     if (is_first_here()) {
-        own.made = oriel_board_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
-        if (own.made && machines_count > 1 && !oriel_afar_serve(&own.address))
+        own.made = oriel_shm_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
+        if (own.made && machines_count > 1 && !oriel_check_remote_serve(&own.address))
             oriel_warn("the checker of rank %d's machine cannot be asked by others: %s", world_rank, oriel_fail_message());
     }
     bool joined = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK && all != NULL;
     const struct arrival *first = joined ? &all[first_of(machine_of[world_rank])] : NULL;
-    joined = joined && first->made && keep_addresses(all) && (is_first_here() || oriel_board_join(first->path) == ORIEL_OK);
+    joined = joined && first->made && keep_addresses(all) && (is_first_here() || oriel_shm_join(first->path) == ORIEL_OK);
     free(all);
     return joined;
 }
@@ -167,10 +167,10 @@ static uint32_t agree(uint32_t bits)
 /* Once every rank has started: from then on servers may be asked. */
 static void span_machines(void)
 {
-    bool reaches = !is_first_here() || machines_count == 1 || oriel_afar_try();
+    bool reaches = !is_first_here() || machines_count == 1 || oriel_check_remote_try();
     reaches_all = (agree(reaches ? REACHES : 0) & REACHES) != 0;
     if (reaches_all && machines_count > 1)
-        oriel_afar_span();
+        oriel_check_remote_span();
     if (!reaches)
         oriel_warn("rank %d does not reach the checkers of all machines (%s): the order between machines is not looked at",
                    world_rank, oriel_fail_message());
@@ -192,7 +192,7 @@ static void start(bool threads)
     if (!(agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
             oriel_warn("rank %d cannot come to the checker's memory (%s): nothing is checked", world_rank, oriel_fail_message());
-        oriel_afar_serve_stop();
+        oriel_check_remote_serve_stop();
         return;
     }
     span_machines();
@@ -223,10 +223,10 @@ static void stop(const struct oriel_site *site)
     oriel_host_carrier_stop();
     oriel_local_stop();
     oriel_order_stop();
-    oriel_lent_stop();
-    oriel_loan_stop();
-    oriel_afar_serve_stop();
-    oriel_afar_stop();
+    oriel_entry_lease_stop();
+    oriel_record_lease_stop();
+    oriel_check_remote_serve_stop();
+    oriel_check_remote_stop();
 }
 
 static struct oriel_site finalize_site;

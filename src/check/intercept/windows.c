@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct oriel_table table = ORIEL_TABLE_INIT;
+static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 _Atomic uint64_t oriel_checked_version = 1;
 _Thread_local struct oriel_checked_last oriel_checked_last;
 
@@ -23,27 +23,27 @@ static uint64_t key_of(MPI_Win win)
 
 void oriel_checked_look(MPI_Win win, uint64_t version)
 {
-    oriel_checked_last.window = oriel_table_find(&table, key_of(win));
+    oriel_checked_last.window = oriel_hash_table_find(&table, key_of(win));
     oriel_checked_last.win = win;
     oriel_checked_last.version = version;
 }
 
 bool oriel_checked_add(struct oriel_checked *window)
 {
-    bool added = oriel_table_set(&table, key_of(window->win), window);
+    bool added = oriel_hash_table_set(&table, key_of(window->win), window);
     atomic_fetch_add(&oriel_checked_version, 1);
     return added;
 }
 
 void oriel_checked_remove(struct oriel_checked *window)
 {
-    oriel_table_remove(&table, key_of(window->win), window);
+    oriel_hash_table_remove(&table, key_of(window->win), window);
     atomic_fetch_add(&oriel_checked_version, 1);
 }
 
 void oriel_checked_visit(void (*visit)(void *window, void *context), void *context)
 {
-    oriel_table_visit(&table, visit, context);
+    oriel_hash_table_visit(&table, visit, context);
 }
 
 struct oriel_site oriel_site_make(const void *address, enum oriel_call call)
@@ -317,11 +317,11 @@ void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
 bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_note_ask *ask,
                       struct oriel_note_answer *answer)
 {
-    int machine = oriel_afar_machine((int)window->members[member].world_rank);
+    int machine = oriel_check_remote_machine((int)window->members[member].world_rank);
     if (window->notes == NULL)
         return false;
-    if (machine != oriel_afar_own_machine())
-        return oriel_afar_note(machine, window->id, ask, answer) && answer->rank < window->n && answer->gone_rank < window->n;
+    if (machine != oriel_check_remote_own_machine())
+        return oriel_check_remote_note(machine, window->id, ask, answer) && answer->rank < window->n && answer->gone_rank < window->n;
     oriel_note_work(window->notes, ask, answer);
     return true;
 }

@@ -117,7 +117,7 @@ struct oriel_checked {
     struct oriel_epochs epochs;
     struct oriel_common *common;
     struct oriel_notes *notes; /* this machine's; NULL: nothing is asked of other members */
-    struct oriel_gathering *gathering; /* NULL: waits on it are not noted */
+    struct oriel_collective_progress *gathering; /* NULL: waits on it are not noted */
     struct oriel_attached *attached; /* what else this process's loads and stores are watched in */
     struct oriel_asked *asked;       /* operations with requests that are open */
     uint8_t *touched;                /* of each member: what of this process is pending there */

@@ -191,7 +191,7 @@ static void add_access(struct oriel_operation *operation, oriel_place history)
     struct oriel_access access = oriel_access_of(operation);
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset, operation->moving_bytes) ==
             ORIEL_OK &&
-        extents.count > 0 && !(may_be_lent(operation, &extents) && oriel_loan_come(history, &access, extents.list)))
+        extents.count > 0 && !(may_be_lent(operation, &extents) && oriel_record_lease_come(history, &access, extents.list)))
         operation->ticket = oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
                                            &window->places[operation->target_rank]);
     oriel_extents_close(&extents);

@@ -31,7 +31,7 @@ static void end_other_epochs(struct oriel_checked *window)
     for (int32_t i = 0; i < window->n; i++)
         if (window->epochs.targets[i] & ORIEL_TARGET_LOCKED) {
             if (window->gathering != NULL)
-                oriel_gathering_hold(window->gathering, window->rank, i, ORIEL_HOLDS_NOTHING);
+                oriel_collective_progress_hold(window->gathering, window->rank, i, ORIEL_HOLDS_NOTHING);
             oriel_host()->Win_unlock(i, window->win);
             oriel_hint_unhold(window, i);
             oriel_epochs_unlock(&window->epochs, i, &unwanted);
@@ -39,7 +39,7 @@ static void end_other_epochs(struct oriel_checked *window)
         }
     if (window->epochs.lock_all.open) {
         if (window->gathering != NULL)
-            oriel_gathering_hold(window->gathering, window->rank, -1, ORIEL_HOLDS_NOTHING);
+            oriel_collective_progress_hold(window->gathering, window->rank, -1, ORIEL_HOLDS_NOTHING);
         oriel_host()->Win_unlock_all(window->win);
         oriel_hint_unhold(window, -1);
         window->epochs.lock_all.open = false;
@@ -62,8 +62,8 @@ bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last, c
 {
     if (window->gathering == NULL)
         return false;
-    uint64_t number = last ? oriel_gathering_arrive_last(window->gathering, window->rank)
-                           : oriel_gathering_arrive(window->gathering, window->rank, ORIEL_CALL_Win_fence);
+    uint64_t number = last ? oriel_collective_progress_arrive_last(window->gathering, window->rank)
+                           : oriel_collective_progress_arrive(window->gathering, window->rank, ORIEL_CALL_Win_fence);
     if (!oriel_window_wait_open(window, site))
         return false;
     oriel_wait_for_call(window->gathering, -1, number, last ? ORIEL_CALL_Win_free : ORIEL_CALL_Win_fence, false);
@@ -95,7 +95,7 @@ static int fence_behind(struct oriel_checked *window, int assert, const struct o
     if (!met_nobody(code))
         oriel_order_take(&key);
     else if (window->gathering != NULL)
-        oriel_gathering_return(window->gathering, window->rank);
+        oriel_collective_progress_return(window->gathering, window->rank);
     oriel_window_completed(window, -1);
     return code;
 }

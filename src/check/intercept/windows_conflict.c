@@ -55,7 +55,7 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     const struct oriel_conflict_place *place = closure;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     const struct oriel_access *earlier = &conflict->earlier;
-    if (oriel_afar_is_lost())
+    if (oriel_check_remote_is_lost())
         return;
     bool told = was_told(conflict);
     enum oriel_rule mistake = told ? rule_of_mistake(earlier) : ORIEL_RULE_COUNT;

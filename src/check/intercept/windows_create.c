@@ -72,11 +72,11 @@ static bool is_lost(int world_rank, bool asks)
         return oriel_waits_has_died(world_rank);
     if (!asks || !oriel_start_reaches_all())
         return false;
-    const struct oriel_look_far *far = oriel_afar_look();
+    const struct oriel_look_far *far = oriel_check_remote_look();
     struct oriel_wait_report *reports = far->reports(far->machine_of(world_rank), &count);
     bool found = reports == NULL;
     for (size_t i = 0; i < count && !found; i++)
-        found = reports[i].rank == world_rank && reports[i].state == ORIEL_STUCK_FINISHED &&
+        found = reports[i].rank == world_rank && reports[i].state == ORIEL_DEADLOCK_SET_FINISHED &&
                 reports[i].record.noted.site.call == ORIEL_CALL_NONE; /* not by MPI_Finalize */
     free(reports);
     return found;
@@ -250,25 +250,25 @@ static struct oriel_common *find_common(uint64_t id, int n)
 {
     struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
     size_t len_bytes = sizeof(struct oriel_common) + (size_t)(unsigned)n * sizeof(struct oriel_share);
-    oriel_place place = oriel_board_find(&key, len_bytes, NULL);
-    return place == 0 ? NULL : oriel_board_at(place);
+    oriel_place place = oriel_shm_find(&key, len_bytes, NULL);
+    return place == 0 ? NULL : oriel_shm_at(place);
 }
 
 void oriel_common_drop(uint64_t id)
 {
     struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
-    oriel_board_drop(&key);
+    oriel_shm_drop(&key);
 }
 
 typedef int free_info_fn(MPI_Info *info);
-static struct oriel_gathering *find_gathering(const struct oriel_checked *window)
+static struct oriel_collective_progress *find_gathering(const struct oriel_checked *window)
 {
-    struct oriel_gathering *gathering = NULL;
+    struct oriel_collective_progress *gathering = NULL;
     int *ranks = calloc((size_t)(unsigned)window->n, sizeof *ranks);
     for (int i = 0; i < window->n && ranks != NULL; i++)
         ranks[i] = (int)window->members[i].world_rank;
     if (ranks != NULL && window->ordered)
-        gathering = oriel_gathering_find(window->id, true, window->n, ranks);
+        gathering = oriel_collective_progress_find(window->id, true, window->n, ranks);
     free(ranks);
     return gathering;
 }
@@ -362,7 +362,7 @@ void oriel_checked_part(struct oriel_checked *window)
 {
     if (window->notes != NULL)
         oriel_notes_leave(window->id);
-    oriel_gathering_leave(window->gathering, window->id);
+    oriel_collective_progress_leave(window->gathering, window->id);
     oriel_common_drop(window->id);
     window->common = NULL;
     window->notes = NULL;
@@ -375,7 +375,7 @@ static void keep_freed(struct oriel_checked *window)
 {
     static struct oriel_checked *kept;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    oriel_gathering_leave(window->gathering, window->id);
+    oriel_collective_progress_leave(window->gathering, window->id);
     window->gathering = NULL;
     window->common = NULL;
     window->notes = NULL;
@@ -390,7 +390,7 @@ static void keep_freed(struct oriel_checked *window)
 
 void oriel_checked_free(struct oriel_checked *window)
 {
-    if (window->touched != NULL && oriel_inside_handler()) {
+    if (window->touched != NULL && oriel_callback_scope_handler()) {
         keep_freed(window);
         return;
     }
@@ -398,7 +398,7 @@ void oriel_checked_free(struct oriel_checked *window)
         oriel_order_moment_release(window->since);
     if (window->group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&window->group);
-    oriel_gathering_leave(window->gathering, window->id);
+    oriel_collective_progress_leave(window->gathering, window->id);
     oriel_epochs_close(&window->epochs);
     pthread_mutex_destroy(&window->mutex);
     free(window->members);

@@ -61,14 +61,14 @@ static bool is_member(const struct oriel_checked *window, int world_rank)
 /* The same of a window over several machines, whose boards know who has ended; one that does not answer has ended itself. */
 static bool somebody_has_ended(const struct oriel_checked *window)
 {
-    const struct oriel_look_far *far = oriel_afar_look();
+    const struct oriel_look_far *far = oriel_check_remote_look();
     bool ended = false;
-    for (int machine = 0; machine < oriel_afar_machines() && !ended; machine++) {
+    for (int machine = 0; machine < oriel_check_remote_machines() && !ended; machine++) {
         size_t count = 0;
         struct oriel_wait_report *reports = far->reports(machine, &count);
         ended = reports == NULL;
         for (size_t i = 0; i < count && !ended; i++)
-            ended = reports[i].state == ORIEL_STUCK_FINISHED && is_member(window, reports[i].rank);
+            ended = reports[i].state == ORIEL_DEADLOCK_SET_FINISHED && is_member(window, reports[i].rank);
         free(reports);
     }
     return ended;
@@ -105,7 +105,7 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which, co
         if (site != NULL && tries % PATIENT == 0)
             help(window, site);
         if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window, which)
-                                   : !oriel_afar_counts_all() || (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
+                                   : !oriel_check_remote_counts_all() || (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
             return false;
         met = count(window, which, 0);
     }

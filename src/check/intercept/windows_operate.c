@@ -43,12 +43,12 @@ static bool epoch_allows(struct oriel_operation *operation)
 
 static bool arguments_are_right(struct oriel_operation *operation)
 {
-    if ((uint32_t)operation->target_rank < (uint32_t)operation->window->n && oriel_again_fill(operation))
+    if ((uint32_t)operation->target_rank < (uint32_t)operation->window->n && oriel_callsite_fill(operation))
         return true;
     operation->site = oriel_site_make(operation->address, operation->call);
     if (!oriel_argument_rank(operation->window, operation->target_rank, &operation->site) || !oriel_argument_operation(operation))
         return false;
-    oriel_again_keep(operation);
+    oriel_callsite_keep(operation);
     return true;
 }
 
@@ -116,16 +116,16 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
 #define OPERATION(name, access_kind, parameters, arguments, ...)                                                                \
     ORIEL_EXPORT int PMPI_##name parameters                                                                                     \
     {                                                                                                                           \
-        if (!oriel_held_look(ORIEL_CALLER))                                                                                     \
+        if (!oriel_pending_slot_look(ORIEL_CALLER))                                                                                     \
             return oriel_host()->name arguments;                                                                                \
         int code;                                                                                                               \
         const struct oriel_operation asked = GIVEN(name, access_kind, __VA_ARGS__);                                             \
-        struct oriel_again *again = oriel_held_begin(&asked);                                                                  \
+        struct oriel_callsite *again = oriel_pending_slot_begin(&asked);                                                                  \
         if (oriel_likely(again != NULL)) {                                                                                      \
             code = oriel_host_calls.name arguments;                                                                             \
-            oriel_held_end(again, &asked, code);                                                                               \
+            oriel_pending_slot_end(again, &asked, code);                                                                               \
         } else {                                                                                                                \
-            oriel_held_let_go();                                                                                                \
+            oriel_pending_slot_let_go();                                                                                                \
             oriel_check_change();                                                                                               \
             struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);                                           \
             target_rank = look_at(&operation);                                                                                  \

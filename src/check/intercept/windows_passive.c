@@ -74,7 +74,7 @@ void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, M
 static void hold(const struct oriel_checked *window, int32_t target, enum oriel_holding how)
 {
     if (window->gathering != NULL)
-        oriel_gathering_hold(window->gathering, window->rank, target, how);
+        oriel_collective_progress_hold(window->gathering, window->rank, target, how);
 }
 
 static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bool exclusive, const struct oriel_site *site)
@@ -346,7 +346,7 @@ static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const voi
 
 ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) || !oriel_held_flush(win, rank)))
+    if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) || !oriel_pending_slot_flush(win, rank)))
         return flush_rank(rank, win, ORIEL_CALLER);
     oriel_check_enter();
     int code = oriel_host_calls.Win_flush(rank, win);

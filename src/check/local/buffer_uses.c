@@ -6,18 +6,18 @@
 
 #include <stdlib.h>
 
-static struct oriel_table uses = ORIEL_TABLE_INIT;
+static struct oriel_hash_table uses = ORIEL_HASH_TABLE_INIT;
 static struct oriel_use *unused;
 size_t oriel_uses_open;
 
 struct oriel_use *oriel_use_find(uint64_t group)
 {
-    return oriel_table_find(&uses, group);
+    return oriel_hash_table_find(&uses, group);
 }
 
 struct oriel_use *oriel_use_of(uint64_t group)
 {
-    struct oriel_use *use = oriel_table_find(&uses, group);
+    struct oriel_use *use = oriel_hash_table_find(&uses, group);
     if (use != NULL)
         return use;
     use = unused != NULL ? unused : calloc(1, sizeof *use);
@@ -25,7 +25,7 @@ struct oriel_use *oriel_use_of(uint64_t group)
         return NULL;
     struct oriel_use *next = use->next;
     use->group = group;
-    if (!oriel_table_set(&uses, group, use)) {
+    if (!oriel_hash_table_set(&uses, group, use)) {
         if (use != unused)
             free(use);
         return NULL;
@@ -89,7 +89,7 @@ void oriel_use_end(struct oriel_use *use)
     for (size_t i = 0; i < use->ranges_count; i++)
         oriel_watch_remove(use->ranges[i].low, use->ranges[i].high);
     use->ranges_count = use->histories_count = 0;
-    oriel_table_remove(&uses, use->group, use);
+    oriel_hash_table_remove(&uses, use->group, use);
     use->next = unused;
     unused = use;
     oriel_uses_open--;
@@ -106,7 +106,7 @@ static void forget_in(void *value, void *context)
 
 void oriel_uses_forget(oriel_place history)
 {
-    oriel_table_visit(&uses, forget_in, &history);
+    oriel_hash_table_visit(&uses, forget_in, &history);
 }
 
 static void collect(void *value, void *context)
@@ -120,7 +120,7 @@ static void collect(void *value, void *context)
 void oriel_uses_clear(void)
 {
     struct oriel_use *list = NULL;
-    oriel_table_visit(&uses, collect, &list);
+    oriel_hash_table_visit(&uses, collect, &list);
     while (list != NULL) {
         struct oriel_use *next = list->next;
         oriel_use_end(list);

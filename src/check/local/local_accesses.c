@@ -39,7 +39,7 @@ static _Thread_local struct {
 
 static void see_who_watches(void)
 {
-    oriel_briefs.open = own.history != 0 && oriel_watching.pages == NULL;
+    oriel_short_buffers.open = own.history != 0 && oriel_watching.pages == NULL;
 }
 
 static void lock(void)
@@ -72,7 +72,7 @@ enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, orie
 void oriel_local_stop(void)
 {
     lock();
-    oriel_brief_clear();
+    oriel_short_buffer_clear();
     oriel_uses_clear();
     oriel_regions_clear();
     oriel_history_free(own.history);
@@ -182,7 +182,7 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
         return;
     const struct oriel_local_region *region = oriel_region_find(bounds.low, bounds.high, NULL);
     if (region == NULL)
-        oriel_brief_meet(access, extents->list, extents->count, own.tell, own.closure);
+        oriel_short_buffer_meet(access, extents->list, extents->count, own.tell, own.closure);
     if (region == NULL && use == NULL)
         oriel_history_look(own.history, access, extents->list, extents->count, own.tell, own.closure);
     else if (region == NULL && oriel_use_note(use, own.history))
@@ -224,7 +224,7 @@ static bool use_briefly(uint64_t low, uint64_t len_bytes, bool writes, uint8_t f
 {
     lock();
     bool done = uses_are_brief() && is_outside_windows(low, low + len_bytes) &&
-                oriel_brief_use(&(struct oriel_brief){low, low + len_bytes, group, *site, writes, flags}, own.tell, own.closure);
+                oriel_short_buffer_use(&(struct oriel_short_buffer){low, low + len_bytes, group, *site, writes, flags}, own.tell, own.closure);
     unlock();
     return done;
 }
@@ -260,27 +260,27 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
 }
 
 /* A result that overlaps with what the same operation reads is told one by one. */
-static bool runs_are_apart(const struct oriel_brief_run *runs, unsigned count)
+static bool runs_are_apart(const struct oriel_short_buffer_run *runs, unsigned count)
 {
     for (unsigned i = 0; i + 1 < count; i++)
-        if (oriel_brief_runs_meet(runs[i], runs[count - 1]))
+        if (oriel_short_buffer_runs_meet(runs[i], runs[count - 1]))
             return false;
     return true;
 }
 
-bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
+bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
 {
-    unsigned first = oriel_briefs.count;
+    unsigned first = oriel_short_buffers.count;
     if (own.history == 0 || inside)
         return true;
-    if (oriel_check_several || !uses_are_brief() || first + count > ORIEL_BRIEFS_MOST || !runs_are_apart(runs, count))
+    if (oriel_check_several || !uses_are_brief() || first + count > ORIEL_SHORT_BUFFERS_MOST || !runs_are_apart(runs, count))
         return false;
     for (unsigned i = 0; i < count; i++)
         if (!is_outside_windows(runs[i].low, runs[i].high))
             return false;
     inside = INSIDE;
     for (unsigned i = 0; i < count; i++)
-        oriel_brief_add(&runs[i], group, site, first, own.tell, own.closure);
+        oriel_short_buffer_add(&runs[i], group, site, first, own.tell, own.closure);
     inside = OUTSIDE;
     return true;
 }
@@ -318,7 +318,7 @@ static __attribute__((noinline)) void complete(oriel_local_group group)
     if (own.history == 0 || inside || group == 0)
         return;
     lock();
-    oriel_brief_end(group);
+    oriel_short_buffer_end(group);
     struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
     oriel_tick now = use != NULL ? oriel_order_now() : ORIEL_TICK_PENDING;
     for (size_t i = 0; use != NULL && i < use->histories_count; i++)
@@ -330,8 +330,8 @@ static __attribute__((noinline)) void complete(oriel_local_group group)
 
 void oriel_local_complete(oriel_local_group group)
 {
-    if (oriel_likely(oriel_briefs.open && !oriel_check_several)) {
-        oriel_brief_end(group);
+    if (oriel_likely(oriel_short_buffers.open && !oriel_check_several)) {
+        oriel_short_buffer_end(group);
         if (oriel_likely(!oriel_uses_are_open()))
             return;
     }

@@ -60,8 +60,8 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
 
 /* The same of all buffers of an operation, one to three, each of plain bytes; only the last one may be written.  False: nothing
  * has happened, they are for oriel_local_items. */
-struct oriel_brief_run;
-bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site);
+struct oriel_short_buffer_run;
+bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site);
 
 /* A buffer of a message or collective: the same with ORIEL_ACCESS_MESSAGE. */
 void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,

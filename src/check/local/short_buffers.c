@@ -5,19 +5,19 @@
 #include "check/order/order.h"
 #include "check/access/strided_sets.h"
 
-struct oriel_briefs oriel_briefs;
+struct oriel_short_buffers oriel_short_buffers;
 
-static bool overlap(const struct oriel_brief *a, const struct oriel_brief *b)
+static bool overlap(const struct oriel_short_buffer *a, const struct oriel_short_buffer *b)
 {
     return a->low < b->high && b->low < a->high;
 }
 
-static bool same_call(const struct oriel_brief *a, const struct oriel_brief *b)
+static bool same_call(const struct oriel_short_buffer *a, const struct oriel_short_buffer *b)
 {
     return a->site.address == b->site.address && a->site.call == b->site.call;
 }
 
-static struct oriel_access access_of(const struct oriel_brief *use)
+static struct oriel_access access_of(const struct oriel_short_buffer *use)
 {
     return (struct oriel_access){.kind = use->writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
                                  .flags = use->flags,
@@ -28,7 +28,7 @@ static struct oriel_access access_of(const struct oriel_brief *use)
                                  .group = use->group};
 }
 
-static struct oriel_extent run_of(const struct oriel_brief *use)
+static struct oriel_extent run_of(const struct oriel_short_buffer *use)
 {
     return (struct oriel_extent){(int64_t)use->low, use->high - use->low, 1, 0};
 }
@@ -37,8 +37,8 @@ static struct oriel_extent run_of(const struct oriel_brief *use)
 static __attribute__((noinline, cold)) void tell_one(unsigned which, const struct oriel_access *access,
                                                      const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_conflict conflict = {.earlier = access_of(&oriel_briefs.list[which]), .later = *access};
-    struct oriel_extent needed = run_of(&oriel_briefs.list[which]);
+    struct oriel_conflict conflict = {.earlier = access_of(&oriel_short_buffers.list[which]), .later = *access};
+    struct oriel_extent needed = run_of(&oriel_short_buffers.list[which]);
     conflict.earlier.moment = 0;
     if (!oriel_access_conflicts(&conflict.earlier, access) ||
         !oriel_byte_runs_meet(&needed, run, &conflict.offset, &conflict.len_bytes))
@@ -46,9 +46,9 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which, const struc
     for (unsigned i = 0; i < which; i++) {
         int64_t offset;
         uint64_t len_bytes;
-        struct oriel_extent before = run_of(&oriel_briefs.list[i]);
-        bool conflicts = oriel_briefs.list[i].writes || access->kind == ORIEL_ACCESS_STORE;
-        if (conflicts && same_call(&oriel_briefs.list[i], &oriel_briefs.list[which]) &&
+        struct oriel_extent before = run_of(&oriel_short_buffers.list[i]);
+        bool conflicts = oriel_short_buffers.list[i].writes || access->kind == ORIEL_ACCESS_STORE;
+        if (conflicts && same_call(&oriel_short_buffers.list[i], &oriel_short_buffers.list[which]) &&
             oriel_byte_runs_meet(&before, run, &offset, &len_bytes))
             return;
     }
@@ -56,10 +56,10 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which, const struc
 }
 
 /* Another use touches it: the conflict is told; the answer is whether both are one. */
-static __attribute__((noinline)) bool meet_one(unsigned which, const struct oriel_brief *use, oriel_conflict_fn *tell,
+static __attribute__((noinline)) bool meet_one(unsigned which, const struct oriel_short_buffer *use, oriel_conflict_fn *tell,
                                                void *closure)
 {
-    const struct oriel_brief *other = &oriel_briefs.list[which];
+    const struct oriel_short_buffer *other = &oriel_short_buffers.list[which];
     if (oriel_unlikely((use->writes || other->writes) && overlap(use, other))) {
         struct oriel_access access = access_of(use);
         struct oriel_extent run = run_of(use);
@@ -69,42 +69,42 @@ static __attribute__((noinline)) bool meet_one(unsigned which, const struct orie
            other->site.epoch == use->site.epoch && same_call(other, use);
 }
 
-void oriel_brief_use_beside(const struct oriel_brief *use, unsigned first, oriel_conflict_fn *tell, void *closure)
+void oriel_short_buffer_use_beside(const struct oriel_short_buffer *use, unsigned first, oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_brief *joined = NULL;
+    struct oriel_short_buffer *joined = NULL;
     for (unsigned i = 0; i < first; i++) {
-        struct oriel_brief *other = &oriel_briefs.list[i];
+        struct oriel_short_buffer *other = &oriel_short_buffers.list[i];
         if (oriel_unlikely(other->low <= use->high && use->low <= other->high) && meet_one(i, use, tell, closure))
             joined = other;
     }
     if (use->group == 0 || use->low == use->high)
         return;
     if (joined == NULL) {
-        oriel_briefs.list[oriel_briefs.count++] = *use;
+        oriel_short_buffers.list[oriel_short_buffers.count++] = *use;
         return;
     }
     joined->low = joined->low < use->low ? joined->low : use->low;
     joined->high = joined->high > use->high ? joined->high : use->high;
 }
 
-bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, void *closure)
+bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict_fn *tell, void *closure)
 {
-    if (use->group != 0 && oriel_briefs.count == ORIEL_BRIEFS_MOST)
+    if (use->group != 0 && oriel_short_buffers.count == ORIEL_SHORT_BUFFERS_MOST)
         return false;
-    oriel_brief_use_beside(use, oriel_briefs.count, tell, closure);
+    oriel_short_buffer_use_beside(use, oriel_short_buffers.count, tell, closure);
     return true;
 }
 
-void oriel_brief_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+void oriel_short_buffer_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                       oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_extent run;
-    for (size_t e = 0; e < count && oriel_briefs.count > 0; e++)
-        for (unsigned i = 0; i < oriel_briefs.count && oriel_byte_runs_tidy(&extents[e], &run); i++)
+    for (size_t e = 0; e < count && oriel_short_buffers.count > 0; e++)
+        for (unsigned i = 0; i < oriel_short_buffers.count && oriel_byte_runs_tidy(&extents[e], &run); i++)
             tell_one(i, access, &run, tell, closure);
 }
 
-void oriel_brief_clear(void)
+void oriel_short_buffer_clear(void)
 {
-    oriel_briefs.count = 0;
+    oriel_short_buffers.count = 0;
 }

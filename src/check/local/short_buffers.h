@@ -9,7 +9,7 @@
 #include "check/local/window_memory.h"
 #include "check/local/buffer_uses.h"
 
-struct oriel_brief {
+struct oriel_short_buffer {
     uint64_t low;
     uint64_t high;
     uint64_t group; /* 0: it is over already, and only compared */
@@ -18,43 +18,43 @@ struct oriel_brief {
     uint8_t flags;
 };
 
-enum { ORIEL_BRIEFS_MOST = 24 };
+enum { ORIEL_SHORT_BUFFERS_MOST = 24 };
 
-extern struct oriel_briefs {
+extern struct oriel_short_buffers {
     unsigned count;
     bool open; /* local_accesses.c has started, and nobody watches loads and stores */
-    struct oriel_brief list[ORIEL_BRIEFS_MOST];
-} oriel_briefs __attribute__((visibility("hidden"))); /* short_buffers.c's own */
+    struct oriel_short_buffer list[ORIEL_SHORT_BUFFERS_MOST];
+} oriel_short_buffers __attribute__((visibility("hidden"))); /* short_buffers.c's own */
 
-/* Compares the run with those that are needed, tells conflicts, and needs it until oriel_brief_end of its group.  False, and
+/* Compares the run with those that are needed, tells conflicts, and needs it until oriel_short_buffer_end of its group.  False, and
  * nothing has happened: there is no room. */
-bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, void *closure);
+bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict_fn *tell, void *closure);
 
 /* The same beside those that are needed behind the first ones, which it does not meet.  There is room. */
-void oriel_brief_use_beside(const struct oriel_brief *use, unsigned first, oriel_conflict_fn *tell, void *closure);
+void oriel_short_buffer_use_beside(const struct oriel_short_buffer *use, unsigned first, oriel_conflict_fn *tell, void *closure);
 
 /* A run of an operation's buffers that is not empty: it has one to three. */
-struct oriel_brief_run {
+struct oriel_short_buffer_run {
     uint64_t low;
     uint64_t high;
     bool writes;
 };
-enum { ORIEL_BRIEF_RUNS = 3 };
+enum { ORIEL_SHORT_BUFFER_RUNS = 3 };
 
-static inline struct oriel_brief_run oriel_brief_run_of(const void *buffer, uint64_t len_bytes, bool writes)
+static inline struct oriel_short_buffer_run oriel_short_buffer_run_of(const void *buffer, uint64_t len_bytes, bool writes)
 {
     uint64_t low = (uint64_t)(uintptr_t)buffer;
-    return (struct oriel_brief_run){low, low + len_bytes, writes};
+    return (struct oriel_short_buffer_run){low, low + len_bytes, writes};
 }
 
-static inline bool oriel_brief_runs_meet(struct oriel_brief_run a, struct oriel_brief_run b)
+static inline bool oriel_short_buffer_runs_meet(struct oriel_short_buffer_run a, struct oriel_short_buffer_run b)
 {
     return a.low < b.high && b.low < a.high;
 }
 
-static inline void oriel_brief_put(unsigned at, const struct oriel_brief_run *run, uint64_t group, const struct oriel_site *site)
+static inline void oriel_short_buffer_put(unsigned at, const struct oriel_short_buffer_run *run, uint64_t group, const struct oriel_site *site)
 {
-    struct oriel_brief *use = &oriel_briefs.list[at];
+    struct oriel_short_buffer *use = &oriel_short_buffers.list[at];
     use->low = run->low; /* one by one: a whole would be read before its parts are written */
     use->high = run->high;
     use->group = group;
@@ -63,41 +63,41 @@ static inline void oriel_brief_put(unsigned at, const struct oriel_brief_run *ru
     use->flags = 0;
 }
 
-/* As oriel_brief_use_beside; most meet nothing. */
-static inline void oriel_brief_add(const struct oriel_brief_run *run, uint64_t group, const struct oriel_site *site,
+/* As oriel_short_buffer_use_beside; most meet nothing. */
+static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *run, uint64_t group, const struct oriel_site *site,
                                    unsigned first, oriel_conflict_fn *tell, void *closure)
 {
     for (unsigned i = 0; i < first; i++)
-        if (__builtin_expect(oriel_briefs.list[i].low <= run->high && run->low <= oriel_briefs.list[i].high, 0)) {
-            struct oriel_brief met = {run->low, run->high, group, *site, run->writes, 0};
-            oriel_brief_use_beside(&met, first, tell, closure);
+        if (__builtin_expect(oriel_short_buffers.list[i].low <= run->high && run->low <= oriel_short_buffers.list[i].high, 0)) {
+            struct oriel_short_buffer met = {run->low, run->high, group, *site, run->writes, 0};
+            oriel_short_buffer_use_beside(&met, first, tell, closure);
             return;
         }
-    oriel_brief_put(oriel_briefs.count++, run, group, site);
+    oriel_short_buffer_put(oriel_short_buffers.count++, run, group, site);
 }
 
 /* Whether no buffer is needed now, and nobody but this thread's calls can meet what will be: then runs outside the memory of
  * windows that do not meet each other may be put, from the first place on, without local_accesses.c. */
-static inline bool oriel_briefs_are_quiet(void)
+static inline bool oriel_short_buffers_are_quiet(void)
 {
-    return oriel_briefs.count == 0 && oriel_briefs.open && !oriel_uses_are_open() && !oriel_check_several;
+    return oriel_short_buffers.count == 0 && oriel_short_buffers.open && !oriel_uses_are_open() && !oriel_check_several;
 }
 
 /* Compares an access that is for the history. */
-void oriel_brief_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+void oriel_short_buffer_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                       oriel_conflict_fn *tell, void *closure);
 
-static inline void oriel_brief_end(uint64_t group)
+static inline void oriel_short_buffer_end(uint64_t group)
 {
-    unsigned count = oriel_briefs.count;
-    while (count > 0 && oriel_briefs.list[count - 1].group == group)
+    unsigned count = oriel_short_buffers.count;
+    while (count > 0 && oriel_short_buffers.list[count - 1].group == group)
         count--;
     for (unsigned i = count; i-- > 0;)
-        if (oriel_briefs.list[i].group == group)
-            oriel_briefs.list[i] = oriel_briefs.list[--count];
-    oriel_briefs.count = count;
+        if (oriel_short_buffers.list[i].group == group)
+            oriel_short_buffers.list[i] = oriel_short_buffers.list[--count];
+    oriel_short_buffers.count = count;
 }
 
-void oriel_brief_clear(void);
+void oriel_short_buffer_clear(void);
 
 #endif

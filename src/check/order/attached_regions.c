@@ -8,8 +8,8 @@ struct region {
 
 void oriel_attached_add(oriel_place *list, struct oriel_stretch stretch)
 {
-    oriel_place place = oriel_board_allocate(sizeof(struct region));
-    struct region *region = oriel_board_at(place);
+    oriel_place place = oriel_shm_allocate(sizeof(struct region));
+    struct region *region = oriel_shm_at(place);
     if (region == NULL)
         return;
     *region = (struct region){.next = *list, .at = stretch};
@@ -19,14 +19,14 @@ void oriel_attached_add(oriel_place *list, struct oriel_stretch stretch)
 static void take_out(oriel_place *link)
 {
     oriel_place gone = *link;
-    *link = ((struct region *)oriel_board_at(gone))->next;
-    oriel_board_free(gone, sizeof(struct region));
+    *link = ((struct region *)oriel_shm_at(gone))->next;
+    oriel_shm_free(gone, sizeof(struct region));
 }
 
 void oriel_attached_remove(oriel_place *list, uint64_t address)
 {
     for (oriel_place *link = list; *link != 0;) {
-        struct region *region = oriel_board_at(*link);
+        struct region *region = oriel_shm_at(*link);
         if (region->at.address == address) {
             take_out(link);
             return;
@@ -46,7 +46,7 @@ static const struct oriel_stretch *region_of(oriel_place list, uint64_t at, stru
 {
     uint64_t nearest_bytes = UINT64_MAX;
     for (oriel_place place = list; place != 0;) {
-        const struct region *region = oriel_board_at(place);
+        const struct region *region = oriel_shm_at(place);
         uint64_t begin = region->at.address;
         if (at - begin < region->at.len_bytes)
             return &region->at;

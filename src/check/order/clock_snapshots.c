@@ -22,8 +22,8 @@ static size_t moment_bytes(void)
 
 static oriel_place make(void)
 {
-    oriel_place place = oriel_board_allocate(moment_bytes());
-    struct moment *moment = oriel_board_at(place);
+    oriel_place place = oriel_shm_allocate(moment_bytes());
+    struct moment *moment = oriel_shm_at(place);
     if (moment != NULL)
         atomic_store_explicit(&moment->references, 1, memory_order_relaxed);
     return place;
@@ -45,17 +45,17 @@ static void keep(const struct oriel_rank *row)
 {
     oriel_moments_drop();
     kept = make();
-    struct moment *moment = oriel_board_at(kept);
+    struct moment *moment = oriel_shm_at(kept);
     for (int i = 0; moment != NULL && i < width; i++)
         moment->clock[i] = oriel_rank_tick(row, i);
 }
 
 oriel_place oriel_moment_of_row(const struct oriel_rank *row, int rank)
 {
-    struct moment *moment = oriel_board_at(kept);
+    struct moment *moment = oriel_shm_at(kept);
     if (moment == NULL || moment->clock[rank] != oriel_rank_tick(row, rank))
         keep(row);
-    moment = oriel_board_at(kept);
+    moment = oriel_shm_at(kept);
     if (moment != NULL)
         atomic_fetch_add_explicit(&moment->references, 1, memory_order_relaxed);
     return kept;
@@ -63,14 +63,14 @@ oriel_place oriel_moment_of_row(const struct oriel_rank *row, int rank)
 
 const oriel_tick *oriel_moment_clock(oriel_place place)
 {
-    const struct moment *moment = oriel_board_at(place);
+    const struct moment *moment = oriel_shm_at(place);
     return moment == NULL ? NULL : moment->clock;
 }
 
 oriel_place oriel_order_moment_of(const oriel_tick *clock)
 {
     oriel_place place = make();
-    struct moment *moment = oriel_board_at(place);
+    struct moment *moment = oriel_shm_at(place);
     if (moment != NULL)
         memcpy(moment->clock, clock, (size_t)width * sizeof *clock);
     return place;
@@ -80,7 +80,7 @@ void oriel_order_moment_release(oriel_place place)
 {
     if (place == ORIEL_MOMENT_NOW)
         return;
-    struct moment *moment = oriel_board_at(place);
+    struct moment *moment = oriel_shm_at(place);
     if (moment != NULL && atomic_fetch_sub_explicit(&moment->references, 1, memory_order_acq_rel) == 1)
-        oriel_board_free(place, moment_bytes());
+        oriel_shm_free(place, moment_bytes());
 }

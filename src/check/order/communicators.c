@@ -13,7 +13,7 @@
 
 enum { WORLD_ID = 1, SELF_ID = 2 };
 
-static struct oriel_table table = ORIEL_TABLE_INIT;
+static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of the first look at the predefined ones */
 
 /* How many communicators were made of one parent, call and group. */
@@ -46,7 +46,7 @@ void oriel_comm_release(struct oriel_comm *comm)
     if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) != 1)
         return;
     oriel_matching_close(&comm->matching);
-    oriel_gathering_leave(comm->gathering, comm->id);
+    oriel_collective_progress_leave(comm->gathering, comm->id);
     free(comm->world_ranks);
     free(comm);
 }
@@ -124,7 +124,7 @@ static void set_id(struct oriel_comm *comm, uint64_t id)
     comm->id = id;
     comm->matching.id = id;
     if (comm->is_reached && comm->size > 1)
-        comm->gathering = oriel_gathering_find(id, false, comm->size, comm->world_ranks);
+        comm->gathering = oriel_collective_progress_find(id, false, comm->size, comm->world_ranks);
 }
 
 /* --- the table --- */
@@ -135,25 +135,25 @@ void oriel_comm_add(MPI_Comm comm, uint64_t id)
     if (entry == NULL)
         return;
     set_id(entry, id);
-    if (!oriel_table_set(&table, handle_key(comm), entry))
+    if (!oriel_hash_table_set(&table, handle_key(comm), entry))
         oriel_comm_release(entry);
 }
 
 void oriel_comm_freed(MPI_Comm was, struct oriel_comm *entry)
 {
-    oriel_table_remove(&table, handle_key(was), entry); /* unless the handle is somebody else's already */
+    oriel_hash_table_remove(&table, handle_key(was), entry); /* unless the handle is somebody else's already */
     oriel_comm_release(entry);
 }
 
 static struct oriel_comm *add_predefined(MPI_Comm comm)
 {
     pthread_mutex_lock(&mutex);
-    struct oriel_comm *entry = oriel_table_find(&table, handle_key(comm));
+    struct oriel_comm *entry = oriel_hash_table_find(&table, handle_key(comm));
     if (entry == NULL) {
         entry = make(comm);
         if (entry != NULL)
             set_id(entry, comm == MPI_COMM_WORLD ? WORLD_ID : mix(SELF_ID, (uint64_t)oriel_order_rank()));
-        if (entry != NULL && !oriel_table_set(&table, handle_key(comm), entry)) {
+        if (entry != NULL && !oriel_hash_table_set(&table, handle_key(comm), entry)) {
             oriel_comm_release(entry);
             entry = NULL;
         }
@@ -164,7 +164,7 @@ static struct oriel_comm *add_predefined(MPI_Comm comm)
 
 struct oriel_comm *oriel_comm_find(MPI_Comm comm)
 {
-    struct oriel_comm *entry = oriel_table_find(&table, handle_key(comm));
+    struct oriel_comm *entry = oriel_hash_table_find(&table, handle_key(comm));
     return entry == NULL && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) ? add_predefined(comm) : entry;
 }
 
@@ -176,8 +176,8 @@ static void release(void *entry, void *nothing)
 
 void oriel_comm_stop(void)
 {
-    oriel_table_visit(&table, release, NULL);
-    oriel_table_close(&table);
+    oriel_hash_table_visit(&table, release, NULL);
+    oriel_hash_table_close(&table);
 }
 
 /* --- ids --- */

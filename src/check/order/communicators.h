@@ -21,7 +21,7 @@ struct oriel_comm {
     bool is_reached;             /* order is known of all members */
     _Atomic uint32_t references; /* of the handle, and of what is under way */
     _Atomic uint64_t collectives;
-    struct oriel_gathering *gathering; /* NULL: waits on it are not noted, or for ranks only */
+    struct oriel_collective_progress *gathering; /* NULL: waits on it are not noted, or for ranks only */
     struct oriel_matching matching;
 };
 

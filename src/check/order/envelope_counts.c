@@ -16,14 +16,14 @@ static void grow(struct oriel_matching *matching)
 {
     struct oriel_matching old = *matching;
     uint32_t buckets = old.buckets == 0 ? BUCKETS_FIRST : 4 * old.buckets;
-    struct oriel_tally **tallies = calloc(buckets, sizeof(struct oriel_tally *));
+    struct oriel_envelope_count **tallies = calloc(buckets, sizeof(struct oriel_envelope_count *));
     if (tallies == NULL)
         return;
     matching->tallies = tallies;
     matching->buckets = buckets;
     for (uint32_t i = 0; i < old.buckets; i++)
-        for (struct oriel_tally *tally = old.tallies[i], *next; tally != NULL; tally = next) {
-            struct oriel_tally **first = &tallies[bucket_of(matching, tally->envelope)];
+        for (struct oriel_envelope_count *tally = old.tallies[i], *next; tally != NULL; tally = next) {
+            struct oriel_envelope_count **first = &tallies[bucket_of(matching, tally->envelope)];
             next = tally->next;
             tally->next = *first;
             *first = tally;
@@ -31,17 +31,17 @@ static void grow(struct oriel_matching *matching)
     free(old.tallies);
 }
 
-struct oriel_tally *oriel_tally_of(struct oriel_matching *matching, struct oriel_envelope envelope)
+struct oriel_envelope_count *oriel_envelope_count_of(struct oriel_matching *matching, struct oriel_envelope envelope)
 {
     if (matching->used >= 2 * matching->buckets)
         grow(matching);
     if (matching->buckets == 0)
         return NULL;
-    struct oriel_tally **first = &matching->tallies[bucket_of(matching, envelope)];
-    for (struct oriel_tally *tally = *first; tally != NULL; tally = tally->next)
+    struct oriel_envelope_count **first = &matching->tallies[bucket_of(matching, envelope)];
+    for (struct oriel_envelope_count *tally = *first; tally != NULL; tally = tally->next)
         if (oriel_envelope_same(tally->envelope, envelope))
             return tally;
-    struct oriel_tally *tally = calloc(1, sizeof *tally);
+    struct oriel_envelope_count *tally = calloc(1, sizeof *tally);
     if (tally == NULL)
         return NULL;
     tally->envelope = envelope;
@@ -54,7 +54,7 @@ struct oriel_tally *oriel_tally_of(struct oriel_matching *matching, struct oriel
 void oriel_tallies_free(struct oriel_matching *matching)
 {
     for (uint32_t i = 0; i < matching->buckets; i++)
-        for (struct oriel_tally *tally = matching->tallies[i], *next; tally != NULL; tally = next) {
+        for (struct oriel_envelope_count *tally = matching->tallies[i], *next; tally != NULL; tally = next) {
             next = tally->next;
             free(tally);
         }

@@ -5,8 +5,8 @@
 #include "check/order/message_matching.h"
 
 /* How many messages of an envelope were sent, or received by numbered receives. */
-struct oriel_tally {
-    struct oriel_tally *next;
+struct oriel_envelope_count {
+    struct oriel_envelope_count *next;
     struct oriel_envelope envelope;
     uint32_t sent;
     uint32_t received;
@@ -18,7 +18,7 @@ static inline bool oriel_envelope_same(struct oriel_envelope a, struct oriel_env
 }
 
 /* The envelope's, made when it is first asked for; NULL when memory is exhausted. */
-struct oriel_tally *oriel_tally_of(struct oriel_matching *matching, struct oriel_envelope envelope);
+struct oriel_envelope_count *oriel_envelope_count_of(struct oriel_matching *matching, struct oriel_envelope envelope);
 
 void oriel_tallies_free(struct oriel_matching *matching);
 

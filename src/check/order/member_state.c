@@ -37,7 +37,7 @@ struct fence {
 enum { FENCES = 4 };
 
 struct oriel_notes {
-    struct oriel_board_lock lock; /* of all that follows */
+    struct oriel_shm_lock lock; /* of all that follows */
     int32_t n;
     int32_t members_here, left; /* of this machine */
     bool ending;                /* some member is freeing */
@@ -108,13 +108,13 @@ static struct pair *find_pair(struct oriel_notes *notes, int32_t target, int32_t
 {
     struct member *member = &notes->members[target];
     for (oriel_place place = member->pairs; place != 0;) {
-        struct pair *pair = oriel_board_at(place);
+        struct pair *pair = oriel_shm_at(place);
         if (pair->origin == origin)
             return pair;
         place = pair->next;
     }
-    oriel_place made = oriel_board_allocate(sizeof(struct pair));
-    struct pair *pair = oriel_board_at(made);
+    oriel_place made = oriel_shm_allocate(sizeof(struct pair));
+    struct pair *pair = oriel_shm_at(made);
     if (pair == NULL)
         return NULL;
     pair->origin = origin;
@@ -184,7 +184,7 @@ static void find_unequal(const struct oriel_notes *notes, const struct oriel_not
 {
     uint64_t number = 0;
     for (oriel_place place = notes->members[ask->member].pairs; place != 0;) {
-        const struct pair *pair = oriel_board_at(place);
+        const struct pair *pair = oriel_shm_at(place);
         bool unequal = ask->assert != 0 ? pair->starts > pair->posts : pair->posts > pair->starts;
         if (unequal && number++ == ask->number) {
             answer->found = 1;
@@ -216,7 +216,7 @@ static void find_waiting_post(const struct oriel_notes *notes, int32_t origin, s
 {
     for (int32_t i = 0; i < notes->n; i++)
         for (oriel_place place = notes->members[i].freeing ? 0 : notes->members[i].pairs; place != 0;) {
-            const struct pair *pair = oriel_board_at(place);
+            const struct pair *pair = oriel_shm_at(place);
             if (pair->origin == origin && pair->posts > pair->starts) {
                 answer->found = ORIEL_WANTED_START;
                 answer->rank = i;
@@ -237,7 +237,7 @@ static void find_wanted(struct oriel_notes *notes, const struct oriel_note_ask *
             return;
         }
     for (oriel_place place = own->pairs; place != 0;) {
-        const struct pair *pair = oriel_board_at(place);
+        const struct pair *pair = oriel_shm_at(place);
         if (pair->starts > pair->posts) {
             answer->found = ORIEL_WANTED_POST;
             answer->rank = pair->origin;
@@ -267,7 +267,7 @@ static void find_attached(const struct oriel_notes *notes, const struct oriel_no
 void oriel_note_work(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
 {
     *answer = (struct oriel_note_answer){.rank = -1, .gone_rank = -1};
-    oriel_board_lock(&notes->lock);
+    oriel_shm_lock(&notes->lock);
     switch (ask->kind) {
     case ORIEL_NOTE_FENCE: note_fence(notes, ask, answer); break;
     case ORIEL_NOTE_NO_PUT: find_no_put(notes, ask, answer); break;
@@ -287,7 +287,7 @@ void oriel_note_work(struct oriel_notes *notes, const struct oriel_note_ask *ask
     case ORIEL_NOTE_ATTACHED: find_attached(notes, ask, answer); break;
     default: break;
     }
-    oriel_board_unlock(&notes->lock);
+    oriel_shm_unlock(&notes->lock);
 }
 
 struct question {
@@ -318,7 +318,7 @@ bool oriel_note_answer(uint64_t window, const struct oriel_note_ask *ask, struct
 {
     struct oriel_key key = key_of(window);
     struct question question = {.ask = ask, .answer = answer};
-    return oriel_board_work(&key, 0, work_under_key, &question) && question.is_right;
+    return oriel_shm_work(&key, 0, work_under_key, &question) && question.is_right;
 }
 
 /* --- from creation to end --- */
@@ -326,14 +326,14 @@ bool oriel_note_answer(uint64_t window, const struct oriel_note_ask *ask, struct
 static void init(void *at)
 {
     struct oriel_notes *notes = at;
-    oriel_board_lock_init(&notes->lock);
+    oriel_shm_lock_init(&notes->lock);
 }
 
 struct oriel_notes *oriel_notes_find(uint64_t window, int n, int members_here)
 {
     struct oriel_key key = key_of(window);
     size_t len_bytes = sizeof(struct oriel_notes) + (size_t)(unsigned)n * sizeof(struct member);
-    struct oriel_notes *notes = oriel_board_at(oriel_board_find(&key, len_bytes, init));
+    struct oriel_notes *notes = oriel_shm_at(oriel_shm_find(&key, len_bytes, init));
     if (notes == NULL)
         return NULL;
     notes->members_here = members_here; /* all write the same */
@@ -353,8 +353,8 @@ static bool leave(void *at, bool made, void *closure)
         oriel_attached_empty(&member->regions);
         while (member->pairs != 0) {
             oriel_place pair = member->pairs;
-            member->pairs = ((struct pair *)oriel_board_at(pair))->next;
-            oriel_board_free(pair, sizeof(struct pair));
+            member->pairs = ((struct pair *)oriel_shm_at(pair))->next;
+            oriel_shm_free(pair, sizeof(struct pair));
         }
     }
     return false;
@@ -363,5 +363,5 @@ static bool leave(void *at, bool made, void *closure)
 void oriel_notes_leave(uint64_t window)
 {
     struct oriel_key key = key_of(window);
-    oriel_board_work(&key, 0, leave, NULL);
+    oriel_shm_work(&key, 0, leave, NULL);
 }

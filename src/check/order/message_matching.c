@@ -81,7 +81,7 @@ struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct o
 {
     struct oriel_sending *sending = malloc(sizeof *sending); /* not the caller's: it may be left by a jump */
     pthread_mutex_lock(&matching->mutex);
-    struct oriel_tally *tally = sending == NULL ? NULL : oriel_tally_of(matching, to);
+    struct oriel_envelope_count *tally = sending == NULL ? NULL : oriel_envelope_count_of(matching, to);
     if (tally == NULL) {
         oriel_order_doubt();
         free(sending);
@@ -107,7 +107,7 @@ void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sendi
         link = &(*link)->next;
     *link = sending->next;
     if (failed) {
-        struct oriel_tally *tally = oriel_tally_of(matching, sending->envelope);
+        struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, sending->envelope);
         if (tally != NULL && tally->sent == sending->number + 1) {
             struct oriel_key key = sent_key(matching, sending->envelope, sending->number);
             oriel_order_forget(&key);
@@ -219,7 +219,7 @@ static void look_behind(struct oriel_matching *matching, const struct oriel_rece
                         bool uncertain)
 {
     uint32_t more = 0;
-    struct oriel_tally *tally = oriel_tally_of(matching, from);
+    struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, from);
     for (const struct oriel_receiving *open = matching->open_first; open != limit; open = open->next)
         more += open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, from) : fits(open->wanted, from);
     look_at_range(matching, from, tally == NULL ? 0 : tally->received, more, uncertain || tally == NULL);
@@ -234,7 +234,7 @@ static void settle(struct oriel_matching *matching)
         struct oriel_envelope envelope = got ? open->got : open->wanted;
         if ((!got && !is_named(open->wanted)) || one_before_may_get(matching, open, envelope))
             continue;
-        struct oriel_tally *tally = oriel_tally_of(matching, envelope);
+        struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, envelope);
         if (tally == NULL)
             continue;
         unlink_open(matching, open);
@@ -273,7 +273,7 @@ struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching, stru
         note_others(matching->open_first, receiving);
     }
     bool sure = is_named(from) && !one_before_may_get(matching, NULL, from);
-    struct oriel_tally *tally = sure ? oriel_tally_of(matching, from) : NULL;
+    struct oriel_envelope_count *tally = sure ? oriel_envelope_count_of(matching, from) : NULL;
     if (tally != NULL) { /* M1 */
         receiving->state = ORIEL_RECEIVE_NUMBERED;
         receiving->number = tally->received++;
@@ -328,7 +328,7 @@ void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *
 /* Numbered ones that were posted behind it move up by one. */
 static void close_gap(struct oriel_matching *matching, const struct oriel_receiving *gone)
 {
-    struct oriel_tally *tally = oriel_tally_of(matching, gone->wanted);
+    struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, gone->wanted);
     for (struct oriel_receiving *other = matching->numbered; other != NULL; other = other->next)
         if (oriel_envelope_same(other->wanted, gone->wanted) && other->number > gone->number)
             other->number--;

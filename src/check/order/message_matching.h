@@ -23,7 +23,7 @@ struct oriel_matching {
     pthread_mutex_t mutex;
     uint64_t id;                        /* the communicator's */
     int32_t rank;                       /* this process */
-    struct oriel_tally **tallies;       /* envelope_counts.h; buckets, a power of 2 */
+    struct oriel_envelope_count **tallies;       /* envelope_counts.h; buckets, a power of 2 */
     uint32_t buckets, used;
     struct oriel_sending *sending;      /* sends that threads are posting */
     struct oriel_receiving *numbered;   /* outstanding */

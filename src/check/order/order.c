@@ -38,7 +38,7 @@ struct oriel_order_own oriel_order_own;
 
 static bool is_started(void)
 {
-    return oriel_order_own.row != NULL && oriel_board_is_open();
+    return oriel_order_own.row != NULL && oriel_shm_is_open();
 }
 
 /* --- start and stop --- */
@@ -236,7 +236,7 @@ void oriel_order_forget(const struct oriel_key *key)
     if (is_elsewhere(key))
         own.far->forget(key);
     else
-        oriel_board_drop(key);
+        oriel_shm_drop(key);
 }
 
 uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more)

@@ -33,7 +33,7 @@ void oriel_order_stop(void);
 
 int oriel_order_rank(void);
 
-/* How other machines are reached (far.c), from before anything is given or taken.  Each as order.c's own function of this board;
+/* How other machines are reached (remote.c), from before anything is given or taken.  Each as order.c's own function of this board;
  * lost: there, a take that finds nothing takes all. */
 struct oriel_order_far {
     uint64_t (*home)(int world_rank);

@@ -25,16 +25,16 @@ static int width;
 bool oriel_ranks_open(void)
 {
     struct oriel_key key = {{ORIEL_ORDER_CLOCKS, 0, 0, 0}};
-    width = oriel_board_world_size();
-    ranks = oriel_board_at(oriel_board_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_place), NULL));
+    width = oriel_shm_world_size();
+    ranks = oriel_shm_at(oriel_shm_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_place), NULL));
     oriel_given_lost = ranks == NULL ? NULL : &ranks->lost;
     return ranks != NULL;
 }
 
 struct oriel_rank *oriel_ranks_add(int world_rank)
 {
-    oriel_place place = oriel_board_allocate(sizeof(struct oriel_rank) + (size_t)width * sizeof(oriel_tick));
-    struct oriel_rank *rank = oriel_board_at(place);
+    oriel_place place = oriel_shm_allocate(sizeof(struct oriel_rank) + (size_t)width * sizeof(oriel_tick));
+    struct oriel_rank *rank = oriel_shm_at(place);
     if (rank == NULL)
         return NULL;
     atomic_store(&rank->known[world_rank], 1);
@@ -47,7 +47,7 @@ struct oriel_rank *oriel_rank_at(int world_rank)
 {
     return world_rank < 0 || world_rank >= width
                ? NULL
-               : oriel_board_at(atomic_load_explicit(&ranks->rows[world_rank], memory_order_acquire));
+               : oriel_shm_at(atomic_load_explicit(&ranks->rows[world_rank], memory_order_acquire));
 }
 
 static void keep_most(oriel_tick *into, oriel_tick tick)
@@ -113,7 +113,7 @@ static size_t given_bytes(void)
 void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock)
 {
     struct joining joining = {.takers = takers, .clock = clock};
-    if (!oriel_board_work(key, more ? 0 : given_bytes(), join_given, &joining) && !more)
+    if (!oriel_shm_work(key, more ? 0 : given_bytes(), join_given, &joining) && !more)
         oriel_given_lose();
 }
 
@@ -141,7 +141,7 @@ static bool take_given(void *at, bool made, void *closure)
 bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made)
 {
     struct taking taking = {.takers = takers, .how = how, .out = out};
-    bool found = oriel_board_work(key, takers > 0 ? given_bytes() : 0, take_given, &taking);
+    bool found = oriel_shm_work(key, takers > 0 ? given_bytes() : 0, take_given, &taking);
     *made = taking.made;
     return found;
 }
@@ -158,7 +158,7 @@ static bool add_to(void *at, bool made, void *closure)
 
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more)
 {
-    oriel_board_work(key, sizeof(uint32_t), add_to, &more);
+    oriel_shm_work(key, sizeof(uint32_t), add_to, &more);
     return more;
 }
 

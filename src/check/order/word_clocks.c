@@ -43,7 +43,7 @@ static size_t words_bytes(uint64_t chains)
 
 static size_t word_bytes(void)
 {
-    size_t len_bytes = sizeof(struct oriel_word) + (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+    size_t len_bytes = sizeof(struct oriel_word) + (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
     return (len_bytes + ORIEL_CACHE_LINE - 1) & ~(size_t)(ORIEL_CACHE_LINE - 1); /* lines of its own */
 }
 
@@ -52,24 +52,24 @@ oriel_place oriel_words_make(uint64_t size_bytes)
     uint64_t chains = size_bytes == 0 ? MOST : LEAST;
     while (chains < MOST && chains << WORD_SHIFT < size_bytes)
         chains *= 2;
-    oriel_place place = oriel_board_allocate(words_bytes(chains));
+    oriel_place place = oriel_shm_allocate(words_bytes(chains));
     if (place != 0)
-        ((struct oriel_words *)oriel_board_at(place))->chains = chains;
+        ((struct oriel_words *)oriel_shm_at(place))->chains = chains;
     return place;
 }
 
 void oriel_words_free(oriel_place place)
 {
-    struct oriel_words *words = oriel_board_at(place);
+    struct oriel_words *words = oriel_shm_at(place);
     if (words == NULL)
         return;
     for (uint64_t i = 0; i < words->chains; i++)
         for (oriel_word_link link = words->first[i]; link != 0 && link != SHARED;) {
             struct oriel_word *word = oriel_word_linked(link);
             link = word->next;
-            oriel_board_free(oriel_board_place(word), word_bytes());
+            oriel_shm_free(oriel_shm_place(word), word_bytes());
         }
-    oriel_board_free(place, words_bytes(words->chains));
+    oriel_shm_free(place, words_bytes(words->chains));
 }
 
 /* The word at the offset, or the one that it shares; NULL: nobody has given, and *link is where its chain ends. */
@@ -109,8 +109,8 @@ struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t o
             atomic_compare_exchange_strong(link, &end, SHARED);
             continue;
         }
-        place = place == 0 ? oriel_board_allocate(word_bytes()) : place;
-        struct oriel_word *made = oriel_board_at(place);
+        place = place == 0 ? oriel_shm_allocate(word_bytes()) : place;
+        struct oriel_word *made = oriel_shm_at(place);
         if (made == NULL)
             return NULL;
         made->offset = offset;
@@ -121,7 +121,7 @@ struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t o
     if (linked)
         atomic_fetch_add_explicit(&words->count, 1, memory_order_relaxed);
     else if (place != 0)
-        oriel_board_free(place, word_bytes());
+        oriel_shm_free(place, word_bytes());
     return word;
 }
 
@@ -133,7 +133,7 @@ bool oriel_word_enter(struct oriel_word *word, bool fetches)
     if (!mine)
         atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
     oriel_delay();
-    oriel_board_word_lock(&word->owner);
+    oriel_shm_word_lock(&word->owner);
     oriel_fence_after_locked(); /* W3 */
     if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
         mine = false;
@@ -147,7 +147,7 @@ bool oriel_word_enter(struct oriel_word *word, bool fetches)
 void oriel_word_leave(struct oriel_word *word)
 {
     atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_board_word_unlock(&word->owner);
+    oriel_shm_word_unlock(&word->owner);
 }
 
 void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
@@ -159,10 +159,10 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
         if (fetches && !mine)
             oriel_order_learn(word->clock);
         atomic_store_explicit(&word->news, oriel_order_news(), memory_order_release);
-        oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW), oriel_board_world_size());
+        oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW), oriel_shm_world_size());
     }
     oriel_delay();
-    oriel_board_word_unlock(&word->owner);
+    oriel_shm_word_unlock(&word->owner);
     oriel_order_raise();
 }
 
@@ -182,14 +182,14 @@ bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
 
 void oriel_word_learn(struct oriel_word *word)
 {
-    oriel_board_word_lock(&word->owner);
+    oriel_shm_word_lock(&word->owner);
     oriel_order_learn(word->clock);
-    oriel_board_word_unlock(&word->owner);
+    oriel_shm_word_unlock(&word->owner);
 }
 
 bool oriel_word_take(oriel_place place, uint64_t offset)
 {
     _Atomic oriel_word_link *link;
-    struct oriel_word *word = find(oriel_board_at(place), offset, &link);
+    struct oriel_word *word = find(oriel_shm_at(place), offset, &link);
     return word != NULL && oriel_word_take_again(word, (uint32_t)oriel_order_rank());
 }

@@ -28,7 +28,7 @@ struct oriel_word {
     oriel_tick clock[];
 };
 _Static_assert(sizeof(struct oriel_word) + 4 * sizeof(oriel_tick) == ORIEL_CACHE_LINE, "one line");
-_Static_assert(ORIEL_BOARD_MOST_BYTES / ORIEL_CACHE_LINE - 1 <= UINT32_MAX, "a link reaches all of the board");
+_Static_assert(ORIEL_SHM_MOST_BYTES / ORIEL_CACHE_LINE - 1 <= UINT32_MAX, "a link reaches all of the board");
 
 enum { ORIEL_WORD_SHIFT = 3 };
 struct oriel_words {
@@ -39,7 +39,7 @@ struct oriel_words {
 
 static inline struct oriel_word *oriel_word_linked(oriel_word_link link)
 {
-    return (struct oriel_word *)(void *)(oriel_board_base + (oriel_place)link * ORIEL_CACHE_LINE);
+    return (struct oriel_word *)(void *)(oriel_shm_base + (oriel_place)link * ORIEL_CACHE_LINE);
 }
 
 /* The own clock goes to the word at the offset; then the own number is raised.  fetches: and the word's is taken.  False, and
@@ -80,7 +80,7 @@ static inline struct oriel_word *oriel_word_behind(struct oriel_words *words, or
 
 static inline struct oriel_word *oriel_word_at(oriel_place words, uint64_t offset)
 {
-    struct oriel_words *all = oriel_board_at(words);
+    struct oriel_words *all = oriel_shm_at(words);
     return oriel_word_behind(all, oriel_word_first(all, offset), offset);
 }
 

@@ -29,13 +29,13 @@ static struct {
     int *machine_of;
     int world_size;
     int own, count;
-    struct oriel_afar_address *addresses;
+    struct oriel_check_remote_address *addresses;
     struct channel (*channels)[THREADS]; /* by machine */
     _Atomic bool lost;
     _Atomic bool gap; /* another machine has lost one who asked */
 } far;
 
-bool oriel_afar_start(const int *machine_of, int world_size, int own_machine, const struct oriel_afar_address *addresses,
+bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine, const struct oriel_check_remote_address *addresses,
                      int machines_count)
 {
     size_t machines = (size_t)(unsigned)machines_count;
@@ -58,12 +58,12 @@ bool oriel_afar_start(const int *machine_of, int world_size, int own_machine, co
     return true;
 }
 
-void oriel_afar_span(void)
+void oriel_check_remote_span(void)
 {
-    oriel_afar_order_span();
+    oriel_check_remote_order_span();
 }
 
-void oriel_afar_stop(void)
+void oriel_check_remote_stop(void)
 {
     for (int i = 0; i < far.count; i++)
         for (int thread = 0; thread < THREADS; thread++)
@@ -78,32 +78,32 @@ void oriel_afar_stop(void)
     far.channels = NULL;
 }
 
-int oriel_afar_machine(int world_rank)
+int oriel_check_remote_machine(int world_rank)
 {
     return world_rank < 0 || world_rank >= far.world_size ? -1 : far.machine_of[world_rank];
 }
 
-int oriel_afar_own_machine(void)
+int oriel_check_remote_own_machine(void)
 {
     return far.own;
 }
 
-int oriel_afar_machines(void)
+int oriel_check_remote_machines(void)
 {
     return far.count;
 }
 
-bool oriel_afar_is_lost(void)
+bool oriel_check_remote_is_lost(void)
 {
     return far.lost;
 }
 
-void oriel_afar_note_gap(void)
+void oriel_check_remote_note_gap(void)
 {
     far.gap = true;
 }
 
-bool oriel_afar_counts_all(void)
+bool oriel_check_remote_counts_all(void)
 {
     return !far.lost && !far.gap && !oriel_given_lost_asker();
 }
@@ -127,11 +127,11 @@ static void lose(void)
 static bool connect_channel(struct channel *channel, int machine, int thread)
 {
     if (channel->fd < 0)
-        channel->fd = oriel_afar_connect(&far.addresses[machine], thread);
+        channel->fd = oriel_check_remote_connect(&far.addresses[machine], thread);
     return channel->fd >= 0;
 }
 
-bool oriel_afar_try(void)
+bool oriel_check_remote_try(void)
 {
     for (int i = 0; i < far.count; i++)
         for (int thread = 0; thread < THREADS && i != far.own; thread++) {
@@ -145,11 +145,11 @@ bool oriel_afar_try(void)
     return true;
 }
 
-static bool exchange(int fd, struct iovec *parts, int count, struct oriel_afar_answer *answer, void *data, size_t room_bytes)
+static bool exchange(int fd, struct iovec *parts, int count, struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
 {
-    bool answered = oriel_afar_write(fd, parts, count) && oriel_afar_read(fd, answer, sizeof *answer);
+    bool answered = oriel_check_remote_write(fd, parts, count) && oriel_check_remote_read(fd, answer, sizeof *answer);
     bool fits = answered && answer->len_bytes <= room_bytes;
-    if (fits && oriel_afar_read(fd, data, answer->len_bytes))
+    if (fits && oriel_check_remote_read(fd, data, answer->len_bytes))
         return true;
     (void)oriel_fail(ORIEL_E_OTHER,
                      answered && !fits ? "its answer is longer than it can be"
@@ -159,12 +159,12 @@ static bool exchange(int fd, struct iovec *parts, int count, struct oriel_afar_a
     return false;
 }
 
-bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struct iovec *parts, int parts_count,
-                   struct oriel_afar_answer *answer, void *data, size_t room_bytes)
+bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request, const struct iovec *parts, int parts_count,
+                   struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
 {
-    int thread = request->kind >= ORIEL_AFAR_LEAVES;
+    int thread = request->kind >= ORIEL_CHECK_REMOTE_LEAVES;
     struct iovec all[PARTS_MOST] = {{.iov_base = request, .iov_len = sizeof *request}};
-    if (machine < 0 || machine >= far.count || far.lost || !oriel_board_is_open())
+    if (machine < 0 || machine >= far.count || far.lost || !oriel_shm_is_open())
         return false;
     request->len_bytes = 0;
     for (int i = 0; i < parts_count; i++) {
@@ -177,18 +177,18 @@ bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struc
                     exchange(channel->fd, all, parts_count + 1, answer, data, room_bytes);
     if (!answered) {
         disconnect(channel);
-        if (request->kind < ORIEL_AFAR_QUIET)
+        if (request->kind < ORIEL_CHECK_REMOTE_QUIET)
             lose();
     }
     pthread_mutex_unlock(&channel->mutex);
     return answered;
 }
 
-bool oriel_afar_note(int machine, uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_NOTE, .words = {window}};
-    struct oriel_afar_answer about;
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_NOTE, .words = {window}};
+    struct oriel_check_remote_answer about;
     struct iovec part = {.iov_base = (void *)(uintptr_t)ask, .iov_len = sizeof *ask};
-    return oriel_afar_ask(machine, &request, &part, 1, &about, answer, sizeof *answer) && about.word != 0 &&
+    return oriel_check_remote_ask(machine, &request, &part, 1, &about, answer, sizeof *answer) && about.word != 0 &&
            about.len_bytes == sizeof *answer;
 }

@@ -20,91 +20,91 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
-enum { ORIEL_AFAR_ADDRESSES = 8 };
+enum { ORIEL_CHECK_REMOTE_ADDRESSES = 8 };
 
 /* Where a machine's server listens, for all ranks of the others. */
-struct oriel_afar_address {
+struct oriel_check_remote_address {
     uint64_t key[2]; /* by which both ends know each other; it is told over MPI alone (remote_auth.c) */
     uint16_t ports[2]; /* of the two threads; 0: there is none */
     uint16_t count;
-    uint16_t families[ORIEL_AFAR_ADDRESSES];
-    uint8_t addresses[ORIEL_AFAR_ADDRESSES][16];
+    uint16_t families[ORIEL_CHECK_REMOTE_ADDRESSES];
+    uint8_t addresses[ORIEL_CHECK_REMOTE_ADDRESSES][16];
 };
 
 /* The server of this machine: by its first rank, once the board is mapped.  False, with a reason: there is none. */
-bool oriel_afar_serve(struct oriel_afar_address *out);
-void oriel_afar_serve_stop(void);
+bool oriel_check_remote_serve(struct oriel_check_remote_address *out);
+void oriel_check_remote_serve_stop(void);
 
 /* Who is where: machine_of[rank] for each of MPI_COMM_WORLD, machines counted from 0, addresses by machine.  Copied. */
-bool oriel_afar_start(const int *machine_of, int world_size, int own_machine, const struct oriel_afar_address *addresses,
+bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine, const struct oriel_check_remote_address *addresses,
                      int machines_count);
 
 /* Whether all other machines answer; if not, with a reason. */
-bool oriel_afar_try(void);
+bool oriel_check_remote_try(void);
 
 /* From now on order and call sites are those of all machines. */
-void oriel_afar_span(void);
-void oriel_afar_stop(void);
+void oriel_check_remote_span(void);
+void oriel_check_remote_stop(void);
 
 /* The machine of a rank, and this one. */
-int oriel_afar_machine(int world_rank);
-int oriel_afar_own_machine(void);
-int oriel_afar_machines(void);
+int oriel_check_remote_machine(int world_rank);
+int oriel_check_remote_own_machine(void);
+int oriel_check_remote_machines(void);
 
 /* A server did not answer, which was counted: order may be unknown. */
-bool oriel_afar_is_lost(void);
+bool oriel_check_remote_is_lost(void);
 
 /* Whether what all members count arrives: nobody has lost this machine's server, nor that of a machine on which this process has
- * counted and which has said so (oriel_afar_note_gap). */
-bool oriel_afar_counts_all(void);
-void oriel_afar_note_gap(void);
+ * counted and which has said so (oriel_check_remote_note_gap). */
+bool oriel_check_remote_counts_all(void);
+void oriel_check_remote_note_gap(void);
 
 /* --- asking --- */
 
-enum oriel_afar_kind {
-    ORIEL_AFAR_GIVE,         /* key; takers, whether only more; a clock */
-    ORIEL_AFAR_TAKE,         /* key; takers, how: found | made << 1 | lost << 2; a clock */
-    ORIEL_AFAR_FORGET,       /* key */
-    ORIEL_AFAR_TAKE_RANK,    /* rank: whether it is there; a clock */
-    ORIEL_AFAR_TAKE_ALL,     /* : a clock */
-    ORIEL_AFAR_DOUBT,
-    ORIEL_AFAR_COUNT,        /* key; more: the number, and 1 << 32 where the server has lost one who asked */
-    ORIEL_AFAR_ADD,          /* history; struct oriel_access, clock, extents: ticket; conflicts */
-    ORIEL_AFAR_COMPLETE,     /* history, origin, number, ticket */
-    ORIEL_AFAR_COMPLETE_ONE, /* history, ticket, number */
-    ORIEL_AFAR_FLAG,         /* history, origin, flags */
-    ORIEL_AFAR_REQUEST_DONE, /* history, ticket */
-    ORIEL_AFAR_LEAVES,       /* from here on: asked of the thread that asks nobody */
-    ORIEL_AFAR_FLOOR = ORIEL_AFAR_LEAVES, /* : whether any rank runs; a clock */
-    ORIEL_AFAR_NOTE,         /* window; struct oriel_note_ask: whether it was answered; struct oriel_note_answer */
-    ORIEL_AFAR_SITE,         /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
-    ORIEL_AFAR_QUIET,        /* from here on: nobody misses the answer */
-    ORIEL_AFAR_WAITS = ORIEL_AFAR_QUIET, /* : struct oriel_wait_report */
-    ORIEL_AFAR_GATHERING,    /* id, is_window: struct oriel_gathering */
-    ORIEL_AFAR_GIVEN,        /* key: whether it was given */
-    ORIEL_AFAR_KINDS,
+enum oriel_check_remote_kind {
+    ORIEL_CHECK_REMOTE_GIVE,         /* key; takers, whether only more; a clock */
+    ORIEL_CHECK_REMOTE_TAKE,         /* key; takers, how: found | made << 1 | lost << 2; a clock */
+    ORIEL_CHECK_REMOTE_FORGET,       /* key */
+    ORIEL_CHECK_REMOTE_TAKE_RANK,    /* rank: whether it is there; a clock */
+    ORIEL_CHECK_REMOTE_TAKE_ALL,     /* : a clock */
+    ORIEL_CHECK_REMOTE_DOUBT,
+    ORIEL_CHECK_REMOTE_COUNT,        /* key; more: the number, and 1 << 32 where the server has lost one who asked */
+    ORIEL_CHECK_REMOTE_ADD,          /* history; struct oriel_access, clock, extents: ticket; conflicts */
+    ORIEL_CHECK_REMOTE_COMPLETE,     /* history, origin, number, ticket */
+    ORIEL_CHECK_REMOTE_COMPLETE_ONE, /* history, ticket, number */
+    ORIEL_CHECK_REMOTE_FLAG,         /* history, origin, flags */
+    ORIEL_CHECK_REMOTE_REQUEST_DONE, /* history, ticket */
+    ORIEL_CHECK_REMOTE_LEAVES,       /* from here on: asked of the thread that asks nobody */
+    ORIEL_CHECK_REMOTE_FLOOR = ORIEL_CHECK_REMOTE_LEAVES, /* : whether any rank runs; a clock */
+    ORIEL_CHECK_REMOTE_NOTE,         /* window; struct oriel_note_ask: whether it was answered; struct oriel_note_answer */
+    ORIEL_CHECK_REMOTE_SITE,         /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
+    ORIEL_CHECK_REMOTE_QUIET,        /* from here on: nobody misses the answer */
+    ORIEL_CHECK_REMOTE_WAITS = ORIEL_CHECK_REMOTE_QUIET, /* : struct oriel_wait_report */
+    ORIEL_CHECK_REMOTE_GATHERING,    /* id, is_window: struct oriel_collective_progress */
+    ORIEL_CHECK_REMOTE_GIVEN,        /* key: whether it was given */
+    ORIEL_CHECK_REMOTE_KINDS,
 };
 
-struct oriel_afar_request {
+struct oriel_check_remote_request {
     uint64_t kind;
     uint64_t len_bytes; /* of what follows */
     struct oriel_key key;
     uint64_t words[4];
 };
 
-struct oriel_afar_answer {
+struct oriel_check_remote_answer {
     uint64_t len_bytes;
     uint64_t word;
 };
 
 /* Asks a machine; parts follow the request, whose length is set here.  The answer's data goes to data; one that has no room there
  * is none.  False: no answer will come any more. */
-bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struct iovec *parts, int parts_count,
-                   struct oriel_afar_answer *answer, void *data, size_t room_bytes);
+bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request, const struct iovec *parts, int parts_count,
+                   struct oriel_check_remote_answer *answer, void *data, size_t room_bytes);
 
 /* The question about a window's members (member_state.h). */
 struct oriel_note_ask;
 struct oriel_note_answer;
-bool oriel_afar_note(int machine, uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer);
+bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer);
 
 #endif

@@ -7,18 +7,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct oriel_afar_desk {
-    bool leaf;  /* for the questions from ORIEL_AFAR_LEAVES on, and no others */
+struct oriel_check_remote_desk {
+    bool leaf;  /* for the questions from ORIEL_CHECK_REMOTE_LEAVES on, and no others */
     char *data; /* of the question */
     size_t data_bytes;
     oriel_tick *clock; /* of the answer */
 };
 
 /* False: there is no memory. */
-bool oriel_afar_desk_open(struct oriel_afar_desk *desk, bool leaf);
-void oriel_afar_desk_close(struct oriel_afar_desk *desk);
+bool oriel_check_remote_desk_open(struct oriel_check_remote_desk *desk, bool leaf);
+void oriel_check_remote_desk_close(struct oriel_check_remote_desk *desk);
 
 /* Reads a question and answers it.  False: nothing that comes by this connection is to be believed any more. */
-bool oriel_afar_answer(struct oriel_afar_desk *desk, int fd);
+bool oriel_check_remote_answer(struct oriel_check_remote_desk *desk, int fd);
 
 #endif

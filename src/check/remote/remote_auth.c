@@ -57,7 +57,7 @@ static bool add_place(struct said *said, int fd, oriel_socket_name name_of)
     return name.ss_family == AF_INET6;
 }
 
-static void add_numbers(struct said *said, const struct oriel_afar_challenge *challenge, const struct oriel_afar_claim *claim)
+static void add_numbers(struct said *said, const struct oriel_check_remote_challenge *challenge, const struct oriel_check_remote_claim *claim)
 {
     memcpy(said->challenge, challenge->nonce, sizeof said->challenge);
     memcpy(said->claim, claim->nonce, sizeof said->claim);
@@ -91,38 +91,38 @@ static bool is_same(uint64_t digest, uint64_t expected)
     return (digest ^ expected) == 0;
 }
 
-bool oriel_afar_prove(int fd, const uint64_t key[2])
+bool oriel_check_remote_prove(int fd, const uint64_t key[2])
 {
     struct said said = {.end = ASKS};
-    struct oriel_afar_challenge challenge;
-    struct oriel_afar_claim claim;
-    struct oriel_afar_proof proof;
-    bool challenged = draw(claim.nonce) && add_place(&said, fd, getpeername) && oriel_afar_await(fd, POLLIN) == 1 &&
+    struct oriel_check_remote_challenge challenge;
+    struct oriel_check_remote_claim claim;
+    struct oriel_check_remote_proof proof;
+    bool challenged = draw(claim.nonce) && add_place(&said, fd, getpeername) && oriel_check_remote_await(fd, POLLIN) == 1 &&
                       take_piece(fd, &challenge, sizeof challenge);
     if (challenged) {
         add_numbers(&said, &challenge, &claim);
         claim.digest = digest_of(&said, ASKS, key);
     }
-    bool proven = challenged && send_piece(fd, &claim, sizeof claim) && oriel_afar_await(fd, POLLIN) == 1 &&
+    bool proven = challenged && send_piece(fd, &claim, sizeof claim) && oriel_check_remote_await(fd, POLLIN) == 1 &&
                   take_piece(fd, &proof, sizeof proof) && is_same(proof.digest, digest_of(&said, ANSWERS, key));
     errno = ECONNREFUSED;
     return proven;
 }
 
-bool oriel_afar_challenge(int fd, struct oriel_afar_challenge *out)
+bool oriel_check_remote_challenge(int fd, struct oriel_check_remote_challenge *out)
 {
     return draw(out->nonce) && send_piece(fd, out, sizeof *out);
 }
 
-bool oriel_afar_admits(int fd, const uint64_t key[2], const struct oriel_afar_challenge *challenge)
+bool oriel_check_remote_admits(int fd, const uint64_t key[2], const struct oriel_check_remote_challenge *challenge)
 {
     struct said said = {.end = ASKS};
-    struct oriel_afar_claim claim;
+    struct oriel_check_remote_claim claim;
     if (!take_piece(fd, &claim, sizeof claim) || !add_place(&said, fd, getsockname))
         return false;
     add_numbers(&said, challenge, &claim);
     if (!is_same(claim.digest, digest_of(&said, ASKS, key)))
         return false; /* P5 */
-    struct oriel_afar_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
+    struct oriel_check_remote_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
     return send_piece(fd, &proof, sizeof proof);
 }

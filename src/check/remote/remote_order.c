@@ -13,32 +13,32 @@
 
 static size_t clock_bytes(void)
 {
-    return (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+    return (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
 }
 
 static uint64_t home(int world_rank)
 {
-    int machine = oriel_afar_machine(world_rank);
-    return machine < 0 || machine == oriel_afar_own_machine() ? 0 : (uint64_t)(unsigned)(machine + 1) << ORIEL_ORDER_HOME_SHIFT;
+    int machine = oriel_check_remote_machine(world_rank);
+    return machine < 0 || machine == oriel_check_remote_own_machine() ? 0 : (uint64_t)(unsigned)(machine + 1) << ORIEL_ORDER_HOME_SHIFT;
 }
 
 static void give(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .words = {takers, more}};
-    struct oriel_afar_answer answer;
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE, .words = {takers, more}};
+    struct oriel_check_remote_answer answer;
     struct iovec part = {.iov_base = (void *)(uintptr_t)clock, .iov_len = clock_bytes()};
     int machine = oriel_order_machine(key, &request.key);
-    oriel_afar_ask(machine, &request, &part, 1, &answer, NULL, 0);
+    oriel_check_remote_ask(machine, &request, &part, 1, &answer, NULL, 0);
 }
 
 /* Answers with a clock, which is joined with out. */
-static bool ask_clock(int machine, struct oriel_afar_request *request, uint64_t *word, oriel_tick *out)
+static bool ask_clock(int machine, struct oriel_check_remote_request *request, uint64_t *word, oriel_tick *out)
 {
-    struct oriel_afar_answer answer;
+    struct oriel_check_remote_answer answer;
     oriel_tick *clock = calloc(1, clock_bytes());
-    bool asked = clock != NULL && oriel_afar_ask(machine, request, NULL, 0, &answer, clock, clock_bytes());
+    bool asked = clock != NULL && oriel_check_remote_ask(machine, request, NULL, 0, &answer, clock, clock_bytes());
     if (asked && answer.len_bytes == clock_bytes())
-        oriel_clock_take(out, clock, oriel_board_world_size());
+        oriel_clock_take(out, clock, oriel_shm_world_size());
     if (asked)
         *word = answer.word;
     free(clock);
@@ -47,7 +47,7 @@ static bool ask_clock(int machine, struct oriel_afar_request *request, uint64_t 
 
 static bool take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made, bool *lost)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_TAKE, .words = {takers, how}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE, .words = {takers, how}};
     uint64_t word = 0;
     ask_clock(oriel_order_machine(key, &request.key), &request, &word, out);
     *made = (word & 2) != 0;
@@ -57,48 +57,48 @@ static bool take(const struct oriel_key *key, uint32_t takers, unsigned how, ori
 
 static void forget(const struct oriel_key *key)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_FORGET};
-    struct oriel_afar_answer answer;
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_FORGET};
+    struct oriel_check_remote_answer answer;
     int machine = oriel_order_machine(key, &request.key);
-    oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0);
 }
 
 static bool take_rank(int world_rank, oriel_tick *out)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_TAKE_RANK, .words = {(uint64_t)world_rank}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE_RANK, .words = {(uint64_t)world_rank}};
     uint64_t word = 0;
-    ask_clock(oriel_afar_machine(world_rank), &request, &word, out);
+    ask_clock(oriel_check_remote_machine(world_rank), &request, &word, out);
     return word != 0;
 }
 
 static void take_all(oriel_tick *out)
 {
-    for (int machine = 0; machine < oriel_afar_machines(); machine++) {
-        struct oriel_afar_request request = {.kind = ORIEL_AFAR_TAKE_ALL};
+    for (int machine = 0; machine < oriel_check_remote_machines(); machine++) {
+        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE_ALL};
         uint64_t word;
-        if (machine != oriel_afar_own_machine())
+        if (machine != oriel_check_remote_own_machine())
             ask_clock(machine, &request, &word, out);
     }
 }
 
 static void doubt(void)
 {
-    for (int machine = 0; machine < oriel_afar_machines(); machine++) {
-        struct oriel_afar_request request = {.kind = ORIEL_AFAR_DOUBT};
-        struct oriel_afar_answer answer;
-        if (machine != oriel_afar_own_machine())
-            oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    for (int machine = 0; machine < oriel_check_remote_machines(); machine++) {
+        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT};
+        struct oriel_check_remote_answer answer;
+        if (machine != oriel_check_remote_own_machine())
+            oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0);
     }
 }
 
 static uint32_t count(const struct oriel_key *key, uint32_t more)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .words = {more}};
-    struct oriel_afar_answer answer = {.word = 0};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT, .words = {more}};
+    struct oriel_check_remote_answer answer = {.word = 0};
     int machine = oriel_order_machine(key, &request.key);
-    oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0);
     if (answer.word >> 32 != 0)
-        oriel_afar_note_gap();
+        oriel_check_remote_note_gap();
     return (uint32_t)answer.word;
 }
 
@@ -107,13 +107,13 @@ static void floor_over(oriel_tick *out)
 {
     oriel_tick *clock = calloc(1, clock_bytes());
     bool known = clock != NULL;
-    for (int machine = 0; machine < oriel_afar_machines() && known; machine++) {
-        struct oriel_afar_request request = {.kind = ORIEL_AFAR_FLOOR};
-        struct oriel_afar_answer answer;
-        if (machine == oriel_afar_own_machine())
+    for (int machine = 0; machine < oriel_check_remote_machines() && known; machine++) {
+        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_FLOOR};
+        struct oriel_check_remote_answer answer;
+        if (machine == oriel_check_remote_own_machine())
             continue;
-        known = oriel_afar_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes()) && answer.len_bytes == clock_bytes();
-        for (int i = 0; i < oriel_board_world_size() && known && answer.word != 0; i++)
+        known = oriel_check_remote_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes()) && answer.len_bytes == clock_bytes();
+        for (int i = 0; i < oriel_shm_world_size() && known && answer.word != 0; i++)
             out[i] = clock[i] < out[i] ? clock[i] : out[i];
     }
     if (!known)
@@ -123,14 +123,14 @@ static void floor_over(oriel_tick *out)
 
 static bool ask_site(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_SITE, .words = {table, slot}};
-    struct oriel_afar_answer answer;
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_SITE, .words = {table, slot}};
+    struct oriel_check_remote_answer answer;
     struct iovec part = {.iov_base = entry, .iov_len = entry_bytes};
-    return oriel_afar_ask(0, &request, &part, claims, &answer, entry, entry_bytes) && answer.word != 0 &&
+    return oriel_check_remote_ask(0, &request, &part, claims, &answer, entry, entry_bytes) && answer.word != 0 &&
            answer.len_bytes == entry_bytes;
 }
 
-void oriel_afar_order_span(void)
+void oriel_check_remote_order_span(void)
 {
     static const struct oriel_order_far order = {.home = home,
                                                  .give = give,
@@ -142,6 +142,6 @@ void oriel_afar_order_span(void)
                                                  .doubt = doubt,
                                                  .count = count};
     oriel_order_span(&order);
-    if (oriel_afar_own_machine() != 0)
+    if (oriel_check_remote_own_machine() != 0)
         oriel_sites_span(ask_site);
 }

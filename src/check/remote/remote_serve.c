@@ -27,7 +27,7 @@ enum { LISTENER, BELL, CONNECTIONS }; /* places in fds */
 /* Who has connected. */
 struct asker {
     bool proven;
-    struct oriel_afar_challenge challenge; /* what it was told */
+    struct oriel_check_remote_challenge challenge; /* what it was told */
 };
 
 struct server {
@@ -38,7 +38,7 @@ struct server {
     struct pollfd *fds;   /* the listener, the bell, who asks */
     struct asker *askers; /* by place in fds */
     size_t count, room;
-    struct oriel_afar_desk desk;
+    struct oriel_check_remote_desk desk;
 };
 
 static struct server servers[THREADS];
@@ -77,17 +77,17 @@ static void nap(struct server *server)
 static void admit(struct server *server)
 {
     drop_strangers(server);
-    int fd = oriel_descriptor_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
+    int fd = oriel_reserve_fd_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
     if (fd < 0) {
         nap(server);
         return;
     }
     struct asker asker = {.proven = false};
-    if (!oriel_afar_challenge(fd, &asker.challenge)) {
+    if (!oriel_check_remote_challenge(fd, &asker.challenge)) {
         close(fd);
         return;
     }
-    oriel_afar_limit(fd, PATIENCE_S); /* a question comes in one piece: all others wait meanwhile */
+    oriel_check_remote_limit(fd, PATIENCE_S); /* a question comes in one piece: all others wait meanwhile */
     if (server->count == server->room) {
         size_t room = 2 * server->room;
         struct pollfd *fds = realloc(server->fds, room * sizeof *fds);
@@ -120,7 +120,7 @@ static void *serve(void *closure)
                 continue;
             struct asker *asker = &server->askers[i];
             int fd = server->fds[i].fd;
-            if (asker->proven ? oriel_afar_answer(&server->desk, fd) : oriel_afar_admits(fd, server->key, &asker->challenge))
+            if (asker->proven ? oriel_check_remote_answer(&server->desk, fd) : oriel_check_remote_admits(fd, server->key, &asker->challenge))
                 asker->proven = true;
             else
                 drop(server, i);
@@ -142,26 +142,26 @@ static void block_signals(sigset_t *before)
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
 
-static bool start_one(struct server *server, const struct oriel_afar_address *address, uint16_t *port)
+static bool start_one(struct server *server, const struct oriel_check_remote_address *address, uint16_t *port)
 {
     pthread_attr_t how;
     sigset_t before;
     int bell[2];
-    int listener = oriel_afar_listen(port);
+    int listener = oriel_check_remote_listen(port);
     *server = (struct server){.room = 16, .bell = -1};
     memcpy(server->key, address->key, sizeof server->key);
     server->fds = calloc(server->room, sizeof *server->fds);
     server->askers = calloc(server->room, sizeof *server->askers);
-    bool desk = oriel_afar_desk_open(&server->desk, server == &servers[1]);
+    bool desk = oriel_check_remote_desk_open(&server->desk, server == &servers[1]);
     if (server->fds == NULL || server->askers == NULL || !desk || listener < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, bell) != 0) {
         if (listener >= 0)
             close(listener);
         return false;
     }
-    server->bell = oriel_descriptor_high(bell[1]);
+    server->bell = oriel_reserve_fd_high(bell[1]);
     server->fds[LISTENER] = (struct pollfd){.fd = listener, .events = POLLIN};
-    server->fds[BELL] = (struct pollfd){.fd = oriel_descriptor_high(bell[0]), .events = POLLIN};
+    server->fds[BELL] = (struct pollfd){.fd = oriel_reserve_fd_high(bell[0]), .events = POLLIN};
     server->count = CONNECTIONS;
     oriel_check_several = true;
     pthread_attr_init(&how);
@@ -175,19 +175,19 @@ static bool start_one(struct server *server, const struct oriel_afar_address *ad
     return server->runs;
 }
 
-bool oriel_afar_serve(struct oriel_afar_address *out)
+bool oriel_check_remote_serve(struct oriel_check_remote_address *out)
 {
     memset(out, 0, sizeof *out);
     if (oriel_options()->net == ORIEL_NET_OFF) {
         oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
         return false;
     }
-    oriel_afar_addresses(out);
+    oriel_check_remote_addresses(out);
     bool serves = oriel_ranks_open() && getrandom(out->key, sizeof out->key, 0) == (ssize_t)sizeof out->key;
     for (int i = 0; i < THREADS && serves; i++)
         serves = start_one(&servers[i], out, &out->ports[i]);
     if (!serves)
-        oriel_afar_serve_stop();
+        oriel_check_remote_serve_stop();
     return serves;
 }
 
@@ -201,13 +201,13 @@ static void stop_one(struct server *server)
         close(server->fds[i].fd);
     free(server->fds);
     free(server->askers);
-    oriel_afar_desk_close(&server->desk);
+    oriel_check_remote_desk_close(&server->desk);
     *server = (struct server){.runs = false};
 }
 
-void oriel_afar_serve_stop(void)
+void oriel_check_remote_serve_stop(void)
 {
-    if (oriel_board_is_open()) /* a forked child has no such threads */
+    if (oriel_shm_is_open()) /* a forked child has no such threads */
         for (int i = 0; i < THREADS; i++)
             stop_one(&servers[i]);
 }

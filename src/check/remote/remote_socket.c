@@ -41,7 +41,7 @@ static int bind_any(int family)
     return -1;
 }
 
-int oriel_afar_listen(uint16_t *port)
+int oriel_check_remote_listen(uint16_t *port)
 {
     struct sockaddr_storage bound;
     socklen_t len_bytes = sizeof bound;
@@ -57,14 +57,14 @@ int oriel_afar_listen(uint16_t *port)
     /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.CallAndMessage): it is written */
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)&bound)->sin_port);
-    return oriel_descriptor_high(fd);
+    return oriel_reserve_fd_high(fd);
 }
 
-static void add_address(struct oriel_afar_address *out, const struct sockaddr *address)
+static void add_address(struct oriel_check_remote_address *out, const struct sockaddr *address)
 {
     const struct sockaddr_in6 *six = (const void *)address;
     const struct sockaddr_in *four = (const void *)address;
-    if (out->count == ORIEL_AFAR_ADDRESSES || (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
+    if (out->count == ORIEL_CHECK_REMOTE_ADDRESSES || (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
         (address->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
         return;
     out->families[out->count] = address->sa_family;
@@ -75,7 +75,7 @@ static void add_address(struct oriel_afar_address *out, const struct sockaddr *a
     out->count++;
 }
 
-void oriel_afar_addresses(struct oriel_afar_address *out)
+void oriel_check_remote_addresses(struct oriel_check_remote_address *out)
 {
     struct ifaddrs *all;
     out->count = 0;
@@ -91,7 +91,7 @@ void oriel_afar_addresses(struct oriel_afar_address *out)
 /* --- waiting --- */
 
 /* For PATIENCE_MS by the clock, since a signal ends it each time. */
-int oriel_afar_await(int fd, short events)
+int oriel_check_remote_await(int fd, short events)
 {
     struct pollfd ready = {.fd = fd, .events = events};
     uint64_t until_ns = oriel_now_ns() + PATIENCE_MS * UINT64_C(1000000);
@@ -123,7 +123,7 @@ static bool wait_connected(int fd)
 {
     int error = 0;
     socklen_t len_bytes = sizeof error;
-    int answer = oriel_afar_await(fd, POLLOUT);
+    int answer = oriel_check_remote_await(fd, POLLOUT);
     if (answer == 0)
         errno = ETIMEDOUT;
     if (answer <= 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len_bytes) != 0)
@@ -132,7 +132,7 @@ static bool wait_connected(int fd)
     return error == 0;
 }
 
-static int connect_one(const struct oriel_afar_address *to, int which, int thread)
+static int connect_one(const struct oriel_check_remote_address *to, int which, int thread)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(to->ports[thread])};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(to->ports[thread])};
@@ -152,7 +152,7 @@ static int connect_one(const struct oriel_afar_address *to, int which, int threa
     return -1;
 }
 
-int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
+int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int thread)
 {
     int yes = 1;
     if (to->ports[thread] == 0 || to->count == 0) {
@@ -161,10 +161,10 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
     }
     for (int i = 0; i < to->count; i++) {
         int fd = connect_one(to, i, thread);
-        if (fd >= 0 && oriel_afar_prove(fd, to->key)) { /* somebody else may listen there */
+        if (fd >= 0 && oriel_check_remote_prove(fd, to->key)) { /* somebody else may listen there */
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-            oriel_afar_limit(fd, oriel_options()->timeout_s);
-            return oriel_descriptor_high(fd);
+            oriel_check_remote_limit(fd, oriel_options()->timeout_s);
+            return oriel_reserve_fd_high(fd);
         }
         if (fd >= 0)
             close(fd);
@@ -175,14 +175,14 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
 
 /* --- messages --- */
 
-void oriel_afar_limit(int fd, int seconds)
+void oriel_check_remote_limit(int fd, int seconds)
 {
     struct timeval limit = {.tv_sec = seconds};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-bool oriel_afar_write(int fd, struct iovec *parts, int count)
+bool oriel_check_remote_write(int fd, struct iovec *parts, int count)
 {
     for (uint64_t since_ns = oriel_now_ns(); count > 0; since_ns = oriel_now_ns()) {
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
@@ -205,7 +205,7 @@ bool oriel_afar_write(int fd, struct iovec *parts, int count)
     return true;
 }
 
-bool oriel_afar_read(int fd, void *data, size_t len_bytes)
+bool oriel_check_remote_read(int fd, void *data, size_t len_bytes)
 {
     char *at = data;
     for (uint64_t since_ns = oriel_now_ns(); len_bytes > 0; since_ns = oriel_now_ns()) {

@@ -5,22 +5,22 @@
 #include "check/remote/remote.h"
 
 /* A socket that listens on every address of this machine; -1 with a reason.  port: where. */
-int oriel_afar_listen(uint16_t *port);
+int oriel_check_remote_listen(uint16_t *port);
 
 /* The addresses by which others may reach this machine, its own loopback last. */
-void oriel_afar_addresses(struct oriel_afar_address *out);
+void oriel_check_remote_addresses(struct oriel_check_remote_address *out);
 
 /* A connection to one of a server's two threads, proven; -1 with a reason. */
-int oriel_afar_connect(const struct oriel_afar_address *to, int thread);
+int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int thread);
 
 /* As poll of one for some seconds. */
-int oriel_afar_await(int fd, short events);
+int oriel_check_remote_await(int fd, short events);
 
 /* Neither reads nor writes wait for the other side for longer. */
-void oriel_afar_limit(int fd, int seconds);
+void oriel_check_remote_limit(int fd, int seconds);
 
 /* All of it, or false. */
-bool oriel_afar_write(int fd, struct iovec *parts, int count);
-bool oriel_afar_read(int fd, void *data, size_t len_bytes);
+bool oriel_check_remote_write(int fd, struct iovec *parts, int count);
+bool oriel_check_remote_read(int fd, void *data, size_t len_bytes);
 
 #endif

@@ -13,60 +13,60 @@ static const int64_t address_most = INT64_C(1) << 57; /* behind the last byte of
 
 static bool is_rank(int64_t rank)
 {
-    return rank >= 0 && rank < oriel_board_world_size();
+    return rank >= 0 && rank < oriel_shm_world_size();
 }
 
 /* --- questions --- */
 
 static size_t clock_bytes(void)
 {
-    return (size_t)(unsigned)oriel_board_world_size() * sizeof(oriel_tick);
+    return (size_t)(unsigned)oriel_shm_world_size() * sizeof(oriel_tick);
 }
 
-static bool length_holds(const struct oriel_afar_request *request)
+static bool length_holds(const struct oriel_check_remote_request *request)
 {
     uint64_t fixed_bytes = sizeof(struct oriel_access) + clock_bytes();
     switch (request->kind) {
-    case ORIEL_AFAR_GIVE: return request->len_bytes == clock_bytes();
-    case ORIEL_AFAR_ADD:
+    case ORIEL_CHECK_REMOTE_GIVE: return request->len_bytes == clock_bytes();
+    case ORIEL_CHECK_REMOTE_ADD:
         return request->len_bytes >= fixed_bytes && request->len_bytes <= data_most &&
                (request->len_bytes - fixed_bytes) % sizeof(struct oriel_extent) == 0;
-    case ORIEL_AFAR_NOTE: return request->len_bytes == sizeof(struct oriel_note_ask);
-    case ORIEL_AFAR_SITE: return request->len_bytes <= ORIEL_SITE_SLOT_BYTES;
+    case ORIEL_CHECK_REMOTE_NOTE: return request->len_bytes == sizeof(struct oriel_note_ask);
+    case ORIEL_CHECK_REMOTE_SITE: return request->len_bytes <= ORIEL_SITE_SLOT_BYTES;
     default: return request->len_bytes == 0;
     }
 }
 
 /* What stands under one kind of key is of one size and form, and the checker keeps more there than clocks. */
-static bool key_holds(const struct oriel_afar_request *request)
+static bool key_holds(const struct oriel_check_remote_request *request)
 {
     uint64_t kind = request->key.words[0];
     switch (request->kind) {
-    case ORIEL_AFAR_GIVE:
-    case ORIEL_AFAR_TAKE: return kind >= ORIEL_ORDER_MESSAGE && kind < ORIEL_ORDER_COUNT;
-    case ORIEL_AFAR_FORGET: return kind >= ORIEL_ORDER_MESSAGE && kind <= ORIEL_ORDER_COUNT;
-    case ORIEL_AFAR_COUNT: return kind == ORIEL_ORDER_COUNT;
+    case ORIEL_CHECK_REMOTE_GIVE:
+    case ORIEL_CHECK_REMOTE_TAKE: return kind >= ORIEL_ORDER_MESSAGE && kind < ORIEL_ORDER_COUNT;
+    case ORIEL_CHECK_REMOTE_FORGET: return kind >= ORIEL_ORDER_MESSAGE && kind <= ORIEL_ORDER_COUNT;
+    case ORIEL_CHECK_REMOTE_COUNT: return kind == ORIEL_ORDER_COUNT;
     default: return true;
     }
 }
 
 /* A number that is none would leave an access pending that counts as complete; flags of other kinds say how it was added; no group
  * has a request. */
-static bool words_hold(const struct oriel_afar_request *request)
+static bool words_hold(const struct oriel_check_remote_request *request)
 {
     const uint64_t flags = ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;
     switch (request->kind) {
-    case ORIEL_AFAR_COMPLETE:
-    case ORIEL_AFAR_COMPLETE_ONE: return request->words[2] != ORIEL_TICK_PENDING;
-    case ORIEL_AFAR_FLAG: return (request->words[2] & ~flags) == 0;
-    case ORIEL_AFAR_REQUEST_DONE: return request->words[1] < ORIEL_ACCESS_GROUP;
+    case ORIEL_CHECK_REMOTE_COMPLETE:
+    case ORIEL_CHECK_REMOTE_COMPLETE_ONE: return request->words[2] != ORIEL_TICK_PENDING;
+    case ORIEL_CHECK_REMOTE_FLAG: return (request->words[2] & ~flags) == 0;
+    case ORIEL_CHECK_REMOTE_REQUEST_DONE: return request->words[1] < ORIEL_ACCESS_GROUP;
     default: return true;
     }
 }
 
-bool oriel_afar_request_holds(const struct oriel_afar_request *request)
+bool oriel_check_remote_request_holds(const struct oriel_check_remote_request *request)
 {
-    return request->kind < ORIEL_AFAR_KINDS && length_holds(request) && key_holds(request) && words_hold(request);
+    return request->kind < ORIEL_CHECK_REMOTE_KINDS && length_holds(request) && key_holds(request) && words_hold(request);
 }
 
 /* --- accesses --- */
@@ -87,7 +87,7 @@ static bool extent_holds(const struct oriel_extent *extent)
            extent->stride_bytes < address_most;
 }
 
-bool oriel_afar_access_holds(const struct oriel_access *access, const struct oriel_extent *extents, size_t count)
+bool oriel_check_remote_access_holds(const struct oriel_access *access, const struct oriel_extent *extents, size_t count)
 {
     const unsigned flags = ORIEL_ACCESS_SAME_OP | ORIEL_ACCESS_ANY_OP | ORIEL_ACCESS_ALONE;
     bool holds = access->kind >= ORIEL_ACCESS_GET && access->kind <= ORIEL_ACCESS_ACCUMULATE && (access->flags & ~flags) == 0 &&
@@ -98,7 +98,7 @@ bool oriel_afar_access_holds(const struct oriel_access *access, const struct ori
     return holds;
 }
 
-bool oriel_afar_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes)
+bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes)
 {
     bool holds = len_bytes % sizeof *conflicts == 0;
     for (size_t i = 0; i < len_bytes / sizeof *conflicts && holds; i++) {
@@ -112,22 +112,22 @@ bool oriel_afar_conflicts_hold(const struct oriel_conflict *conflicts, size_t le
 
 /* --- waits --- */
 
-bool oriel_afar_reports_hold(const struct oriel_wait_report *reports, size_t len_bytes)
+bool oriel_check_remote_reports_hold(const struct oriel_wait_report *reports, size_t len_bytes)
 {
     bool holds = len_bytes % sizeof *reports == 0;
     for (size_t i = 0; i < len_bytes / sizeof *reports && holds; i++) {
         const struct oriel_wait_noted *noted = &reports[i].record.noted;
         holds = is_rank(reports[i].rank) &&
-                (reports[i].state == ORIEL_STUCK_WAITS || reports[i].state == ORIEL_STUCK_FINISHED) &&
+                (reports[i].state == ORIEL_DEADLOCK_SET_WAITS || reports[i].state == ORIEL_DEADLOCK_SET_FINISHED) &&
                 noted->count <= ORIEL_WAIT_NEEDS && memchr(noted->name, '\0', sizeof noted->name) != NULL;
     }
     return holds;
 }
 
-bool oriel_afar_gathering_holds(const struct oriel_gathering *gathering, size_t len_bytes)
+bool oriel_check_remote_gathering_holds(const struct oriel_collective_progress *gathering, size_t len_bytes)
 {
-    bool holds = len_bytes >= sizeof *gathering && gathering->n > 0 && gathering->n <= oriel_board_world_size() &&
-                 oriel_gathering_bytes(gathering->n, gathering->has_locks != 0) == len_bytes;
+    bool holds = len_bytes >= sizeof *gathering && gathering->n > 0 && gathering->n <= oriel_shm_world_size() &&
+                 oriel_collective_progress_bytes(gathering->n, gathering->has_locks != 0) == len_bytes;
     for (int i = 0; i < (holds ? gathering->n : 0) && holds; i++) {
         holds = is_rank((int64_t)gathering->slots[i].world_rank - 1);
     }

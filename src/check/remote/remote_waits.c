@@ -7,44 +7,44 @@
 
 static size_t reports_room(void)
 {
-    return (size_t)(unsigned)oriel_board_world_size();
+    return (size_t)(unsigned)oriel_shm_world_size();
 }
 
 static size_t gathering_room_bytes(void)
 {
-    int n = oriel_board_world_size();
-    size_t with_locks = oriel_gathering_bytes(n < ORIEL_GATHERING_LOCKS ? n : ORIEL_GATHERING_LOCKS, true);
-    size_t without = oriel_gathering_bytes(n, false);
+    int n = oriel_shm_world_size();
+    size_t with_locks = oriel_collective_progress_bytes(n < ORIEL_COLLECTIVE_PROGRESS_LOCKS ? n : ORIEL_COLLECTIVE_PROGRESS_LOCKS, true);
+    size_t without = oriel_collective_progress_bytes(n, false);
     return with_locks > without ? with_locks : without;
 }
 
-size_t oriel_afar_waits_bytes(void)
+size_t oriel_check_remote_waits_bytes(void)
 {
     size_t reports_bytes = reports_room() * sizeof(struct oriel_wait_report);
     size_t gathering_bytes = gathering_room_bytes();
     return reports_bytes > gathering_bytes ? reports_bytes : gathering_bytes;
 }
 
-size_t oriel_afar_waits_answer(const struct oriel_afar_request *request, void *data, uint64_t *word)
+size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data, uint64_t *word)
 {
     switch (request->kind) {
-    case ORIEL_AFAR_WAITS: return oriel_wait_reports(data, reports_room()) * sizeof(struct oriel_wait_report);
-    case ORIEL_AFAR_GATHERING:
-        return oriel_gathering_copy(request->words[0], request->words[1] != 0, data, gathering_room_bytes());
+    case ORIEL_CHECK_REMOTE_WAITS: return oriel_wait_reports(data, reports_room()) * sizeof(struct oriel_wait_report);
+    case ORIEL_CHECK_REMOTE_GATHERING:
+        return oriel_collective_progress_copy(request->words[0], request->words[1] != 0, data, gathering_room_bytes());
     default: *word = oriel_wait_is_given(&request->key); return 0;
     }
 }
 
 /* From malloc; NULL: no answer. */
-static void *ask(int machine, struct oriel_afar_request *request, size_t room_bytes, size_t *len_bytes)
+static void *ask(int machine, struct oriel_check_remote_request *request, size_t room_bytes, size_t *len_bytes)
 {
-    struct oriel_afar_answer answer = {.word = 0};
+    struct oriel_check_remote_answer answer = {.word = 0};
     void *data = calloc(1, room_bytes);
     bool answered = data != NULL;
-    if (answered && machine == oriel_afar_own_machine())
-        answer.len_bytes = oriel_afar_waits_answer(request, data, &answer.word);
+    if (answered && machine == oriel_check_remote_own_machine())
+        answer.len_bytes = oriel_check_remote_waits_answer(request, data, &answer.word);
     else
-        answered = answered && oriel_afar_ask(machine, request, NULL, 0, &answer, data, room_bytes);
+        answered = answered && oriel_check_remote_ask(machine, request, NULL, 0, &answer, data, room_bytes);
     if (!answered) {
         free(data);
         return NULL;
@@ -55,10 +55,10 @@ static void *ask(int machine, struct oriel_afar_request *request, size_t room_by
 
 static struct oriel_wait_report *reports(int machine, size_t *count)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_WAITS};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_WAITS};
     size_t len_bytes = 0;
     struct oriel_wait_report *found = ask(machine, &request, reports_room() * sizeof *found, &len_bytes);
-    if (found != NULL && !oriel_afar_reports_hold(found, len_bytes)) {
+    if (found != NULL && !oriel_check_remote_reports_hold(found, len_bytes)) {
         free(found);
         return NULL;
     }
@@ -66,12 +66,12 @@ static struct oriel_wait_report *reports(int machine, size_t *count)
     return found;
 }
 
-static struct oriel_gathering *gathering(int machine, uint64_t id, bool is_window)
+static struct oriel_collective_progress *gathering(int machine, uint64_t id, bool is_window)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_GATHERING, .words = {id, is_window}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GATHERING, .words = {id, is_window}};
     size_t len_bytes = 0;
-    struct oriel_gathering *found = ask(machine, &request, gathering_room_bytes(), &len_bytes);
-    if (found != NULL && !oriel_afar_gathering_holds(found, len_bytes)) {
+    struct oriel_collective_progress *found = ask(machine, &request, gathering_room_bytes(), &len_bytes);
+    if (found != NULL && !oriel_check_remote_gathering_holds(found, len_bytes)) {
         free(found);
         return NULL;
     }
@@ -81,17 +81,17 @@ static struct oriel_gathering *gathering(int machine, uint64_t id, bool is_windo
 /* Taken for given where nobody answers. */
 static bool is_given(int machine, const struct oriel_key *key)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVEN, .key = *key};
-    struct oriel_afar_answer answer = {.word = 0};
-    if (machine == oriel_afar_own_machine())
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVEN, .key = *key};
+    struct oriel_check_remote_answer answer = {.word = 0};
+    if (machine == oriel_check_remote_own_machine())
         return oriel_wait_is_given(key);
-    return !oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0) || answer.word != 0;
+    return !oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0) || answer.word != 0;
 }
 
-const struct oriel_look_far *oriel_afar_look(void)
+const struct oriel_look_far *oriel_check_remote_look(void)
 {
-    static const struct oriel_look_far far = {.machines = oriel_afar_machines,
-                                              .machine_of = oriel_afar_machine,
+    static const struct oriel_look_far far = {.machines = oriel_check_remote_machines,
+                                              .machine_of = oriel_check_remote_machine,
                                               .reports = reports,
                                               .gathering = gathering,
                                               .is_given = is_given};

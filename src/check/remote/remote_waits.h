@@ -6,12 +6,12 @@
 #include "check/remote/remote.h"
 #include "check/deadlock/wait_snapshot.h"
 
-const struct oriel_look_far *oriel_afar_look(void);
+const struct oriel_look_far *oriel_check_remote_look(void);
 
 /* The most that an answer takes. */
-size_t oriel_afar_waits_bytes(void);
+size_t oriel_check_remote_waits_bytes(void);
 
 /* What follows the answer, in data, which has room for it behind the request's own; word: the answer's. */
-size_t oriel_afar_waits_answer(const struct oriel_afar_request *request, void *data, uint64_t *word);
+size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data, uint64_t *word);
 
 #endif

@@ -35,7 +35,7 @@ struct number {
 };
 
 struct sites {
-    struct oriel_board_lock lock;
+    struct oriel_shm_lock lock;
     _Atomic uint8_t known[MODULES]; /* modules that are filled in */
     struct module modules[MODULES];
     struct number numbers[NUMBERS];
@@ -61,13 +61,13 @@ const char *oriel_call_name(uint16_t call)
 static void sites_init(void *at)
 {
     struct sites *fresh = at;
-    oriel_board_lock_init(&fresh->lock);
+    oriel_shm_lock_init(&fresh->lock);
 }
 
 enum oriel_status oriel_sites_start(void)
 {
     ask = NULL;
-    sites = oriel_board_at(oriel_board_find(&sites_key, sizeof *sites, sites_init));
+    sites = oriel_shm_at(oriel_shm_find(&sites_key, sizeof *sites, sites_init));
     return sites == NULL ? oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for call sites") : ORIEL_OK;
 }
 
@@ -113,10 +113,10 @@ size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_
     *filled = 0;
     if (sites == NULL || slot >= (table == TABLE_MODULES ? MODULES : NUMBERS)) /* others may ask before this machine starts */
         return 0;
-    oriel_board_lock(&sites->lock);
+    oriel_shm_lock(&sites->lock);
     *filled = table == TABLE_MODULES ? module_claim(slot, wanted) : number_claim(slot, wanted);
     memcpy(entry, table == TABLE_MODULES ? (const void *)&sites->modules[slot] : (const void *)&sites->numbers[slot], len_bytes);
-    oriel_board_unlock(&sites->lock);
+    oriel_shm_unlock(&sites->lock);
     return len_bytes;
 }
 
@@ -131,11 +131,11 @@ void oriel_sites_span(oriel_site_ask_fn *first_machine)
 static uint64_t module_number(const struct module *module)
 {
     uint32_t at = 0;
-    oriel_board_lock(&sites->lock);
+    oriel_shm_lock(&sites->lock);
     while (at < MODULES && module_claim(at, module) && memcmp(&sites->modules[at], module, sizeof *module) != 0)
         at++;
     bool found = at < MODULES && sites->known[at];
-    oriel_board_unlock(&sites->lock);
+    oriel_shm_unlock(&sites->lock);
     return found ? at + 1 : 0;
 }
 
@@ -219,9 +219,9 @@ uint16_t oriel_site_number(const struct oriel_site *site)
         uint32_t at = (uint32_t)(hash + step) & (NUMBERS - 1);
         struct number *number = &sites->numbers[at];
         if (atomic_load_explicit(&number->call, memory_order_acquire) == 0) {
-            oriel_board_lock(&sites->lock);
+            oriel_shm_lock(&sites->lock);
             bool filled = number_claim(at, &(struct number){.code = site->address, .call = site->call});
-            oriel_board_unlock(&sites->lock);
+            oriel_shm_unlock(&sites->lock);
             if (!filled)
                 return 0;
         }
@@ -237,9 +237,9 @@ struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank)
     if (sites == NULL || number == 0 || number > NUMBERS)
         return site;
     if (oriel_unlikely(sites->numbers[number - 1].call == 0)) {
-        oriel_board_lock(&sites->lock);
+        oriel_shm_lock(&sites->lock);
         number_claim(number - 1U, NULL);
-        oriel_board_unlock(&sites->lock);
+        oriel_shm_unlock(&sites->lock);
     }
     site.call = (uint16_t)atomic_load_explicit(&sites->numbers[number - 1].call, memory_order_acquire);
     site.address = sites->numbers[number - 1].code;
@@ -250,9 +250,9 @@ static bool module_is_known(uint64_t number)
 {
     if (sites == NULL || number == 0 || number > MODULES)
         return false;
-    oriel_board_lock(&sites->lock);
+    oriel_shm_lock(&sites->lock);
     bool known = module_claim((uint32_t)number - 1, NULL);
-    oriel_board_unlock(&sites->lock);
+    oriel_shm_unlock(&sites->lock);
     return known;
 }
 

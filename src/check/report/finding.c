@@ -39,12 +39,12 @@ const struct oriel_rule_text *oriel_rule_text(uint32_t rule)
 static void findings_init(void *at)
 {
     struct oriel_findings *fresh = at;
-    oriel_board_lock_init(&fresh->lock);
+    oriel_shm_lock_init(&fresh->lock);
 }
 
 enum oriel_status oriel_finding_start(void)
 {
-    findings = oriel_board_at(oriel_board_find(&findings_key, sizeof *findings, findings_init));
+    findings = oriel_shm_at(oriel_shm_find(&findings_key, sizeof *findings, findings_init));
     if (findings == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for findings");
     oriel_ending_enter();
@@ -88,7 +88,7 @@ static struct oriel_finding_entry *entry_find(uint64_t hash, bool *fresh)
         at++;
     if (at < used)
         return &findings->entries[at];
-    oriel_board_lock(&findings->lock);
+    oriel_shm_lock(&findings->lock);
     used = findings->used;
     while (at < used && findings->hashes[at] != hash)
         at++;
@@ -97,7 +97,7 @@ static struct oriel_finding_entry *entry_find(uint64_t hash, bool *fresh)
         oriel_store_release(&findings->used, used + 1);
         *fresh = true;
     }
-    oriel_board_unlock(&findings->lock);
+    oriel_shm_unlock(&findings->lock);
     return at < ORIEL_FINDINGS ? &findings->entries[at] : NULL;
 }
 
@@ -244,7 +244,7 @@ void oriel_finding_count(const char *what)
     while (at < used && strncmp(findings->counts[at].what, what, ORIEL_RECORD_SHORT - 1) != 0)
         at++;
     if (at == used) {
-        oriel_board_lock(&findings->lock);
+        oriel_shm_lock(&findings->lock);
         used = findings->counted;
         while (at < used && strncmp(findings->counts[at].what, what, ORIEL_RECORD_SHORT - 1) != 0)
             at++;
@@ -252,7 +252,7 @@ void oriel_finding_count(const char *what)
             copy_text(findings->counts[at].what, ORIEL_RECORD_SHORT, what);
             oriel_store_release(&findings->counted, used + 1);
         }
-        oriel_board_unlock(&findings->lock);
+        oriel_shm_unlock(&findings->lock);
     }
     if (at < ORIEL_FINDING_COUNTS)
         atomic_fetch_add_explicit(&findings->counts[at].count, 1, memory_order_relaxed);

@@ -25,7 +25,7 @@ struct oriel_finding_entry {
 
 /* In the board.  lock guards what is added to the three lists; what is in them is read without it. */
 struct oriel_findings {
-    struct oriel_board_lock lock;
+    struct oriel_shm_lock lock;
     _Atomic uint32_t used;      /* entries; each with its hash */
     _Atomic uint32_t counted;   /* counts */
     _Atomic uint32_t processes_used;

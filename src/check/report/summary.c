@@ -252,7 +252,7 @@ void oriel_finding_end_alone(void)
     }
     struct oriel_summary summary;
     oriel_summary_collect(&summary);
-    summary.ranks = oriel_board_world_size();
+    summary.ranks = oriel_shm_world_size();
     findings->total = summary.records_count;
     oriel_summary_write(&summary);
     wait_for_reader();

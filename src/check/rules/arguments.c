@@ -73,7 +73,7 @@ static bool find_type(MPI_Datatype datatype, const struct oriel_type **type)
         const struct oriel_type *type;
     } known[TYPES_KNOWN];
     uint64_t key = oriel_type_key(datatype);
-    uint64_t generation = oriel_recent_begin();
+    uint64_t generation = oriel_tls_cache_begin();
     unsigned at = (key ^ key >> 5 ^ key >> 10) % TYPES_KNOWN;
     if (oriel_unlikely(known[at].key != key || known[at].generation != generation)) {
         if (oriel_type_find(datatype, type) != ORIEL_OK)

@@ -196,7 +196,7 @@ static void nocheck_conflict(const struct oriel_conflict *conflict, void *closur
 {
     const struct oriel_checked *window = closure;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    if (oriel_afar_is_lost() || (conflict->later.op != UNCHECKED && conflict->earlier.op != UNCHECKED))
+    if (oriel_check_remote_is_lost() || (conflict->later.op != UNCHECKED && conflict->earlier.op != UNCHECKED))
         return;
     finding.rule = ORIEL_RULE_NOCHECK_LOCK;
     finding.target = (int32_t)conflict->offset;

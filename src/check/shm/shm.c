@@ -30,13 +30,13 @@
 enum { SPINS = 40, WORD_SPINS = 200, WORD_YIELDS = 20, WORD_SLEEP_NS = 20000, WORD_DEATH = 64 };
 enum { MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
 
-struct oriel_board_head *oriel_board_head;
+struct oriel_shm_head *oriel_shm_head;
 
 static int board_fd = -1; /* of the maker */
 static bool is_child;
 static uint64_t turn;
-uint64_t oriel_board_own_word;
-char *oriel_board_base;
+uint64_t oriel_shm_own_word;
+char *oriel_shm_base;
 
 /* --- how large --- */
 
@@ -66,7 +66,7 @@ static uint64_t choose_size(void)
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
         memory = least_of(memory, space.rlim_cur / 2);
-    uint64_t size = least_of(memory / 4, least_of(oriel_size_most(), ORIEL_BOARD_MOST_BYTES));
+    uint64_t size = least_of(memory / 4, least_of(oriel_size_most(), ORIEL_SHM_MOST_BYTES));
     return size < LEAST_BYTES ? LEAST_BYTES : size;
 }
 
@@ -92,15 +92,15 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
     }
     is_child = false;
     turn++;
-    oriel_board_own_word = oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();
-    oriel_board_head = base;
-    oriel_board_base = base;
+    oriel_shm_own_word = oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();
+    oriel_shm_head = base;
+    oriel_shm_base = base;
     return ORIEL_OK;
 }
 
 static int make_file(uint64_t size_bytes)
 {
-    int fd = oriel_descriptor_high(memfd_create("oriel-check", MFD_CLOEXEC));
+    int fd = oriel_reserve_fd_high(memfd_create("oriel-check", MFD_CLOEXEC));
     if (fd < 0)
         return -1;
     if (!oriel_size_set(fd, size_bytes)) {
@@ -112,29 +112,29 @@ static int make_file(uint64_t size_bytes)
 
 static uint64_t whole_pages(uint64_t size_bytes)
 {
-    return size_bytes / ORIEL_BOARD_PAGE * ORIEL_BOARD_PAGE;
+    return size_bytes / ORIEL_SHM_PAGE * ORIEL_SHM_PAGE;
 }
 
 static void fill_head(int world_size, uint64_t size_bytes)
 {
-    struct oriel_board_head *head = oriel_board_head;
+    struct oriel_shm_head *head = oriel_shm_head;
     uint64_t buckets = LEAST_BUCKETS;
     while (buckets < MOST_BUCKETS && buckets * BYTES_PER_BUCKET < size_bytes)
         buckets *= 2;
-    head->version = ORIEL_BOARD_VERSION;
+    head->version = ORIEL_SHM_VERSION;
     head->world_size = world_size;
     head->size_bytes = size_bytes;
     head->buckets = buckets;
-    for (int i = 0; i < ORIEL_BOARD_CLASSES; i++)
-        oriel_board_lock_init(&head->classes[i].lock);
-    for (int i = 0; i < ORIEL_BOARD_STRIPES; i++)
-        oriel_board_lock_init(&head->stripes[i]);
+    for (int i = 0; i < ORIEL_SHM_CLASSES; i++)
+        oriel_shm_lock_init(&head->classes[i].lock);
+    for (int i = 0; i < ORIEL_SHM_STRIPES; i++)
+        oriel_shm_lock_init(&head->stripes[i]);
     uint64_t used = sizeof *head + buckets * sizeof head->bucket[0];
-    atomic_store(&head->top, whole_pages(used + ORIEL_BOARD_PAGE - 1));
-    head->magic = ORIEL_BOARD_MAGIC;
+    atomic_store(&head->top, whole_pages(used + ORIEL_SHM_PAGE - 1));
+    head->magic = ORIEL_SHM_MAGIC;
 }
 
-enum oriel_status oriel_board_make_sized(int world_size, uint64_t size_bytes, char *path, size_t path_bytes)
+enum oriel_status oriel_shm_make_sized(int world_size, uint64_t size_bytes, char *path, size_t path_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     size_bytes = whole_pages(size_bytes);
@@ -156,12 +156,12 @@ enum oriel_status oriel_board_make_sized(int world_size, uint64_t size_bytes, ch
     return status;
 }
 
-enum oriel_status oriel_board_make(int world_size, char *path, size_t path_bytes)
+enum oriel_status oriel_shm_make(int world_size, char *path, size_t path_bytes)
 {
-    return oriel_board_make_sized(world_size, choose_size(), path, path_bytes);
+    return oriel_shm_make_sized(world_size, choose_size(), path, path_bytes);
 }
 
-enum oriel_status oriel_board_join(const char *path)
+enum oriel_status oriel_shm_join(const char *path)
 {
     struct stat about;
     int fd = oriel_seen_open_memory(path, geteuid());
@@ -170,67 +170,67 @@ enum oriel_status oriel_board_join(const char *path)
     if (fd < 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot open the checker's memory %s: %s", path, strerror(errno));
     enum oriel_status status = ORIEL_OK;
-    if (fstat(fd, &about) != 0 || about.st_size < (off_t)sizeof(struct oriel_board_head))
+    if (fstat(fd, &about) != 0 || about.st_size < (off_t)sizeof(struct oriel_shm_head))
         status = oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
     if (status == ORIEL_OK)
         status = map_board(fd, (uint64_t)about.st_size);
     close(fd);
-    if (status == ORIEL_OK && (oriel_board_head->magic != ORIEL_BOARD_MAGIC || oriel_board_head->version != ORIEL_BOARD_VERSION ||
-                               oriel_board_head->size_bytes != (uint64_t)about.st_size)) {
-        munmap(oriel_board_head, (size_t)about.st_size);
-        oriel_board_head = NULL;
+    if (status == ORIEL_OK && (oriel_shm_head->magic != ORIEL_SHM_MAGIC || oriel_shm_head->version != ORIEL_SHM_VERSION ||
+                               oriel_shm_head->size_bytes != (uint64_t)about.st_size)) {
+        munmap(oriel_shm_head, (size_t)about.st_size);
+        oriel_shm_head = NULL;
         status = oriel_fail(ORIEL_E_OTHER, "%s is not this checker's memory", path);
     }
     return status;
 }
 
-void oriel_board_leave(void)
+void oriel_shm_leave(void)
 {
-    if (oriel_board_head == NULL)
+    if (oriel_shm_head == NULL)
         return;
-    oriel_board_heap_leave();
-    munmap(oriel_board_head, oriel_board_head->size_bytes);
-    oriel_board_head = NULL;
+    oriel_shm_heap_leave();
+    munmap(oriel_shm_head, oriel_shm_head->size_bytes);
+    oriel_shm_head = NULL;
     if (board_fd >= 0)
         close(board_fd);
     board_fd = -1;
 }
 
-int oriel_board_world_size(void)
+int oriel_shm_world_size(void)
 {
-    return oriel_board_head->world_size;
+    return oriel_shm_head->world_size;
 }
 
-bool oriel_board_is_open(void)
+bool oriel_shm_is_open(void)
 {
-    return oriel_board_head != NULL && !is_child;
+    return oriel_shm_head != NULL && !is_child;
 }
 
-uint64_t oriel_board_turn(void)
+uint64_t oriel_shm_turn(void)
 {
     return turn;
 }
 
-uint64_t oriel_board_refused(void)
+uint64_t oriel_shm_refused(void)
 {
-    return oriel_board_head == NULL ? 0 : atomic_load(&oriel_board_head->refused);
+    return oriel_shm_head == NULL ? 0 : atomic_load(&oriel_shm_head->refused);
 }
 
-oriel_place oriel_board_place(const void *at)
+oriel_place oriel_shm_place(const void *at)
 {
-    return at == NULL ? 0 : (oriel_place)((const char *)at - (const char *)oriel_board_head);
+    return at == NULL ? 0 : (oriel_place)((const char *)at - (const char *)oriel_shm_head);
 }
 
 /* --- locks --- */
 
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct oriel_board_lock), "a lock holds a mutex");
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct oriel_shm_lock), "a lock holds a mutex");
 
-static pthread_mutex_t *mutex_of(struct oriel_board_lock *lock)
+static pthread_mutex_t *mutex_of(struct oriel_shm_lock *lock)
 {
     return (pthread_mutex_t *)(void *)lock;
 }
 
-void oriel_board_lock_init(struct oriel_board_lock *lock)
+void oriel_shm_lock_init(struct oriel_shm_lock *lock)
 {
     pthread_mutexattr_t how;
     pthread_mutexattr_init(&how);
@@ -241,7 +241,7 @@ void oriel_board_lock_init(struct oriel_board_lock *lock)
 }
 
 /* Holders are short: a look or two costs less than a sleep. */
-void oriel_board_lock(struct oriel_board_lock *lock)
+void oriel_shm_lock(struct oriel_shm_lock *lock)
 {
     int answer = EBUSY;
     for (int i = 0; i < SPINS && answer == EBUSY; i++) {
@@ -255,13 +255,13 @@ void oriel_board_lock(struct oriel_board_lock *lock)
         pthread_mutex_consistent(mutex_of(lock));
 }
 
-void oriel_board_unlock(struct oriel_board_lock *lock)
+void oriel_shm_unlock(struct oriel_shm_lock *lock)
 {
     pthread_mutex_unlock(mutex_of(lock));
 }
 
 /* Where ranks share a processor the holder may be off it: yields let it go on, and where they give way to nobody a sleep. */
-void oriel_board_word_wait(_Atomic uint64_t *word, uint64_t own)
+void oriel_shm_word_wait(_Atomic uint64_t *word, uint64_t own)
 {
     struct timespec nap = {.tv_nsec = WORD_SLEEP_NS};
     for (unsigned turns = 0;; turns++) {

@@ -26,7 +26,7 @@ static struct cache {
     pthread_mutex_t mutex;
     oriel_place head;
     uint64_t count;
-} caches[ORIEL_BOARD_CLASSES] = {[0 ... ORIEL_BOARD_CLASSES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
+} caches[ORIEL_SHM_CLASSES] = {[0 ... ORIEL_SHM_CLASSES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
 
 static int class_of(uint64_t len_bytes)
 {
@@ -54,27 +54,27 @@ static uint64_t batch_of(uint64_t size_bytes)
 
 static oriel_place *next_of(oriel_place place)
 {
-    return oriel_board_at(place);
+    return oriel_shm_at(place);
 }
 
 /* Bytes that nobody has used, from the beginning of a line; 0 when there are not so many. */
 static oriel_place carve(uint64_t len_bytes)
 {
-    uint64_t top = atomic_load_explicit(&oriel_board_head->top, memory_order_relaxed);
+    uint64_t top = atomic_load_explicit(&oriel_shm_head->top, memory_order_relaxed);
     uint64_t first;
     do {
         first = (top + ORIEL_CACHE_LINE - 1) & ~(uint64_t)(ORIEL_CACHE_LINE - 1);
-        if (first > oriel_board_head->size_bytes || len_bytes > oriel_board_head->size_bytes - first)
+        if (first > oriel_shm_head->size_bytes || len_bytes > oriel_shm_head->size_bytes - first)
             return 0;
-    } while (!atomic_compare_exchange_weak_explicit(&oriel_board_head->top, &top, first + len_bytes, memory_order_relaxed,
+    } while (!atomic_compare_exchange_weak_explicit(&oriel_shm_head->top, &top, first + len_bytes, memory_order_relaxed,
                                                     memory_order_relaxed));
     return first;
 }
 
 /* A chain of up to count free blocks of all processes; *count says how many. */
-static oriel_place take_shared(struct oriel_board_class *class, uint64_t *count)
+static oriel_place take_shared(struct oriel_shm_class *class, uint64_t *count)
 {
-    oriel_board_lock(&class->lock);
+    oriel_shm_lock(&class->lock);
     oriel_place first = class->head, last = first;
     uint64_t found = first != 0;
     while (found > 0 && found < *count && *next_of(last) != 0) {
@@ -85,17 +85,17 @@ static oriel_place take_shared(struct oriel_board_class *class, uint64_t *count)
         class->head = *next_of(last);
         *next_of(last) = 0;
     }
-    oriel_board_unlock(&class->lock);
+    oriel_shm_unlock(&class->lock);
     *count = found;
     return first;
 }
 
-static void give_shared(struct oriel_board_class *class, oriel_place first, oriel_place last)
+static void give_shared(struct oriel_shm_class *class, oriel_place first, oriel_place last)
 {
-    oriel_board_lock(&class->lock);
+    oriel_shm_lock(&class->lock);
     *next_of(last) = class->head;
     class->head = first;
-    oriel_board_unlock(&class->lock);
+    oriel_shm_unlock(&class->lock);
 }
 
 static oriel_place carve_chain(uint64_t size_bytes, uint64_t *count)
@@ -114,7 +114,7 @@ static oriel_place carve_chain(uint64_t size_bytes, uint64_t *count)
 static oriel_place allocate_large(int class, uint64_t size_bytes, bool *fresh)
 {
     uint64_t one = 1;
-    oriel_place place = take_shared(&oriel_board_head->classes[class], &one);
+    oriel_place place = take_shared(&oriel_shm_head->classes[class], &one);
     *fresh = place == 0;
     return place != 0 ? place : carve(size_bytes);
 }
@@ -125,7 +125,7 @@ static oriel_place allocate_small(int class, uint64_t size_bytes)
     pthread_mutex_lock(&cache->mutex);
     if (cache->head == 0) {
         uint64_t count = batch_of(size_bytes);
-        cache->head = take_shared(&oriel_board_head->classes[class], &count);
+        cache->head = take_shared(&oriel_shm_head->classes[class], &count);
         if (cache->head == 0) {
             count = batch_of(size_bytes);
             cache->head = carve_chain(size_bytes, &count);
@@ -143,18 +143,18 @@ static oriel_place allocate_small(int class, uint64_t size_bytes)
 
 static oriel_place refuse(void)
 {
-    if (atomic_fetch_add(&oriel_board_head->refused, 1) == 0)
+    if (atomic_fetch_add(&oriel_shm_head->refused, 1) == 0)
         oriel_warn("check: the checker's memory (%lu MiB) is full: some of what comes now is not looked at",
-                   (unsigned long)(oriel_board_head->size_bytes >> 20));
+                   (unsigned long)(oriel_shm_head->size_bytes >> 20));
     return 0;
 }
 
-oriel_place oriel_board_allocate(size_t len_bytes)
+oriel_place oriel_shm_allocate(size_t len_bytes)
 {
-    if (!oriel_board_is_open())
+    if (!oriel_shm_is_open())
         return 0;
-    if (len_bytes == 0 || len_bytes > oriel_board_head->size_bytes)
-        return len_bytes == 0 ? oriel_board_allocate(GRAIN) : refuse();
+    if (len_bytes == 0 || len_bytes > oriel_shm_head->size_bytes)
+        return len_bytes == 0 ? oriel_shm_allocate(GRAIN) : refuse();
     int class = class_of(len_bytes);
     uint64_t size_bytes = size_of(class);
     bool fresh = false;
@@ -162,7 +162,7 @@ oriel_place oriel_board_allocate(size_t len_bytes)
     if (oriel_unlikely(place == 0))
         return refuse();
     if (!fresh)
-        memset(oriel_board_at(place), 0, len_bytes);
+        memset(oriel_shm_at(place), 0, len_bytes);
     return place;
 }
 
@@ -174,17 +174,17 @@ static void give_back(int class, struct cache *cache, uint64_t count)
         last = *next_of(last);
     cache->head = *next_of(last);
     cache->count -= count;
-    give_shared(&oriel_board_head->classes[class], first, last);
+    give_shared(&oriel_shm_head->classes[class], first, last);
 }
 
-void oriel_board_free(oriel_place place, size_t len_bytes)
+void oriel_shm_free(oriel_place place, size_t len_bytes)
 {
-    if (place == 0 || !oriel_board_is_open())
+    if (place == 0 || !oriel_shm_is_open())
         return;
     int class = class_of(len_bytes == 0 ? GRAIN : len_bytes);
     uint64_t batch = batch_of(size_of(class));
     if (batch == 1) {
-        give_shared(&oriel_board_head->classes[class], place, place);
+        give_shared(&oriel_shm_head->classes[class], place, place);
         return;
     }
     struct cache *cache = &caches[class];
@@ -196,12 +196,12 @@ void oriel_board_free(oriel_place place, size_t len_bytes)
     pthread_mutex_unlock(&cache->mutex);
 }
 
-void oriel_board_heap_leave(void)
+void oriel_shm_heap_leave(void)
 {
-    for (int class = 0; class < ORIEL_BOARD_CLASSES; class++) {
+    for (int class = 0; class < ORIEL_SHM_CLASSES; class++) {
         struct cache *cache = &caches[class];
         pthread_mutex_lock(&cache->mutex);
-        if (cache->count > 0 && oriel_board_is_open())
+        if (cache->count > 0 && oriel_shm_is_open())
             give_back(class, cache, cache->count);
         cache->head = 0;
         cache->count = 0;

@@ -7,24 +7,24 @@
 
 #include <stdatomic.h>
 
-#define ORIEL_BOARD_MAGIC UINT64_C(0x6472616f62726f00)
+#define ORIEL_SHM_MAGIC UINT64_C(0x6472616f62726f00)
 
 enum {
-    ORIEL_BOARD_VERSION = 1,
-    ORIEL_BOARD_CLASSES = 200, /* sizes of blocks: shm_heap.c */
-    ORIEL_BOARD_STRIPES = 256, /* locks of the table of keys: shm_keys.c */
-    ORIEL_BOARD_PAGE = 4096,
+    ORIEL_SHM_VERSION = 1,
+    ORIEL_SHM_CLASSES = 200, /* sizes of blocks: shm_heap.c */
+    ORIEL_SHM_STRIPES = 256, /* locks of the table of keys: shm_keys.c */
+    ORIEL_SHM_PAGE = 4096,
 };
 
 /* Free blocks of one size, each with the next one's place in its first word.  Changed under the lock, by one store of head each,
  * so that one who dies at it leaves a list, if with blocks missing. */
-struct oriel_board_class {
-    struct oriel_board_lock lock;
+struct oriel_shm_class {
+    struct oriel_shm_lock lock;
     oriel_place head;
     uint64_t unused[7];
 };
 
-struct oriel_board_head {
+struct oriel_shm_head {
     uint64_t magic;
     uint32_t version;
     int32_t world_size;
@@ -33,18 +33,18 @@ struct oriel_board_head {
     _Atomic uint64_t top; /* what lies behind was never used: zero; only grows */
     _Atomic uint64_t refused;
     uint64_t unused[2];
-    struct oriel_board_class classes[ORIEL_BOARD_CLASSES];
-    struct oriel_board_lock stripes[ORIEL_BOARD_STRIPES];
-    oriel_place bucket[]; /* the first of a chain; of stripe i % ORIEL_BOARD_STRIPES */
+    struct oriel_shm_class classes[ORIEL_SHM_CLASSES];
+    struct oriel_shm_lock stripes[ORIEL_SHM_STRIPES];
+    oriel_place bucket[]; /* the first of a chain; of stripe i % ORIEL_SHM_STRIPES */
 };
-_Static_assert(sizeof(struct oriel_board_lock) == 64, "a lock is a cache line");
-_Static_assert(sizeof(struct oriel_board_class) == 128, "classes are lines apart");
-_Static_assert(offsetof(struct oriel_board_head, classes) == 64, "locks begin lines");
+_Static_assert(sizeof(struct oriel_shm_lock) == 64, "a lock is a cache line");
+_Static_assert(sizeof(struct oriel_shm_class) == 128, "classes are lines apart");
+_Static_assert(offsetof(struct oriel_shm_head, classes) == 64, "locks begin lines");
 
 /* This process's view; NULL without a board. */
-extern struct oriel_board_head *oriel_board_head __attribute__((visibility("hidden")));
+extern struct oriel_shm_head *oriel_shm_head __attribute__((visibility("hidden")));
 
 /* Forgets this process's free blocks, which stay where they are: the board is left. */
-void oriel_board_heap_leave(void);
+void oriel_shm_heap_leave(void);
 
 #endif

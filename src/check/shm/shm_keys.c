@@ -23,19 +23,19 @@ static uint64_t hash(const struct oriel_key *key)
 }
 
 /* Where the key's chain begins; its lock is then held. */
-static oriel_place *lock_chain(const struct oriel_key *key, struct oriel_board_lock **lock)
+static oriel_place *lock_chain(const struct oriel_key *key, struct oriel_shm_lock **lock)
 {
-    uint64_t bucket = hash(key) & (oriel_board_head->buckets - 1);
-    *lock = &oriel_board_head->stripes[bucket % ORIEL_BOARD_STRIPES];
-    oriel_board_lock(*lock);
-    return &oriel_board_head->bucket[bucket];
+    uint64_t bucket = hash(key) & (oriel_shm_head->buckets - 1);
+    *lock = &oriel_shm_head->stripes[bucket % ORIEL_SHM_STRIPES];
+    oriel_shm_lock(*lock);
+    return &oriel_shm_head->bucket[bucket];
 }
 
 /* The word that names the key's entry, or the last one of the chain, which is 0. */
 static oriel_place *find_link(oriel_place *link, const struct oriel_key *key)
 {
     while (*link != 0) {
-        struct entry *entry = oriel_board_at(*link);
+        struct entry *entry = oriel_shm_at(*link);
         if (memcmp(&entry->key, key, sizeof *key) == 0)
             break;
         link = &entry->next;
@@ -45,8 +45,8 @@ static oriel_place *find_link(oriel_place *link, const struct oriel_key *key)
 
 static struct entry *make(oriel_place *link, const struct oriel_key *key, size_t len_bytes)
 {
-    oriel_place place = oriel_board_allocate(sizeof(struct entry) + len_bytes);
-    struct entry *entry = oriel_board_at(place);
+    oriel_place place = oriel_shm_allocate(sizeof(struct entry) + len_bytes);
+    struct entry *entry = oriel_shm_at(place);
     if (entry == NULL)
         return NULL;
     entry->key = *key;
@@ -58,18 +58,18 @@ static struct entry *make(oriel_place *link, const struct oriel_key *key, size_t
 static void unlink_entry(oriel_place *link)
 {
     oriel_place place = *link;
-    struct entry *entry = oriel_board_at(place);
+    struct entry *entry = oriel_shm_at(place);
     *link = entry->next;
-    oriel_board_free(place, sizeof *entry + entry->len_bytes);
+    oriel_shm_free(place, sizeof *entry + entry->len_bytes);
 }
 
-oriel_place oriel_board_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
+oriel_place oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
 {
-    struct oriel_board_lock *lock;
-    if (!oriel_board_is_open())
+    struct oriel_shm_lock *lock;
+    if (!oriel_shm_is_open())
         return 0;
     oriel_place *link = find_link(lock_chain(key, &lock), key);
-    struct entry *entry = oriel_board_at(*link);
+    struct entry *entry = oriel_shm_at(*link);
     if (entry == NULL) {
         /* Filled before it is linked: one that dies meanwhile leaves nothing half made. */
         oriel_place unlinked = 0;
@@ -78,31 +78,31 @@ oriel_place oriel_board_find(const struct oriel_key *key, size_t len_bytes, void
             init(entry + 1);
         *link = unlinked;
     }
-    oriel_board_unlock(lock);
-    return oriel_board_place(entry == NULL ? NULL : entry + 1);
+    oriel_shm_unlock(lock);
+    return oriel_shm_place(entry == NULL ? NULL : entry + 1);
 }
 
-bool oriel_board_work(const struct oriel_key *key, size_t len_bytes, oriel_board_work_fn *work, void *closure)
+bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work, void *closure)
 {
-    struct oriel_board_lock *lock;
-    if (!oriel_board_is_open())
+    struct oriel_shm_lock *lock;
+    if (!oriel_shm_is_open())
         return false;
     oriel_place *link = find_link(lock_chain(key, &lock), key);
     bool made = *link == 0 && len_bytes > 0;
-    struct entry *entry = made ? make(link, key, len_bytes) : oriel_board_at(*link);
+    struct entry *entry = made ? make(link, key, len_bytes) : oriel_shm_at(*link);
     if (entry != NULL && !work(entry + 1, made, closure))
         unlink_entry(link);
-    oriel_board_unlock(lock);
+    oriel_shm_unlock(lock);
     return entry != NULL;
 }
 
-void oriel_board_drop(const struct oriel_key *key)
+void oriel_shm_drop(const struct oriel_key *key)
 {
-    struct oriel_board_lock *lock;
-    if (!oriel_board_is_open())
+    struct oriel_shm_lock *lock;
+    if (!oriel_shm_is_open())
         return;
     oriel_place *link = find_link(lock_chain(key, &lock), key);
     if (*link != 0)
         unlink_entry(link);
-    oriel_board_unlock(lock);
+    oriel_shm_unlock(lock);
 }

@@ -66,9 +66,9 @@ enum oriel_status oriel_watch_rank(void *context)
     struct oriel_net_peer *peer;
     watched->dead = -1;
     if (window->group->peers[watched->win_rank] == NULL) { /* it may owe this process its first message */
-        enum oriel_status status = oriel_far_peer(window, watched->win_rank, &peer);
+        enum oriel_status status = oriel_internode_peer(window, watched->win_rank, &peer);
         if (status == ORIEL_OK && (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
-            status = oriel_far_serves(window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
+            status = oriel_internode_serves(window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
         if (status != ORIEL_OK)
             return status;
     }
@@ -141,7 +141,7 @@ static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
 static int32_t named(const _Atomic uint32_t *word, bool no_readers)
 {
     uint32_t value = oriel_load_acquire(word);
-    return no_readers && !(value & ORIEL_FAR_EXCLUSIVE) ? -1 : (int32_t)(value & ~ORIEL_FAR_EXCLUSIVE) - 1;
+    return no_readers && !(value & ORIEL_INTERNODE_EXCLUSIVE) ? -1 : (int32_t)(value & ~ORIEL_INTERNODE_EXCLUSIVE) - 1;
 }
 
 /* Ranks of other machines lock by way of the target's process, which tells who is lost.  A holder may be out of reach without its

@@ -9,27 +9,27 @@
 
 #include <stdio.h>
 
-static enum oriel_status tell_kind(struct oriel_window *window, int32_t target, enum oriel_far_kind kind, uint64_t a)
+static enum oriel_status tell_kind(struct oriel_window *window, int32_t target, enum oriel_internode_kind kind, uint64_t a)
 {
     struct oriel_net_peer *peer;
-    struct oriel_far_head head = {.kind = kind, .a = a};
+    struct oriel_internode_head head = {.kind = kind, .a = a};
     struct oriel_net_bytes bytes = {&head, sizeof head, NULL, 0};
-    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    enum oriel_status status = oriel_internode_peer(window, target, &peer);
     if (status != ORIEL_OK)
         return status;
-    oriel_far_address(window, target, &head);
-    return oriel_far_missed(oriel_net_tell(peer, &bytes), target);
+    oriel_internode_address(window, target, &head);
+    return oriel_internode_missed(oriel_net_tell(peer, &bytes), target);
 }
 
-enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_internode_post(struct oriel_window *window, int32_t target)
 {
-    return tell_kind(window, target, ORIEL_FAR_POST, 0);
+    return tell_kind(window, target, ORIEL_INTERNODE_POST, 0);
 }
 
-enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_internode_complete(struct oriel_window *window, int32_t target)
 {
-    enum oriel_status status = oriel_far_flush_placed(window, target); /* origin_sync.c, D1 */
-    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);
+    enum oriel_status status = oriel_internode_flush_placed(window, target); /* origin_sync.c, D1 */
+    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_INTERNODE_COMPLETE, 0);
 }
 
 /* Whether the machine that is waited for can still come. */
@@ -47,16 +47,16 @@ static enum oriel_status watch_machine(void *context)
     struct waiting *waiting = context;
     enum oriel_status status = oriel_watch_all(&waiting->watched);
     if (status == ORIEL_OK && ++waiting->looks % ORIEL_WATCH_ASKS == 0)
-        status = oriel_far_serves(waiting->watched.window, waiting->rank, waiting->leader, &waiting->watched.dead);
+        status = oriel_internode_serves(waiting->watched.window, waiting->rank, waiting->leader, &waiting->watched.dead);
     return status;
 }
 
 /* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have
  * heard of all, by way of others.  A message of the next barrier's round may be counted early: it is sent after that machine has
  * passed this barrier, so after all have come to it. */
-enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank)
+enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank)
 {
-    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_far_machines(window);
+    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_internode_machines(window);
     int32_t count = machines->count;
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
@@ -65,34 +65,34 @@ enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number
         struct oriel_watch watch = {watch_machine, &waiting, ORIEL_WAITING_FENCE};
         *lost_rank = machines->machine[(machines->own + step) % count].leader;
         oriel_delay();
-        status = tell_kind(window, *lost_rank, ORIEL_FAR_ARRIVED, (uint64_t)round);
+        status = tell_kind(window, *lost_rank, ORIEL_INTERNODE_ARRIVED, (uint64_t)round);
         if (status != ORIEL_OK)
             break;
         waiting.watched.dead = waiting.rank;
-        status = oriel_far_peer(window, waiting.rank, &waiting.leader);
+        status = oriel_internode_peer(window, waiting.rank, &waiting.leader);
         if (status == ORIEL_OK)
-            status = oriel_far_event_wait(window, &machines->arrived[round], number, &watch);
+            status = oriel_internode_event_wait(window, &machines->arrived[round], number, &watch);
         *lost_rank = waiting.watched.dead;
     }
     return status;
 }
 
-void oriel_far_tell_lost(struct oriel_window *window, int32_t rank)
+void oriel_internode_tell_lost(struct oriel_window *window, int32_t rank)
 {
-    const struct oriel_machines *machines = oriel_far_machines(window);
+    const struct oriel_machines *machines = oriel_internode_machines(window);
     char text[400]; /* of the thread's last failure, which stays */
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     for (int32_t i = 0; i < machines->count; i++)
         if (i != machines->own && machines->machine[i].leader != rank)
-            (void)tell_kind(window, machines->machine[i].leader, ORIEL_FAR_LOST, (uint64_t)rank);
+            (void)tell_kind(window, machines->machine[i].leader, ORIEL_INTERNODE_LOST, (uint64_t)rank);
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
 }
 
-void oriel_far_break(struct oriel_window *window, int32_t rank)
+void oriel_internode_break(struct oriel_window *window, int32_t rank)
 {
     uint32_t whole = 0;
     if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1, memory_order_release,
                                                 memory_order_relaxed) &&
         window->far != NULL)
-        oriel_far_tell_lost(window, rank);
+        oriel_internode_tell_lost(window, rank);
 }

@@ -1,6 +1,6 @@
 /* How the processes of far ranks are found: known ones by their identity, leaders of machines by the window's table, others by
  * asking their machine's leader; and where what they post and complete is counted here.  What is found stays known until the
- * net stops.  The rest of sync/ calls, oriel_far_peer everybody. */
+ * net stops.  The rest of sync/ calls, oriel_internode_peer everybody. */
 #include "internode/origin/origin_peers.h"
 
 #include "internode/origin/liveness.h"
@@ -9,30 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct oriel_machines *oriel_far_machines(const struct oriel_window *window)
+const struct oriel_machines *oriel_internode_machines(const struct oriel_window *window)
 {
     return (const struct oriel_machines *)((const char *)window->common + window->common->machines_offset);
 }
 
 _Static_assert(sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES <= ORIEL_NET_KEY_BYTES, "an address is an answer, too");
 
-struct oriel_far_question {
+struct oriel_internode_question {
     struct oriel_net_request net;
-    struct oriel_far_answer answer;
+    struct oriel_internode_answer answer;
     size_t len_bytes;
     _Alignas(uint64_t) char data[ORIEL_NET_KEY_BYTES];
 };
 
 static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
 {
-    struct oriel_far_question *question = (struct oriel_far_question *)request;
-    if (answer->head_bytes == ORIEL_FAR_WELL_BYTES || answer->head_bytes == sizeof question->answer)
+    struct oriel_internode_question *question = (struct oriel_internode_question *)request;
+    if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES || answer->head_bytes == sizeof question->answer)
         memcpy(&question->answer, answer->head, answer->head_bytes);
     question->len_bytes = answer->len_bytes < sizeof question->data ? answer->len_bytes : sizeof question->data;
     memcpy(question->data, answer->data, question->len_bytes);
 }
 
-enum oriel_status oriel_far_missed(enum oriel_status status, int32_t target)
+enum oriel_status oriel_internode_missed(enum oriel_status status, int32_t target)
 {
     char reason[300];
     if (status == ORIEL_OK)
@@ -47,7 +47,7 @@ static enum oriel_status refused(int32_t target, uint32_t status, const char *te
                       (int)target, text);
 }
 
-void oriel_far_address(const struct oriel_window *window, int32_t target, struct oriel_far_head *head)
+void oriel_internode_address(const struct oriel_window *window, int32_t target, struct oriel_internode_head *head)
 {
     head->window = window->targets[target].offset;
     head->from = window->rank;
@@ -58,17 +58,17 @@ typedef enum oriel_status ask_fn(struct oriel_net_peer *peer, const struct oriel
 
 /* The question is done, or never taken, where this fails. */
 static enum oriel_status ask(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                             struct oriel_far_head *head, ask_fn *by, struct oriel_far_question **out)
+                             struct oriel_internode_head *head, ask_fn *by, struct oriel_internode_question **out)
 {
-    struct oriel_far_question *question = calloc(1, sizeof *question);
+    struct oriel_internode_question *question = calloc(1, sizeof *question);
     *out = NULL;
     if (question == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a question");
     question->net.take = take_answer;
     question->answer.status = ORIEL_E_OTHER;
-    oriel_far_address(window, target, head);
+    oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
-    enum oriel_status status = oriel_far_missed(by(peer, &bytes, &question->net), target);
+    enum oriel_status status = oriel_internode_missed(by(peer, &bytes, &question->net), target);
     if (status == ORIEL_OK)
         *out = question;
     else
@@ -77,11 +77,11 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target, 
 }
 
 /* Also an answer that refuses is one. */
-static enum oriel_status await_answer(const struct oriel_window *window, int32_t target, struct oriel_far_question **question)
+static enum oriel_status await_answer(const struct oriel_window *window, int32_t target, struct oriel_internode_question **question)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
-    enum oriel_status status = oriel_far_missed(oriel_net_await(&(*question)->net, &watch), target);
+    enum oriel_status status = oriel_internode_missed(oriel_net_await(&(*question)->net, &watch), target);
     if (status != ORIEL_OK) {
         free(*question);
         *question = NULL;
@@ -89,15 +89,15 @@ static enum oriel_status await_answer(const struct oriel_window *window, int32_t
     return status;
 }
 
-enum oriel_status oriel_far_question_later(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                           struct oriel_far_head *head, struct oriel_far_question **out)
+enum oriel_status oriel_internode_question_later(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                           struct oriel_internode_head *head, struct oriel_internode_question **out)
 {
     return ask(window, target, peer, head, oriel_net_ask_later, out);
 }
 
-enum oriel_status oriel_far_question_end(const struct oriel_window *window, int32_t target, struct oriel_far_question **question)
+enum oriel_status oriel_internode_question_end(const struct oriel_window *window, int32_t target, struct oriel_internode_question **question)
 {
-    struct oriel_far_answer *answer = &(*question)->answer;
+    struct oriel_internode_answer *answer = &(*question)->answer;
     enum oriel_status status = await_answer(window, target, question);
     if (status != ORIEL_OK || answer->status == ORIEL_OK)
         return status;
@@ -108,14 +108,14 @@ enum oriel_status oriel_far_question_end(const struct oriel_window *window, int3
     return status;
 }
 
-enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                     struct oriel_far_head *head, struct oriel_far_question **out)
+enum oriel_status oriel_internode_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                     struct oriel_internode_head *head, struct oriel_internode_question **out)
 {
     enum oriel_status status = ask(window, target, peer, head, oriel_net_ask, out);
-    return status == ORIEL_OK ? oriel_far_question_end(window, target, out) : status;
+    return status == ORIEL_OK ? oriel_internode_question_end(window, target, out) : status;
 }
 
-uint64_t oriel_far_answered(const struct oriel_far_question *question)
+uint64_t oriel_internode_answered(const struct oriel_internode_question *question)
 {
     uint64_t number = 0;
     if (question->len_bytes == sizeof number)
@@ -123,7 +123,7 @@ uint64_t oriel_far_answered(const struct oriel_far_question *question)
     return number;
 }
 
-const void *oriel_far_answered_bytes(const struct oriel_far_question *question, size_t *len_bytes)
+const void *oriel_internode_answered_bytes(const struct oriel_internode_question *question, size_t *len_bytes)
 {
     *len_bytes = question->len_bytes;
     return question->data;
@@ -131,7 +131,7 @@ const void *oriel_far_answered_bytes(const struct oriel_far_question *question, 
 
 /* What a leader has answered, which has a say in nobody but the process that it was asked about; frees the question. */
 static enum oriel_status open_answered(const struct oriel_window *window, const struct oriel_machine *machine,
-                                       struct oriel_far_question *question, int32_t target, struct oriel_net_peer **peer)
+                                       struct oriel_internode_question *question, int32_t target, struct oriel_net_peer **peer)
 {
     struct oriel_identity who;
     enum oriel_status status;
@@ -146,14 +146,14 @@ static enum oriel_status open_answered(const struct oriel_window *window, const 
 
 static const struct oriel_machine *machine_of(const struct oriel_window *window, int32_t target)
 {
-    return &oriel_far_machines(window)->machine[window->targets[target].control_offset];
+    return &oriel_internode_machines(window)->machine[window->targets[target].control_offset];
 }
 
 /* Without a message: *peer is NULL where only *leader can tell. */
 static enum oriel_status find(const struct oriel_window *window, int32_t target, struct oriel_net_peer **leader,
                               struct oriel_net_peer **peer)
 {
-    const struct oriel_machines *machines = oriel_far_machines(window);
+    const struct oriel_machines *machines = oriel_internode_machines(window);
     const struct oriel_machine *machine = machine_of(window, target);
     struct oriel_identity known = {.memory_fd = -1};
     memcpy(known.id, window->group->ids[target].id, sizeof known.id);
@@ -170,17 +170,17 @@ static enum oriel_status find(const struct oriel_window *window, int32_t target,
 static enum oriel_status connect(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
 {
     const struct oriel_machine *machine = machine_of(window, target);
-    struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
-    struct oriel_far_question *question;
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
+    struct oriel_internode_question *question;
     struct oriel_net_peer *leader;
     enum oriel_status status = find(window, target, &leader, peer);
     if (status != ORIEL_OK || *peer != NULL)
         return status;
-    status = oriel_far_question(window, machine->leader, leader, &head, &question);
+    status = oriel_internode_question(window, machine->leader, leader, &head, &question);
     return status != ORIEL_OK ? status : open_answered(window, machine, question, target, peer);
 }
 
-enum oriel_status oriel_far_peer(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
 {
     _Atomic(struct oriel_net_peer *) *known = &window->group->net_peers[target];
     *peer = atomic_load_explicit(known, memory_order_acquire);
@@ -192,16 +192,16 @@ enum oriel_status oriel_far_peer(const struct oriel_window *window, int32_t targ
     return status;
 }
 
-enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer, int32_t *dead)
+enum oriel_status oriel_internode_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer, int32_t *dead)
 {
-    struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
-    struct oriel_far_question *question;
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
+    struct oriel_internode_question *question;
     enum oriel_status status = ask(window, target, peer, &head, oriel_net_ask, &question);
     if (status == ORIEL_OK)
         status = await_answer(window, target, &question);
     *dead = target;
     if (status == ORIEL_OK && question->answer.status == ORIEL_E_PEER) {
-        uint64_t named = oriel_far_answered(question) - 1;
+        uint64_t named = oriel_internode_answered(question) - 1;
         *dead = named < (uint64_t)window->n ? (int32_t)named : target;
         status = oriel_fail(ORIEL_E_PEER, "rank %d has died, and rank %d has left the window because of that", (int)*dead,
                             (int)target);
@@ -212,21 +212,21 @@ enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t ta
 
 static void ask_leader(struct oriel_window *window, int32_t target, struct oriel_net_peer *leader)
 {
-    struct oriel_far *far = window->far;
-    struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
+    struct oriel_internode *far = window->far;
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     if (far->asked != NULL)
         return; /* one after the other */
     if (ask(window, machine_of(window, target)->leader, leader, &head, oriel_net_ask, &far->asked) == ORIEL_OK)
         far->asked_rank = target;
 }
 
-struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t target)
+struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *window, int32_t target)
 {
-    struct oriel_far *far = window->far;
+    struct oriel_internode *far = window->far;
     struct oriel_net_peer *leader = NULL;
     struct oriel_net_peer *peer = NULL;
     if (far->asked != NULL && atomic_load_explicit(&far->asked->net.done, memory_order_acquire)) {
-        struct oriel_far_question *question = far->asked;
+        struct oriel_internode_question *question = far->asked;
         far->asked = NULL;
         (void)open_answered(window, machine_of(window, far->asked_rank), question, far->asked_rank, &peer);
     }
@@ -237,33 +237,33 @@ struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t
     return peer != NULL ? peer : leader;
 }
 
-void oriel_far_question_leave(struct oriel_far_question *question)
+void oriel_internode_question_leave(struct oriel_internode_question *question)
 {
     if (question != NULL && atomic_load_explicit(&question->net.done, memory_order_acquire))
         free(question);
 }
 
-void oriel_far_peers_close(struct oriel_window *window)
+void oriel_internode_peers_close(struct oriel_window *window)
 {
-    oriel_far_question_leave(window->far->asked);
+    oriel_internode_question_leave(window->far->asked);
     window->far->asked = NULL;
 }
 
-struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t rank)
+struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, int32_t rank)
 {
-    struct oriel_far *far = window->far;
+    struct oriel_internode *far = window->far;
     uint64_t key = (uint64_t)rank + 1;
-    struct oriel_partner *partner = oriel_table_find(&far->partners, key);
+    struct oriel_pscw_counter *partner = oriel_hash_table_find(&far->partners, key);
     if (partner != NULL)
         return partner;
     pthread_mutex_lock(&far->mutex); /* the program's thread and the agent's may come at once */
-    partner = oriel_table_find(&far->partners, key);
-    if (partner == NULL && oriel_far_has_spare_partner(far)) {
+    partner = oriel_hash_table_find(&far->partners, key);
+    if (partner == NULL && oriel_internode_has_spare_partner(far)) {
         partner = far->spare_partner;
         far->spare_partner = NULL;
         atomic_init(&partner->peer, (uint32_t)key);
-        (void)oriel_table_set(&far->partners, key, partner); /* there is room */
-        (void)oriel_far_has_spare_partner(far);              /* or the next one tries */
+        (void)oriel_hash_table_set(&far->partners, key, partner); /* there is room */
+        (void)oriel_internode_has_spare_partner(far);              /* or the next one tries */
     }
     pthread_mutex_unlock(&far->mutex);
     return partner;

@@ -14,7 +14,7 @@ enum {
     FEW_BATCHES = 16,    /* have room on the stack */
     MOST_BATCHES = 1024, /* in one message, and about as many where its answer goes */
 };
-_Static_assert(MOST_BATCHES * sizeof(struct oriel_far_batch) <= ORIEL_NET_DATA_BYTES, "a message has room for them");
+_Static_assert(MOST_BATCHES * sizeof(struct oriel_internode_batch) <= ORIEL_NET_DATA_BYTES, "a message has room for them");
 
 /* A cursor over one side, if it is there. */
 struct walker {
@@ -54,11 +54,11 @@ static void walker_close(struct walker *walker)
 
 /* Something asked, and where the answer goes. */
 struct wanted {
-    struct oriel_far_request request;
+    struct oriel_internode_request request;
     uint64_t len_bytes;
     uint64_t count;
     uint64_t room;
-    struct oriel_far_batch batches[]; /* at addresses */
+    struct oriel_internode_batch batches[]; /* at addresses */
 };
 
 /* Any thread's; an answer of another length, which no Oriel gives, brings nothing. */
@@ -66,10 +66,10 @@ static void take(struct oriel_net_request *request, const struct oriel_net_arriv
 {
     struct wanted *wanted = (struct wanted *)request;
     const char *next = answer->data;
-    if (!oriel_far_took(&wanted->request, answer) || answer->len_bytes != wanted->len_bytes)
+    if (!oriel_internode_took(&wanted->request, answer) || answer->len_bytes != wanted->len_bytes)
         return;
     for (uint64_t i = 0; i < wanted->count; i++)
-        next += oriel_far_unpack(next, &wanted->batches[i], NULL);
+        next += oriel_internode_unpack(next, &wanted->batches[i], NULL);
 }
 
 static struct wanted *wanted_make(struct wanted *old, uint64_t room)
@@ -98,7 +98,7 @@ static struct wanted *wanted_run(void *here, uint64_t len_bytes)
         return NULL;
     wanted->count = 1;
     wanted->len_bytes = len_bytes;
-    wanted->batches[0] = (struct oriel_far_batch){
+    wanted->batches[0] = (struct oriel_internode_batch){
         .at_bytes = (int64_t)(uintptr_t)here, .run_bytes = (uint32_t)len_bytes, .runs = 1, .kind = ORIEL_KIND_CHAR};
     return wanted;
 }
@@ -112,8 +112,8 @@ static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
     while (wanted->len_bytes < len_bytes && oriel_cursor_fill(&side->cursor)) {
         if (wanted->count == wanted->room && (wanted = wanted_make(wanted, 4 * wanted->room)) == NULL)
             return NULL;
-        struct oriel_far_batch *batch = &wanted->batches[wanted->count++];
-        wanted->len_bytes += oriel_far_describe(&side->cursor.batch, len_bytes - wanted->len_bytes, batch);
+        struct oriel_internode_batch *batch = &wanted->batches[wanted->count++];
+        wanted->len_bytes += oriel_internode_describe(&side->cursor.batch, len_bytes - wanted->len_bytes, batch);
         batch->at_bytes = (int64_t)(uintptr_t)oriel_at(side->here, batch->at_bytes);
     }
     return wanted;
@@ -124,7 +124,7 @@ struct sender {
     struct oriel_window *window;
     int32_t rank;
     struct oriel_net_peer *peer;
-    struct oriel_far_head head; /* of all messages: kind and d */
+    struct oriel_internode_head head; /* of all messages: kind and d */
     uint64_t offset_bytes;
     uint64_t unit_bytes;  /* is not parted */
     uint64_t limit_bytes; /* that move in one message, at most */
@@ -135,9 +135,9 @@ struct sender {
     uint64_t moved_bytes; /* by the present message */
     uint32_t count;       /* its batches */
     uint32_t room;
-    struct oriel_far_batch *batches;
+    struct oriel_internode_batch *batches;
     int64_t *blocks; /* the same as blocks: places, then lengths */
-    struct oriel_far_batch few[FEW_BATCHES];
+    struct oriel_internode_batch few[FEW_BATCHES];
     int64_t few_blocks[2 * FEW_BATCHES];
 };
 
@@ -165,7 +165,7 @@ static void plan(struct sender *sender, uint64_t left_bytes)
         uint64_t most = room_left(sender, &cursor->batch, left_bytes);
         if (most == 0)
             return;
-        sender->moved_bytes += oriel_far_describe(&cursor->batch, most, &sender->batches[sender->count++]);
+        sender->moved_bytes += oriel_internode_describe(&cursor->batch, most, &sender->batches[sender->count++]);
     }
 }
 
@@ -179,11 +179,11 @@ static bool are_blocks(const struct sender *sender)
 }
 
 /* How the target's places are told. */
-static struct iovec describe(struct sender *sender, struct oriel_far_head *head)
+static struct iovec describe(struct sender *sender, struct oriel_internode_head *head)
 {
     const uint32_t count = sender->count;
-    const struct oriel_far_batch *first = sender->batches;
-    const bool elements = head->kind == ORIEL_FAR_ACCUMULATE;
+    const struct oriel_internode_batch *first = sender->batches;
+    const bool elements = head->kind == ORIEL_INTERNODE_ACCUMULATE;
     head->a = sender->offset_bytes;
     head->b = sender->moved_bytes / sender->unit_bytes;
     head->c = count;
@@ -198,7 +198,7 @@ static struct iovec describe(struct sender *sender, struct oriel_far_head *head)
         sender->blocks[i] = sender->batches[i].at_bytes;
         sender->blocks[count + i] = sender->batches[i].run_bytes;
     }
-    head->d |= ORIEL_FAR_BLOCKS << 16;
+    head->d |= ORIEL_INTERNODE_BLOCKS << 16;
     return (struct iovec){sender->blocks, 2 * count * sizeof *sender->blocks};
 }
 
@@ -209,11 +209,11 @@ static struct iovec operands(struct sender *sender)
     uint64_t left_bytes = sender->moved_bytes;
     char *next = sender->stage;
     while (left_bytes > 0 && oriel_cursor_fill(cursor)) {
-        struct oriel_far_batch batch;
-        uint64_t now = oriel_far_describe(&cursor->batch, left_bytes, &batch);
+        struct oriel_internode_batch batch;
+        uint64_t now = oriel_internode_describe(&cursor->batch, left_bytes, &batch);
         if (now == sender->moved_bytes && batch.runs == 1 && !oriel_kinds[batch.kind].padded)
             return (struct iovec){oriel_at(sender->origin.here, batch.at_bytes), now};
-        oriel_far_pack(next, &batch, sender->origin.here);
+        oriel_internode_pack(next, &batch, sender->origin.here);
         next += now;
         left_bytes -= now;
     }
@@ -223,7 +223,7 @@ static struct iovec operands(struct sender *sender)
 /* One message; left_bytes of the operation have not been moved yet. */
 static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
 {
-    struct oriel_far_head head = sender->head;
+    struct oriel_internode_head head = sender->head;
     struct iovec data[2];
     unsigned pieces = 0;
     plan(sender, left_bytes);
@@ -234,11 +234,11 @@ static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
     if (sender->origin.open)
         data[pieces++] = operands(sender);
     if (!sender->result.open)
-        return oriel_far_tell(sender->window, sender->rank, sender->peer, &head, data, pieces);
+        return oriel_internode_tell(sender->window, sender->rank, sender->peer, &head, data, pieces);
     struct wanted *wanted = wanted_of(&sender->result, sender->moved_bytes);
     if (wanted == NULL)
         return no_memory_for(sender->rank);
-    return oriel_far_ask(sender->window, sender->rank, sender->peer, &head, data, pieces, &wanted->request);
+    return oriel_internode_ask(sender->window, sender->rank, sender->peer, &head, data, pieces, &wanted->request);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -290,7 +290,7 @@ static enum oriel_status send_all(struct sender *sender, const struct oriel_span
     sender->batches = sender->few;
     sender->rank = target->rank;
     sender->offset_bytes = target->offset_bytes;
-    enum oriel_status status = oriel_far_enter(sender->window, target->rank, &sender->peer);
+    enum oriel_status status = oriel_internode_enter(sender->window, target->rank, &sender->peer);
     if (status != ORIEL_OK)
         return status;
     bool opened = walker_open(&sender->target, &target->side, NULL) &&
@@ -319,9 +319,9 @@ static enum oriel_status find_way(struct oriel_window *window, const struct orie
     out->key = NULL;
     if (oriel_likely(!oriel_net_has_devices()) || !oriel_side_is_plain(&target->side) || !oriel_side_is_plain(origin))
         return ORIEL_OK;
-    enum oriel_status status = oriel_far_enter(window, target->rank, &out->peer);
+    enum oriel_status status = oriel_internode_enter(window, target->rank, &out->peer);
     if (status == ORIEL_OK)
-        out->key = oriel_far_key(window, target->rank, out->peer);
+        out->key = oriel_internode_key(window, target->rank, out->peer);
     return status;
 }
 
@@ -331,7 +331,7 @@ static enum oriel_status place(struct oriel_window *window, const struct oriel_s
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
         now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
-        status = oriel_far_place(window, target->rank, way->key, target->offset_bytes + done, here + done, now);
+        status = oriel_internode_place(window, target->rank, way->key, target->offset_bytes + done, here + done, now);
     }
     return status;
 }
@@ -345,12 +345,12 @@ static enum oriel_status fetch(struct oriel_window *window, const struct oriel_s
         struct wanted *wanted = wanted_run(here + done, now);
         if (wanted == NULL)
             return no_memory_for(target->rank);
-        status = oriel_far_fetch(window, target->rank, way->peer, way->key, target->offset_bytes + done, now, &wanted->request);
+        status = oriel_internode_fetch(window, target->rank, way->peer, way->key, target->offset_bytes + done, now, &wanted->request);
     }
     return status;
 }
 
-enum oriel_status oriel_far_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
+enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
                                 const struct oriel_side *origin)
 {
     struct way way;
@@ -362,12 +362,12 @@ enum oriel_status oriel_far_put(struct oriel_window *window, const struct oriel_
     struct sender sender;
     struct oriel_buffer operand = {(char *)(uintptr_t)here, *origin};
     sender.window = window;
-    sender.head = (struct oriel_far_head){.kind = ORIEL_FAR_PUT};
+    sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_PUT};
     sender.unit_bytes = 1;
     return send_all(&sender, target, origin->count * origin->type->size_bytes, &operand, NULL);
 }
 
-enum oriel_status oriel_far_get(struct oriel_window *window, const struct oriel_span *target, void *here,
+enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target, void *here,
                                 const struct oriel_side *origin)
 {
     struct way way;
@@ -379,39 +379,39 @@ enum oriel_status oriel_far_get(struct oriel_window *window, const struct oriel_
     struct sender sender;
     struct oriel_buffer result = {here, *origin};
     sender.window = window;
-    sender.head = (struct oriel_far_head){.kind = ORIEL_FAR_GET};
+    sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_GET};
     sender.unit_bytes = 1;
     return send_all(&sender, target, target->side.count * target->side.type->size_bytes, NULL, &result);
 }
 
-enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct oriel_span *target,
+enum oriel_status oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
                                        struct oriel_elements elements, enum oriel_operator operator, const struct oriel_buffer *origin,
                                        const struct oriel_buffer *result)
 {
     struct sender sender;
     sender.window = window;
-    sender.head = (struct oriel_far_head){
-        .kind = ORIEL_FAR_ACCUMULATE,
-        .d = oriel_far_word(operator, elements.kind, result != NULL ? ORIEL_FAR_RETURNS : 0)};
+    sender.head = (struct oriel_internode_head){
+        .kind = ORIEL_INTERNODE_ACCUMULATE,
+        .d = oriel_internode_word(operator, elements.kind, result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
     sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
     return send_all(&sender, target, elements.count * sender.unit_bytes, operator != ORIEL_OPERATOR_NO_OP ? origin : NULL,
                     result);
 }
 
-enum oriel_status oriel_far_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
+enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
                                              const void *origin, const void *compare, void *result)
 {
     const enum oriel_kind kind = target->side.type->kind;
     const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
     struct oriel_net_peer *peer;
-    struct oriel_far_head head = {
-        .kind = ORIEL_FAR_SWAP, .a = target->offset_bytes, .b = 1, .d = oriel_far_word(0, kind, 0)};
+    struct oriel_internode_head head = {
+        .kind = ORIEL_INTERNODE_SWAP, .a = target->offset_bytes, .b = 1, .d = oriel_internode_word(0, kind, 0)};
     struct iovec data[2] = {{(void *)(uintptr_t)origin, len_bytes}, {(void *)(uintptr_t)compare, len_bytes}};
-    enum oriel_status status = oriel_far_enter(window, target->rank, &peer);
+    enum oriel_status status = oriel_internode_enter(window, target->rank, &peer);
     if (status != ORIEL_OK)
         return status;
     struct wanted *wanted = wanted_run(result, len_bytes);
     if (wanted == NULL)
         return no_memory_for(target->rank);
-    return oriel_far_ask(window, target->rank, peer, &head, data, 2, &wanted->request);
+    return oriel_internode_ask(window, target->rank, peer, &head, data, 2, &wanted->request);
 }

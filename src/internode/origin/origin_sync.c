@@ -16,11 +16,11 @@
  * and one by exclusive locks, can, where on one machine the gate would have let one of them in first; no order of locks is
  * promised by MPI.
  *
- * A lock is awaited before oriel_far_lock returns, and one that goes with its epoch before any other lock is asked for
+ * A lock is awaited before oriel_internode_lock returns, and one that goes with its epoch before any other lock is asked for
  * (lazy_lock.c), though MPI lets it come later: programs that take several locks in one order everywhere rely on it.  With
  * MPI_MODE_NOCHECK none is taken (TRUSTED).
  *
- * far->mutex is never held around calls of the net, which calls oriel_far_took with its own lock held. */
+ * far->mutex is never held around calls of the net, which calls oriel_internode_took with its own lock held. */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -37,21 +37,21 @@ enum { OPEN_MOST = 1024 };
 
 /* --- messages --- */
 
-enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                 struct oriel_far_head *head, const struct iovec *data, unsigned pieces)
+enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                 struct oriel_internode_head *head, const struct iovec *data, unsigned pieces)
 {
-    oriel_far_ride(window, target, data, pieces);
-    oriel_far_address(window, target, head);
+    oriel_internode_ride(window, target, data, pieces);
+    oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     enum oriel_status status = oriel_net_tell_later(peer, &bytes);
     if (status != ORIEL_OK)
-        return oriel_far_missed(status, target);
+        return oriel_internode_missed(status, target);
     oriel_delay();
-    oriel_far_set_mark(window->far, target, ORIEL_FAR_TOLD); /* F1 */
+    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_TOLD); /* F1 */
     return ORIEL_OK;
 }
 
-void oriel_far_note_failure(struct oriel_far *far, enum oriel_status status, uint64_t number, const char *text, bool is_cause)
+void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status status, uint64_t number, const char *text, bool is_cause)
 {
     pthread_mutex_lock(&far->mutex);
     if (far->failure == ORIEL_OK || is_cause) {
@@ -62,20 +62,20 @@ void oriel_far_note_failure(struct oriel_far *far, enum oriel_status status, uin
     pthread_mutex_unlock(&far->mutex);
 }
 
-bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_arrived *answer)
+bool oriel_internode_took(struct oriel_internode_request *request, const struct oriel_net_arrived *answer)
 {
-    struct oriel_far *far = request->window->far;
-    const struct oriel_far_answer *told = answer->head;
+    struct oriel_internode *far = request->window->far;
+    const struct oriel_internode_answer *told = answer->head;
     if (request->by_device)
         return true;
-    if (answer->head_bytes == ORIEL_FAR_WELL_BYTES && told->status == ORIEL_OK)
+    if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES && told->status == ORIEL_OK)
         return true;
     char text[sizeof far->failure_text];
     bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK && told->status < ORIEL_STATUS_COUNT;
     enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
     snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target, (int)sizeof told->text,
              whole ? told->text : "an answer that makes no sense");
-    oriel_far_note_failure(far, status, request->pending != NULL ? request->pending->number : 0, text, false);
+    oriel_internode_note_failure(far, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {
         request->pending->status = status;
         memcpy(request->pending->text, text, sizeof text);
@@ -84,12 +84,12 @@ bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_ar
 }
 
 /* The open requests of a target, or of all for -1, taken out of the window's. */
-static struct oriel_far_request *take_open(struct oriel_far *far, int32_t target)
+static struct oriel_internode_request *take_open(struct oriel_internode *far, int32_t target)
 {
-    struct oriel_far_request *taken = NULL;
+    struct oriel_internode_request *taken = NULL;
     pthread_mutex_lock(&far->mutex);
-    for (struct oriel_far_request **link = &far->open; *link != NULL;) {
-        struct oriel_far_request *request = *link;
+    for (struct oriel_internode_request **link = &far->open; *link != NULL;) {
+        struct oriel_internode_request *request = *link;
         if (target >= 0 && request->target != target) {
             link = &request->next;
             continue;
@@ -125,19 +125,19 @@ static enum oriel_status fail_first(const struct first *first)
 /* Waits for them, oldest first. */
 static void await_open(struct oriel_window *window, int32_t target, struct first *first)
 {
-    oriel_far_settle_at(window, target);
-    struct oriel_far_request *request = take_open(window->far, target);
+    oriel_internode_settle_at(window, target);
+    struct oriel_internode_request *request = take_open(window->far, target);
     while (request != NULL) {
-        struct oriel_far_request *next = request->next;
+        struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
         struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
-        note_first(first, oriel_far_missed(oriel_net_await(&request->net, &watch), request->target));
-        oriel_pending_release(request);
+        note_first(first, oriel_internode_missed(oriel_net_await(&request->net, &watch), request->target));
+        oriel_rma_request_release(request);
         request = next;
     }
 }
 
-enum oriel_status oriel_far_take_failure(struct oriel_far *far)
+enum oriel_status oriel_internode_take_failure(struct oriel_internode *far)
 {
     char text[sizeof far->failure_text];
     pthread_mutex_lock(&far->mutex);
@@ -149,38 +149,38 @@ enum oriel_status oriel_far_take_failure(struct oriel_far *far)
 }
 
 /* With far->mutex held: nobody need await those whose answers have come, where nobody is lost.  How many are left. */
-static unsigned drop_done(struct oriel_far *far)
+static unsigned drop_done(struct oriel_internode *far)
 {
-    for (struct oriel_far_request **link = &far->open; *link != NULL;) {
-        struct oriel_far_request *request = *link;
+    for (struct oriel_internode_request **link = &far->open; *link != NULL;) {
+        struct oriel_internode_request *request = *link;
         if (!atomic_load_explicit(&request->net.done, memory_order_acquire) || request->net.status != ORIEL_OK) {
             link = &request->next;
             continue;
         }
         *link = request->next;
         far->open_count--;
-        oriel_pending_release(request);
+        oriel_rma_request_release(request);
     }
     return far->open_count;
 }
 
 static void begin_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                          struct oriel_far_request *request)
+                          struct oriel_internode_request *request)
 {
     request->window = window;
     request->target = target;
-    oriel_pending_attach(request, peer);
+    oriel_rma_request_attach(request, peer);
 }
 
 /* It has been sent, or not. */
-static enum oriel_status begun(enum oriel_status status, struct oriel_far_request *request, bool *many)
+static enum oriel_status begun(enum oriel_status status, struct oriel_internode_request *request, bool *many)
 {
-    struct oriel_far *far = request->window->far;
+    struct oriel_internode *far = request->window->far;
     const int32_t target = request->target;
     *many = false;
     if (status != ORIEL_OK) {
-        oriel_pending_detach(request);
-        return oriel_far_missed(status, target);
+        oriel_rma_request_detach(request);
+        return oriel_internode_missed(status, target);
     }
     pthread_mutex_lock(&far->mutex);
     request->next = far->open;
@@ -192,10 +192,10 @@ static enum oriel_status begun(enum oriel_status status, struct oriel_far_reques
 
 /* Asks; *many: so much is open now that some of it is to be awaited. */
 static enum oriel_status open_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                      struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
-                                      struct oriel_far_request *request, bool *many)
+                                      struct oriel_internode_head *head, const struct iovec *data, unsigned pieces,
+                                      struct oriel_internode_request *request, bool *many)
 {
-    oriel_far_address(window, target, head);
+    oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     begin_request(window, target, peer, request);
     return begun(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
@@ -209,36 +209,36 @@ static enum oriel_status await_here(struct oriel_window *window, int32_t target,
     pthread_mutex_lock(&window->far->flushing);
     await_open(window, target, &first);
     if (tells)
-        note_first(&first, oriel_far_take_failure(window->far));
+        note_first(&first, oriel_internode_take_failure(window->far));
     pthread_mutex_unlock(&window->far->flushing);
     return fail_first(&first);
 }
 
-enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
-                                struct oriel_far_request *request)
+enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                struct oriel_internode_head *head, const struct iovec *data, unsigned pieces,
+                                struct oriel_internode_request *request)
 {
     bool many;
-    oriel_far_ride(window, target, data, pieces);
+    oriel_internode_ride(window, target, data, pieces);
     enum oriel_status status = open_request(window, target, peer, head, data, pieces, request, &many);
     return many ? await_here(window, -1, false) : status;
 }
 
 static bool is_refused(const struct oriel_window *window, int32_t target)
 {
-    return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) & ORIEL_FAR_REFUSED);
+    return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) & ORIEL_INTERNODE_REFUSED);
 }
 
 /* They do not wait for a lock, nor are they kept out by its target (lazy_lock.c, K3). */
 static enum oriel_status may_ask_devices(const struct oriel_window *window, int32_t target)
 {
-    oriel_far_settle_at(window, target);
+    oriel_internode_settle_at(window, target);
     if (!is_refused(window, target))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_OTHER, "access to rank %d: nothing was done, since the lock was refused", (int)target);
 }
 
-enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
+enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
                                   const void *from, size_t len_bytes)
 {
     enum oriel_status status = may_ask_devices(window, target);
@@ -246,21 +246,21 @@ enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, s
         return status;
     status = oriel_net_put(key, offset_bytes, from, len_bytes);
     if (status != ORIEL_OK)
-        return oriel_far_missed(status, target);
+        return oriel_internode_missed(status, target);
     oriel_delay();
-    oriel_far_set_mark(window->far, target, ORIEL_FAR_PLACED); /* F1 */
+    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_PLACED); /* F1 */
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                   struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
-                                  struct oriel_far_request *request)
+                                  struct oriel_internode_request *request)
 {
     bool many;
     enum oriel_status status = may_ask_devices(window, target);
     begin_request(window, target, peer, request);
     if (status != ORIEL_OK) {
-        oriel_pending_detach(request);
+        oriel_rma_request_detach(request);
         return status;
     }
     request->by_device = true;
@@ -273,10 +273,10 @@ static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target
 {
     bool many;
     struct oriel_net_peer *peer;
-    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    enum oriel_status status = oriel_internode_peer(window, target, &peer);
     if (status != ORIEL_OK)
         return status;
-    struct oriel_far_request *request = calloc(1, sizeof *request);
+    struct oriel_internode_request *request = calloc(1, sizeof *request);
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
     begin_request(window, target, peer, request);
@@ -291,7 +291,7 @@ static bool ask_arrivals(struct oriel_window *window, int32_t target, struct fir
     bool any = false;
     int32_t rank;
     *lacks = false;
-    while ((rank = oriel_far_take_mark(window->far, target, ORIEL_FAR_PLACED)) >= 0) { /* F2 */
+    while ((rank = oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_PLACED)) >= 0) { /* F2 */
         oriel_delay();
         enum oriel_status status = ask_arrival(window, rank);
         if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
@@ -300,7 +300,7 @@ static bool ask_arrivals(struct oriel_window *window, int32_t target, struct fir
         }
         note_first(first, status);
         if (status == ORIEL_E_NO_MEM) {
-            oriel_far_set_mark(window->far, rank, ORIEL_FAR_PLACED);
+            oriel_internode_set_mark(window->far, rank, ORIEL_INTERNODE_PLACED);
             *lacks = true;
             return any;
         }
@@ -311,21 +311,21 @@ static bool ask_arrivals(struct oriel_window *window, int32_t target, struct fir
 
 static void take_nothing(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
 {
-    (void)oriel_far_took((struct oriel_far_request *)request, answer);
+    (void)oriel_internode_took((struct oriel_internode_request *)request, answer);
 }
 
 /* What a lock has put by for its unlock; NULL where there is none. */
-static struct oriel_far_request *take_put_by(struct oriel_far *far)
+static struct oriel_internode_request *take_put_by(struct oriel_internode *far)
 {
     pthread_mutex_lock(&far->mutex);
-    struct oriel_far_request *request = far->put_by;
+    struct oriel_internode_request *request = far->put_by;
     if (request != NULL)
         far->put_by = request->next;
     pthread_mutex_unlock(&far->mutex);
     return request;
 }
 
-static void put_by(struct oriel_far *far, struct oriel_far_request *request)
+static void put_by(struct oriel_internode *far, struct oriel_internode_request *request)
 {
     pthread_mutex_lock(&far->mutex);
     request->next = far->put_by;
@@ -334,14 +334,14 @@ static void put_by(struct oriel_far *far, struct oriel_far_request *request)
 }
 
 /* F3, or an unlock in its place. */
-static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, enum oriel_far_kind kind)
+static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, enum oriel_internode_kind kind)
 {
     struct oriel_net_peer *peer;
-    struct oriel_far_head head = {.kind = kind};
-    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    struct oriel_internode_head head = {.kind = kind};
+    enum oriel_status status = oriel_internode_peer(window, target, &peer);
     if (status != ORIEL_OK)
         return status;
-    struct oriel_far_request *request = kind == ORIEL_FAR_UNLOCK ? take_put_by(window->far) : NULL;
+    struct oriel_internode_request *request = kind == ORIEL_INTERNODE_UNLOCK ? take_put_by(window->far) : NULL;
     if (request == NULL)
         request = calloc(1, sizeof *request);
     if (request == NULL)
@@ -352,18 +352,18 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, 
 }
 
 /* Asks all that have the mark, then waits for all that is open.  *is_asked: but not where memory lacks. */
-static enum oriel_status finish(struct oriel_window *window, int32_t target, enum oriel_far_mark mark, enum oriel_far_kind kind,
+static enum oriel_status finish(struct oriel_window *window, int32_t target, enum oriel_internode_mark mark, enum oriel_internode_kind kind,
                                 bool *is_asked)
 {
-    struct oriel_far *far = window->far;
+    struct oriel_internode *far = window->far;
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&far->flushing);
     bool lacks;
-    if (ask_arrivals(window, target, &first, &lacks) && kind == ORIEL_FAR_UNLOCK)
+    if (ask_arrivals(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
         await_open(window, target, &first); /* D1 */
     /* F2; nothing is told behind what may not have arrived */
-    int32_t rank = lacks ? -1 : oriel_far_take_mark(far, target, mark);
-    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && !lacks)
+    int32_t rank = lacks ? -1 : oriel_internode_take_mark(far, target, mark);
+    if (kind == ORIEL_INTERNODE_UNLOCK && target >= 0 && !lacks)
         rank = target; /* also where another thread has flushed it */
     *is_asked = !lacks;
     while (rank >= 0) {
@@ -376,22 +376,22 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
         note_first(&first, status);
         *is_asked = status != ORIEL_E_NO_MEM;
         if (!*is_asked)
-            oriel_far_set_mark(far, rank, mark); /* this and all that follow are still to be flushed */
-        rank = target < 0 && *is_asked ? oriel_far_take_mark(far, -1, mark) : -1;
+            oriel_internode_set_mark(far, rank, mark); /* this and all that follow are still to be flushed */
+        rank = target < 0 && *is_asked ? oriel_internode_take_mark(far, -1, mark) : -1;
     }
     await_open(window, target, &first);
-    note_first(&first, oriel_far_take_failure(far));
+    note_first(&first, oriel_internode_take_failure(far));
     pthread_mutex_unlock(&far->flushing);
     return fail_first(&first);
 }
 
-enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t target)
 {
     bool is_asked;
-    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, &is_asked);
+    return finish(window, target, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, &is_asked);
 }
 
-enum oriel_status oriel_far_flush_placed(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_internode_flush_placed(struct oriel_window *window, int32_t target)
 {
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
@@ -402,7 +402,7 @@ enum oriel_status oriel_far_flush_placed(struct oriel_window *window, int32_t ta
     return fail_first(&first);
 }
 
-enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target)
 {
     return await_here(window, target, true);
 }
@@ -410,16 +410,16 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
 /* --- locks --- */
 
 typedef enum oriel_status question_fn(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                      struct oriel_far_head *head, struct oriel_far_question **out);
+                                      struct oriel_internode_head *head, struct oriel_internode_question **out);
 
-static enum oriel_status ask_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, question_fn *by,
-                                  struct oriel_far_question **question)
+static enum oriel_status ask_lock(struct oriel_window *window, int32_t target, enum oriel_internode_wanted wanted, question_fn *by,
+                                  struct oriel_internode_question **question)
 {
     struct oriel_net_peer *peer;
-    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = wanted, .b = by == oriel_far_question_later};
-    struct oriel_far_request *unlock = calloc(1, sizeof *unlock); /* who has a lock can give it back */
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_later};
+    struct oriel_internode_request *unlock = calloc(1, sizeof *unlock); /* who has a lock can give it back */
     enum oriel_status status = unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
-                                              : oriel_far_peer(window, target, &peer);
+                                              : oriel_internode_peer(window, target, &peer);
     if (status == ORIEL_OK)
         status = by(window, target, peer, &head, question);
     if (status == ORIEL_OK)
@@ -430,82 +430,82 @@ static enum oriel_status ask_lock(struct oriel_window *window, int32_t target, e
 }
 
 /* *is_followed: what its target tells a lock_all epoch. */
-static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, bool *is_followed)
+static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_internode_wanted wanted, bool *is_followed)
 {
-    struct oriel_far_question *question;
-    oriel_far_settle();
-    enum oriel_status status = ask_lock(window, target, wanted, oriel_far_question, &question);
+    struct oriel_internode_question *question;
+    oriel_internode_settle();
+    enum oriel_status status = ask_lock(window, target, wanted, oriel_internode_question, &question);
     if (status != ORIEL_OK)
         return status;
-    *is_followed = oriel_far_answered(question) != 0;
+    *is_followed = oriel_internode_answered(question) != 0;
     free(question);
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive)
+enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     bool is_followed;
-    return take_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED, &is_followed);
+    return take_lock(window, target, exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED, &is_followed);
 }
 
-enum oriel_status oriel_far_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
+enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    struct oriel_far_question *question;
-    enum oriel_status status = ask_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED,
-                                        oriel_far_question_later, &question);
+    struct oriel_internode_question *question;
+    enum oriel_status status = ask_lock(window, target, exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
+                                        oriel_internode_question_later, &question);
     if (status == ORIEL_OK)
-        oriel_far_ride_begin(window, target, question);
+        oriel_internode_ride_begin(window, target, question);
     return status;
 }
 
 /* Inside lock_all; with far->entering held. */
-static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted)
+static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target, enum oriel_internode_wanted wanted)
 {
     bool is_followed;
     enum oriel_status status = take_lock(window, target, wanted, &is_followed);
     if (status != ORIEL_OK)
         return status;
     oriel_delay();
-    oriel_far_set_mark(window->far, target, ORIEL_FAR_HELD);
+    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_HELD);
     if (is_followed)
-        oriel_far_set_mark(window->far, target, ORIEL_FAR_FOLLOWED); /* J2 */
+        oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_FOLLOWED); /* J2 */
     return ORIEL_OK;
 }
 
-void oriel_far_take_turns(struct oriel_window *window)
+void oriel_internode_take_turns(struct oriel_window *window)
 {
     pthread_mutex_lock(&window->far->entering);
-    for (int32_t rank = -1; (rank = oriel_far_next_marked(window->far, rank, ORIEL_FAR_FOLLOWED)) >= 0;) { /* J3 */
-        (void)oriel_far_take_mark(window->far, rank, ORIEL_FAR_FOLLOWED);
-        (void)take_one_of_all(window, rank, ORIEL_FAR_WANTS_ALL_IN_TURN);
+    for (int32_t rank = -1; (rank = oriel_internode_next_marked(window->far, rank, ORIEL_INTERNODE_FOLLOWED)) >= 0;) { /* J3 */
+        (void)oriel_internode_take_mark(window->far, rank, ORIEL_INTERNODE_FOLLOWED);
+        (void)take_one_of_all(window, rank, ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     }
     pthread_mutex_unlock(&window->far->entering);
 }
 
-enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back)
+enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back)
 {
-    enum oriel_status status = finish(window, target, ORIEL_FAR_TOLD, trusted ? ORIEL_FAR_FLUSH : ORIEL_FAR_UNLOCK, is_given_back);
+    enum oriel_status status = finish(window, target, ORIEL_INTERNODE_TOLD, trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
     if (*is_given_back && is_refused(window, target))
-        (void)oriel_far_take_mark(window->far, target, ORIEL_FAR_REFUSED);
+        (void)oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_REFUSED);
     return status;
 }
 
-enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool trusted, bool *is_given_back)
+enum oriel_status oriel_internode_unlock_all(struct oriel_window *window, bool trusted, bool *is_given_back)
 {
-    return trusted ? finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back)
-                   : finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
+    return trusted ? finish(window, -1, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, is_given_back)
+                   : finish(window, -1, ORIEL_INTERNODE_HELD, ORIEL_INTERNODE_UNLOCK, is_given_back);
 }
 
-enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
 {
-    enum oriel_status status = oriel_far_peer(window, target, peer);
+    enum oriel_status status = oriel_internode_peer(window, target, peer);
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_TRUSTED) ||
-        (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
+        (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_INTERNODE_HELD))
         return status;
     pthread_mutex_lock(&window->far->entering); /* one thread takes it */
-    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
-        status = take_one_of_all(window, target, ORIEL_FAR_WANTS_ALL);
+    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_INTERNODE_HELD))
+        status = take_one_of_all(window, target, ORIEL_INTERNODE_WANTS_ALL);
     pthread_mutex_unlock(&window->far->entering);
     return status;
 }

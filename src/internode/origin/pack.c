@@ -9,9 +9,9 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t describe_runs(struct oriel_batch *batch, uint64_t runs, struct oriel_far_batch *out)
+static uint64_t describe_runs(struct oriel_batch *batch, uint64_t runs, struct oriel_internode_batch *out)
 {
-    *out = (struct oriel_far_batch){.at_bytes = batch->at_bytes,
+    *out = (struct oriel_internode_batch){.at_bytes = batch->at_bytes,
                                     .stride_bytes = runs > 1 ? batch->stride_bytes : 0,
                                     .run_bytes = (uint32_t)batch->run_bytes,
                                     .runs = (uint32_t)runs};
@@ -20,14 +20,14 @@ static uint64_t describe_runs(struct oriel_batch *batch, uint64_t runs, struct o
 }
 
 /* len_bytes as they lie in memory. */
-static void describe_part(struct oriel_batch *batch, uint64_t len_bytes, struct oriel_far_batch *out)
+static void describe_part(struct oriel_batch *batch, uint64_t len_bytes, struct oriel_internode_batch *out)
 {
-    *out = (struct oriel_far_batch){.at_bytes = batch->at_bytes, .run_bytes = (uint32_t)len_bytes, .runs = 1};
+    *out = (struct oriel_internode_batch){.at_bytes = batch->at_bytes, .run_bytes = (uint32_t)len_bytes, .runs = 1};
     oriel_batch_use(batch, len_bytes);
 }
 
 /* Whole pairs as such, parts of one by themselves. */
-static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_far_batch *out)
+static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_internode_batch *out)
 {
     const enum oriel_kind kind = batch->kind;
     const uint64_t extent_bytes = oriel_kinds[kind].extent_bytes;
@@ -51,7 +51,7 @@ static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes, s
     return moved;
 }
 
-uint64_t oriel_far_describe(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_far_batch *out)
+uint64_t oriel_internode_describe(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_internode_batch *out)
 {
     if (oriel_kinds[batch->kind].padded)
         return describe_pairs(batch, most_bytes, out);
@@ -68,7 +68,7 @@ uint64_t oriel_far_describe(struct oriel_batch *batch, uint64_t most_bytes, stru
 }
 
 /* One run of pairs, field by field; returns how many bytes have moved. */
-static uint64_t move_pairs(char *packed, char *pairs, const struct oriel_far_batch *batch, bool pack)
+static uint64_t move_pairs(char *packed, char *pairs, const struct oriel_internode_batch *batch, bool pack)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[batch->kind];
     char *next = packed;
@@ -83,7 +83,7 @@ static uint64_t move_pairs(char *packed, char *pairs, const struct oriel_far_bat
     return (uint64_t)(next - packed);
 }
 
-static uint64_t move(char *packed, const struct oriel_far_batch *batch, char *base, bool pack)
+static uint64_t move(char *packed, const struct oriel_internode_batch *batch, char *base, bool pack)
 {
     char *first = oriel_at(base, batch->at_bytes);
     const uint64_t len_bytes = (uint64_t)batch->run_bytes * batch->runs;
@@ -102,12 +102,12 @@ static uint64_t move(char *packed, const struct oriel_far_batch *batch, char *ba
     return len_bytes;
 }
 
-uint64_t oriel_far_pack(char *packed, const struct oriel_far_batch *batch, const void *base)
+uint64_t oriel_internode_pack(char *packed, const struct oriel_internode_batch *batch, const void *base)
 {
     return move(packed, batch, (char *)(uintptr_t)base, true);
 }
 
-uint64_t oriel_far_unpack(const char *packed, const struct oriel_far_batch *batch, void *base)
+uint64_t oriel_internode_unpack(const char *packed, const struct oriel_internode_batch *batch, void *base)
 {
     return move((char *)(uintptr_t)packed, batch, base, false);
 }

@@ -12,12 +12,12 @@ static char none; /* in the place of a key: the target has none */
 
 static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
 {
-    struct oriel_far_head head = {.kind = ORIEL_FAR_KEY};
-    struct oriel_far_question *question;
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_KEY};
+    struct oriel_internode_question *question;
     size_t len_bytes;
-    if (oriel_far_question(window, target, peer, &head, &question) != ORIEL_OK)
+    if (oriel_internode_question(window, target, peer, &head, &question) != ORIEL_OK)
         return &none; /* what follows finds out why */
-    const void *text = oriel_far_answered_bytes(question, &len_bytes);
+    const void *text = oriel_internode_answered_bytes(question, &len_bytes);
     struct oriel_net_key *key = oriel_net_key_open(peer, text, len_bytes);
     free(question);
     if (key == NULL)
@@ -26,19 +26,19 @@ static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_n
     return key;
 }
 
-struct oriel_net_key *oriel_far_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
+struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
 {
-    struct oriel_far *far = window->far;
+    struct oriel_internode *far = window->far;
     const uint64_t at = (uint64_t)target + 1;
     if (window->flavour != ORIEL_FLAVOUR_ALLOCATE || !oriel_net_has_devices())
         return NULL;
-    void *key = oriel_table_find(&far->keys, at);
+    void *key = oriel_hash_table_find(&far->keys, at);
     if (key == NULL) {
         pthread_mutex_lock(&far->entering); /* one thread asks */
-        key = oriel_table_find(&far->keys, at);
-        if (key == NULL && oriel_table_reserve(&far->keys)) {
+        key = oriel_hash_table_find(&far->keys, at);
+        if (key == NULL && oriel_hash_table_reserve(&far->keys)) {
             key = ask_key(window, target, peer);
-            (void)oriel_table_set(&far->keys, at, key); /* there is room */
+            (void)oriel_hash_table_set(&far->keys, at, key); /* there is room */
         }
         pthread_mutex_unlock(&far->entering);
     }
@@ -52,8 +52,8 @@ static void close_key(void *key, void *context)
         oriel_net_key_close(key);
 }
 
-void oriel_far_keys_close(struct oriel_far *far)
+void oriel_internode_keys_close(struct oriel_internode *far)
 {
-    oriel_table_visit(&far->keys, close_key, NULL);
-    oriel_table_close(&far->keys);
+    oriel_hash_table_visit(&far->keys, close_key, NULL);
+    oriel_hash_table_close(&far->keys);
 }

@@ -9,15 +9,15 @@
 
 enum { CHECK_NS = 100000000 };
 
-static _Thread_local struct oriel_pending *begun;       /* by this thread, and not sent */
+static _Thread_local struct oriel_rma_request *begun;       /* by this thread, and not sent */
 static _Atomic uint64_t last_number;
 static _Atomic uint32_t unanswered;                     /* operations: not ended */
-static _Atomic(struct oriel_pending *) ended;           /* newest first */
+static _Atomic(struct oriel_rma_request *) ended;           /* newest first */
 static _Atomic uint64_t checked_ns;
 static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* taken before the net's own */
-static struct oriel_pending *watched;                   /* all that nobody has taken; watching */
+static struct oriel_rma_request *watched;                   /* all that nobody has taken; watching */
 
-static void give_share(struct oriel_pending *pending)
+static void give_share(struct oriel_rma_request *pending)
 {
     if (atomic_fetch_sub_explicit(&pending->open, 1, memory_order_acq_rel) != 1)
         return;
@@ -28,9 +28,9 @@ static void give_share(struct oriel_pending *pending)
     atomic_fetch_sub_explicit(&unanswered, 1, memory_order_release);
 }
 
-void oriel_pending_begin(struct oriel_pending *pending, int32_t target)
+void oriel_rma_request_begin(struct oriel_rma_request *pending, int32_t target)
 {
-    *pending = (struct oriel_pending){.target = target, .status = ORIEL_OK};
+    *pending = (struct oriel_rma_request){.target = target, .status = ORIEL_OK};
     pending->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
     atomic_init(&pending->open, 1); /* E2 */
     atomic_fetch_add_explicit(&unanswered, 1, memory_order_relaxed);
@@ -43,19 +43,19 @@ void oriel_pending_begin(struct oriel_pending *pending, int32_t target)
     begun = pending;
 }
 
-void oriel_pending_sent(struct oriel_pending *pending)
+void oriel_rma_request_sent(struct oriel_rma_request *pending)
 {
     begun = NULL;
     give_share(pending);
 }
 
-struct oriel_pending *oriel_pending_take_ended(void)
+struct oriel_rma_request *oriel_rma_request_take_ended(void)
 {
     if (atomic_load_explicit(&ended, memory_order_relaxed) == NULL)
         return NULL;
-    struct oriel_pending *taken = atomic_exchange_explicit(&ended, NULL, memory_order_acquire); /* E1 */
+    struct oriel_rma_request *taken = atomic_exchange_explicit(&ended, NULL, memory_order_acquire); /* E1 */
     pthread_mutex_lock(&watching);
-    for (struct oriel_pending *pending = taken; pending != NULL; pending = pending->next_ended) {
+    for (struct oriel_rma_request *pending = taken; pending != NULL; pending = pending->next_ended) {
         if (pending->next != NULL)
             pending->next->before = pending->before;
         if (pending->before != NULL)
@@ -72,7 +72,7 @@ static void check_targets(void)
 {
     struct oriel_net_peer *last = NULL;
     pthread_mutex_lock(&watching);
-    for (struct oriel_pending *pending = watched; pending != NULL; pending = pending->next) {
+    for (struct oriel_rma_request *pending = watched; pending != NULL; pending = pending->next) {
         struct oriel_net_peer *peer = atomic_load_explicit(&pending->peer, memory_order_relaxed);
         if (peer == NULL || peer == last || atomic_load_explicit(&pending->open, memory_order_relaxed) == 0)
             continue;
@@ -82,7 +82,7 @@ static void check_targets(void)
     pthread_mutex_unlock(&watching);
 }
 
-void oriel_pending_progress(void)
+void oriel_rma_request_progress(void)
 {
     if (atomic_load_explicit(&unanswered, memory_order_acquire) == 0)
         return;
@@ -94,7 +94,7 @@ void oriel_pending_progress(void)
         check_targets();
 }
 
-enum oriel_status oriel_pending_tell(const struct oriel_pending *pending, struct oriel_window *window)
+enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending, struct oriel_window *window)
 {
     if (window != NULL) {
         pthread_mutex_lock(&window->far->mutex);
@@ -108,17 +108,17 @@ enum oriel_status oriel_pending_tell(const struct oriel_pending *pending, struct
 /* The last of a message, with the net's lock held. */
 static void end(struct oriel_net_request *net)
 {
-    struct oriel_far_request *request = (struct oriel_far_request *)net;
-    struct oriel_pending *pending = request->pending;
+    struct oriel_internode_request *request = (struct oriel_internode_request *)net;
+    struct oriel_rma_request *pending = request->pending;
     if (net->status != ORIEL_OK && pending->status == ORIEL_OK) {
         pending->status = net->status;
         snprintf(pending->text, sizeof pending->text, "rank %d is lost", (int)request->target);
     }
-    oriel_pending_release(request);
+    oriel_rma_request_release(request);
     give_share(pending);
 }
 
-void oriel_pending_attach(struct oriel_far_request *request, struct oriel_net_peer *peer)
+void oriel_rma_request_attach(struct oriel_internode_request *request, struct oriel_net_peer *peer)
 {
     request->pending = begun;
     request->net.end = NULL;
@@ -130,14 +130,14 @@ void oriel_pending_attach(struct oriel_far_request *request, struct oriel_net_pe
     atomic_fetch_add_explicit(&begun->open, 1, memory_order_relaxed);
 }
 
-void oriel_pending_detach(struct oriel_far_request *request)
+void oriel_rma_request_detach(struct oriel_internode_request *request)
 {
     if (request->pending != NULL)
         atomic_fetch_sub_explicit(&request->pending->open, 1, memory_order_relaxed); /* not the last share: E2 */
     free(request);
 }
 
-void oriel_pending_release(struct oriel_far_request *request)
+void oriel_rma_request_release(struct oriel_internode_request *request)
 {
     if (request->pending == NULL || atomic_fetch_sub_explicit(&request->owners, 1, memory_order_acq_rel) == 1)
         free(request);

@@ -1,7 +1,7 @@
 /* A byte for each rank, and the list of those that have a mark, so that a flush looks at no others (far->mutex). */
 #include "internode/origin/target_flags.h"
 
-void oriel_far_set_mark(struct oriel_far *far, int32_t target, enum oriel_far_mark mark)
+void oriel_internode_set_mark(struct oriel_internode *far, int32_t target, enum oriel_internode_mark mark)
 {
     if (atomic_load_explicit(&far->marks[target], memory_order_seq_cst) & mark)
         return;
@@ -11,10 +11,10 @@ void oriel_far_set_mark(struct oriel_far *far, int32_t target, enum oriel_far_ma
     pthread_mutex_unlock(&far->mutex);
 }
 
-int32_t oriel_far_take_mark(struct oriel_far *far, int32_t target, enum oriel_far_mark mark)
+int32_t oriel_internode_take_mark(struct oriel_internode *far, int32_t target, enum oriel_internode_mark mark)
 {
     int32_t found = -1;
-    uint8_t taken = (uint8_t)(mark == ORIEL_FAR_HELD ? mark | ORIEL_FAR_TOLD : mark); /* who gives a lock back flushes */
+    uint8_t taken = (uint8_t)(mark == ORIEL_INTERNODE_HELD ? mark | ORIEL_INTERNODE_TOLD : mark); /* who gives a lock back flushes */
     pthread_mutex_lock(&far->mutex);
     for (int32_t i = 0; i < far->marked_count && found < 0; i++) {
         int32_t rank = far->marked[i];
@@ -28,7 +28,7 @@ int32_t oriel_far_take_mark(struct oriel_far *far, int32_t target, enum oriel_fa
     return found;
 }
 
-int32_t oriel_far_next_marked(struct oriel_far *far, int32_t above, enum oriel_far_mark mark)
+int32_t oriel_internode_next_marked(struct oriel_internode *far, int32_t above, enum oriel_internode_mark mark)
 {
     int32_t next = -1;
     pthread_mutex_lock(&far->mutex);

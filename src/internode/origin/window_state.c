@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool oriel_far_has_spare_partner(struct oriel_far *far)
+bool oriel_internode_has_spare_partner(struct oriel_internode *far)
 {
-    if (far->spare_partner == NULL && oriel_table_reserve(&far->partners)) {
+    if (far->spare_partner == NULL && oriel_hash_table_reserve(&far->partners)) {
         far->spare_partner = aligned_alloc(ORIEL_CACHE_LINE, ORIEL_CACHE_LINE);
         if (far->spare_partner != NULL)
             memset(far->spare_partner, 0, ORIEL_CACHE_LINE);
@@ -16,9 +16,9 @@ bool oriel_far_has_spare_partner(struct oriel_far *far)
     return far->spare_partner != NULL;
 }
 
-struct oriel_far *oriel_far_make(uint64_t id, int32_t n)
+struct oriel_internode *oriel_internode_make(uint64_t id, int32_t n)
 {
-    struct oriel_far *far = calloc(1, sizeof *far);
+    struct oriel_internode *far = calloc(1, sizeof *far);
     if (far == NULL)
         return NULL;
     far->id = id;
@@ -26,15 +26,15 @@ struct oriel_far *oriel_far_make(uint64_t id, int32_t n)
     far->marked = calloc((uint32_t)n, sizeof *far->marked);
     far->refused = calloc((uint32_t)n, 1);
     far->spare_lock = calloc(1, sizeof *far->spare_lock);
-    far->partners = (struct oriel_table)ORIEL_TABLE_INIT;
-    far->keys = (struct oriel_table)ORIEL_TABLE_INIT;
+    far->partners = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
+    far->keys = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
     pthread_mutex_init(&far->mutex, NULL);
     pthread_mutex_init(&far->entering, NULL);
     pthread_mutex_init(&far->flushing, NULL);
     if (far->marks != NULL && far->marked != NULL && far->refused != NULL && far->spare_lock != NULL &&
-        oriel_far_has_spare_partner(far))
+        oriel_internode_has_spare_partner(far))
         return far;
-    oriel_far_free(far);
+    oriel_internode_free(far);
     return NULL;
 }
 
@@ -44,24 +44,24 @@ static void free_partner(void *partner, void *context)
     free(partner);
 }
 
-void oriel_far_free(struct oriel_far *far)
+void oriel_internode_free(struct oriel_internode *far)
 {
-    oriel_far_ride_leave(far);
-    oriel_table_visit(&far->partners, free_partner, NULL);
-    oriel_table_close(&far->partners);
+    oriel_internode_ride_leave(far);
+    oriel_hash_table_visit(&far->partners, free_partner, NULL);
+    oriel_hash_table_close(&far->partners);
     free(far->spare_partner);
     free(far->spare_lock);
-    oriel_far_keys_close(far);
+    oriel_internode_keys_close(far);
     while (far->put_by != NULL) {
-        struct oriel_far_request *request = far->put_by;
+        struct oriel_internode_request *request = far->put_by;
         far->put_by = request->next;
         free(request);
     }
     while (far->open != NULL) { /* of a window whose end failed: what is still the net's is left to it */
-        struct oriel_far_request *request = far->open;
+        struct oriel_internode_request *request = far->open;
         far->open = request->next;
         if (atomic_load_explicit(&request->net.done, memory_order_acquire))
-            oriel_pending_release(request);
+            oriel_rma_request_release(request);
     }
     pthread_mutex_destroy(&far->mutex);
     pthread_mutex_destroy(&far->entering);

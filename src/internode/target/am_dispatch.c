@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static struct oriel_table windows = ORIEL_TABLE_INIT;
+static struct oriel_hash_table windows = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
 
 /* The last windows that ended after a death: who asks for one is told of whose. */
@@ -24,14 +24,14 @@ static unsigned given_up_count;
 
 bool oriel_serve_add(struct oriel_window *window)
 {
-    return oriel_table_set(&windows, window->far->id, window);
+    return oriel_hash_table_set(&windows, window->far->id, window);
 }
 
 void oriel_serve_remove(struct oriel_window *window)
 {
     pthread_mutex_lock(&serving);
-    oriel_table_remove(&windows, window->far->id, window);
-    oriel_far_close(window);
+    oriel_hash_table_remove(&windows, window->far->id, window);
+    oriel_internode_close(window);
     pthread_mutex_unlock(&serving);
 }
 
@@ -46,35 +46,35 @@ void oriel_serve_give_up(struct oriel_window *window, int32_t dead)
     pthread_mutex_unlock(&serving);
 }
 
-static bool is_asked(const struct oriel_far_head *head)
+static bool is_asked(const struct oriel_internode_head *head)
 {
-    switch ((enum oriel_far_kind)head->kind) {
-    case ORIEL_FAR_POST:
-    case ORIEL_FAR_COMPLETE:
-    case ORIEL_FAR_ARRIVED:
-    case ORIEL_FAR_LOST:
-    case ORIEL_FAR_PUT:
+    switch ((enum oriel_internode_kind)head->kind) {
+    case ORIEL_INTERNODE_POST:
+    case ORIEL_INTERNODE_COMPLETE:
+    case ORIEL_INTERNODE_ARRIVED:
+    case ORIEL_INTERNODE_LOST:
+    case ORIEL_INTERNODE_PUT:
         return false;
-    case ORIEL_FAR_ACCUMULATE:
-        return (head->d >> 16 & ORIEL_FAR_RETURNS) != 0;
+    case ORIEL_INTERNODE_ACCUMULATE:
+        return (head->d >> 16 & ORIEL_INTERNODE_RETURNS) != 0;
     default:
         return true;
     }
 }
 
-static void answer_nowhere(const struct oriel_net_asker *asker, const struct oriel_far_head *head, enum oriel_status status,
+static void answer_nowhere(const struct oriel_net_asker *asker, const struct oriel_internode_head *head, enum oriel_status status,
                            const char *why)
 {
-    struct oriel_far_answer answer = {.status = status};
+    struct oriel_internode_answer answer = {.status = status};
     struct oriel_net_bytes bytes = {&answer, sizeof answer, NULL, 0};
     snprintf(answer.text, sizeof answer.text, "%s", why);
     if (is_asked(head))
         oriel_net_answer(asker, &bytes);
 }
 
-static void answer_given_up(const struct oriel_net_asker *asker, const struct oriel_far_head *head, int32_t dead)
+static void answer_given_up(const struct oriel_net_asker *asker, const struct oriel_internode_head *head, int32_t dead)
 {
-    struct oriel_far_answer answer = {.status = ORIEL_E_PEER};
+    struct oriel_internode_answer answer = {.status = ORIEL_E_PEER};
     uint64_t number = (uint64_t)dead + 1;
     struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number}, 1};
     snprintf(answer.text, sizeof answer.text, "rank %d has died, and the window is gone here", (int)dead);
@@ -82,7 +82,7 @@ static void answer_given_up(const struct oriel_net_asker *asker, const struct or
         oriel_net_answer(asker, &bytes);
 }
 
-static void answer_gone(const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+static void answer_gone(const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
 {
     for (unsigned i = 0; i < GIVEN_UP && i < given_up_count; i++) {
         if (given_up[i].id != head->window)
@@ -94,7 +94,7 @@ static void answer_gone(const struct oriel_net_asker *asker, const struct oriel_
 }
 
 /* Identity and address of a process of this machine. */
-static void tell_address(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+static void tell_address(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
 {
     const struct oriel_peer *peer = head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
     const struct oriel_reached *reached = peer != NULL ? oriel_reached_of(peer->base) : NULL;
@@ -104,11 +104,11 @@ static void tell_address(struct oriel_window *window, const struct oriel_net_ask
     }
     struct iovec data[] = {{(void *)(uintptr_t)&peer->identity, sizeof peer->identity},
                            {(void *)(uintptr_t)reached->address, reached->address_bytes}};
-    oriel_far_answer_well(asker, data, 2);
+    oriel_internode_answer_well(asker, data, 2);
 }
 
 /* Whether the sender is the rank that it says. */
-static bool is_from(const struct oriel_window *window, const struct oriel_far_head *head, const struct oriel_identity *from)
+static bool is_from(const struct oriel_window *window, const struct oriel_internode_head *head, const struct oriel_identity *from)
 {
     if (head->from < 0 || head->from >= window->n)
         return false;
@@ -117,42 +117,42 @@ static bool is_from(const struct oriel_window *window, const struct oriel_far_he
 }
 
 /* Also again, what a target has kept for a while. */
-static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
                       const struct oriel_net_arrived *message)
 {
-    switch ((enum oriel_far_kind)head->kind) {
-    case ORIEL_FAR_PUT:
-    case ORIEL_FAR_GET:
-    case ORIEL_FAR_ACCUMULATE:
-    case ORIEL_FAR_SWAP:
-        oriel_far_serve_operation(window, asker, head, message);
+    switch ((enum oriel_internode_kind)head->kind) {
+    case ORIEL_INTERNODE_PUT:
+    case ORIEL_INTERNODE_GET:
+    case ORIEL_INTERNODE_ACCUMULATE:
+    case ORIEL_INTERNODE_SWAP:
+        oriel_internode_serve_operation(window, asker, head, message);
         break;
-    case ORIEL_FAR_ADDRESS:
+    case ORIEL_INTERNODE_ADDRESS:
         tell_address(window, asker, head);
         break;
-    case ORIEL_FAR_KEY:
-        oriel_far_tell_key(window, asker);
+    case ORIEL_INTERNODE_KEY:
+        oriel_internode_tell_key(window, asker);
         break;
     default:
-        oriel_far_serve(window, asker, head);
+        oriel_internode_serve(window, asker, head);
         break;
     }
 }
 
 static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from, const struct oriel_net_arrived *message)
 {
-    const struct oriel_far_head *head = message->head;
-    if (message->head_bytes != sizeof *head || head->kind > ORIEL_FAR_KEY)
+    const struct oriel_internode_head *head = message->head;
+    if (message->head_bytes != sizeof *head || head->kind > ORIEL_INTERNODE_KEY)
         return;
     pthread_mutex_lock(&serving);
-    struct oriel_window *window = oriel_table_find(&windows, head->window);
+    struct oriel_window *window = oriel_hash_table_find(&windows, head->window);
     if (window == NULL)
         answer_gone(asker, head);
     else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
         answer_nowhere(asker, head, ORIEL_E_WIN, "the window is not made yet"); /* from one that does not keep to settle() */
     else if (!is_from(window, head, from))
         answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
-    else if (!oriel_far_keeps(window, asker, head, message, is_asked(head), serve_now))
+    else if (!oriel_internode_keeps(window, asker, head, message, is_asked(head), serve_now))
         serve_now(window, asker, head, message);
     pthread_mutex_unlock(&serving);
 }
@@ -160,15 +160,15 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
 static void look_at(void *window, void *context)
 {
     (void)context;
-    oriel_far_look(window);
+    oriel_internode_look(window);
 }
 
 static bool look(void)
 {
     pthread_mutex_lock(&serving);
-    if (oriel_far_waits())
-        oriel_table_visit(&windows, look_at, NULL);
-    bool waiting = oriel_far_waits();
+    if (oriel_internode_waits())
+        oriel_hash_table_visit(&windows, look_at, NULL);
+    bool waiting = oriel_internode_waits();
     pthread_mutex_unlock(&serving);
     return waiting;
 }
@@ -179,14 +179,14 @@ static void forget_in(void *value, void *context)
     const struct oriel_identity *identity = context;
     for (int32_t i = 0; i < window->n; i++)
         if (window->group->ids[i].id[0] == identity->id[0] && window->group->ids[i].id[1] == identity->id[1])
-            oriel_far_forget(window, i);
+            oriel_internode_forget(window, i);
 }
 
 static void lost(const struct oriel_identity *who)
 {
     struct oriel_identity copy = *who;
     pthread_mutex_lock(&serving);
-    oriel_table_visit(&windows, forget_in, &copy);
+    oriel_hash_table_visit(&windows, forget_in, &copy);
     pthread_mutex_unlock(&serving);
 }
 

@@ -4,23 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 2 * ORIEL_FAR_RIDE_BYTES }; /* a flush is in no count of the origin's */
+enum { MOST_BYTES = 2 * ORIEL_INTERNODE_RIDE_BYTES }; /* a flush is in no count of the origin's */
 
-struct oriel_far_message {
-    struct oriel_far_message *next;
+struct oriel_internode_message {
+    struct oriel_internode_message *next;
     struct oriel_net_asker asker;
-    struct oriel_far_head head;
-    oriel_far_again *again;
+    struct oriel_internode_head head;
+    oriel_internode_again *again;
     bool is_asked;
     size_t len_bytes;
     _Alignas(uint64_t) char data[];
 };
 
-enum oriel_status oriel_far_keep(struct oriel_far_kept *kept, const struct oriel_net_asker *asker,
-                                 const struct oriel_far_head *head, const struct oriel_net_arrived *message, bool is_asked,
-                                 oriel_far_again *again)
+enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept, const struct oriel_net_asker *asker,
+                                 const struct oriel_internode_head *head, const struct oriel_net_arrived *message, bool is_asked,
+                                 oriel_internode_again *again)
 {
-    if (head->kind == ORIEL_FAR_UNLOCK && !kept->has_unlock) {
+    if (head->kind == ORIEL_INTERNODE_UNLOCK && !kept->has_unlock) {
         kept->has_unlock = true;
         kept->unlock = *asker;
         return ORIEL_OK;
@@ -28,10 +28,10 @@ enum oriel_status oriel_far_keep(struct oriel_far_kept *kept, const struct oriel
     if (kept->has_unlock)
         return oriel_fail(ORIEL_E_SYNC, "a message of rank %d behind its unlock", (int)head->from);
     size_t counted_bytes = sizeof *head + message->len_bytes;
-    struct oriel_far_message *copy = counted_bytes > MOST_BYTES - kept->len_bytes ? NULL : malloc(sizeof *copy + message->len_bytes);
+    struct oriel_internode_message *copy = counted_bytes > MOST_BYTES - kept->len_bytes ? NULL : malloc(sizeof *copy + message->len_bytes);
     if (copy == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d does inside a lock that is not held yet", (int)head->from);
-    *copy = (struct oriel_far_message){
+    *copy = (struct oriel_internode_message){
         .asker = *asker, .head = *head, .again = again, .is_asked = is_asked, .len_bytes = message->len_bytes};
     if (message->len_bytes != 0)
         memcpy(copy->data, message->data, message->len_bytes);
@@ -44,9 +44,9 @@ enum oriel_status oriel_far_keep(struct oriel_far_kept *kept, const struct oriel
     return ORIEL_OK;
 }
 
-static struct oriel_far_message *take_first(struct oriel_far_kept *kept)
+static struct oriel_internode_message *take_first(struct oriel_internode_kept *kept)
 {
-    struct oriel_far_message *first = kept->first;
+    struct oriel_internode_message *first = kept->first;
     if (first == NULL)
         return NULL;
     kept->first = first->next;
@@ -55,9 +55,9 @@ static struct oriel_far_message *take_first(struct oriel_far_kept *kept)
     return first;
 }
 
-void oriel_far_kept_serve(struct oriel_window *window, struct oriel_far_kept *kept)
+void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_internode_kept *kept)
 {
-    struct oriel_far_message *message;
+    struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL) {
         const struct oriel_net_arrived arrived = {&message->head, sizeof message->head, message->data, message->len_bytes};
         message->again(window, &message->asker, &message->head, &arrived);
@@ -65,19 +65,19 @@ void oriel_far_kept_serve(struct oriel_window *window, struct oriel_far_kept *ke
     }
 }
 
-void oriel_far_kept_refuse(struct oriel_far_kept *kept, enum oriel_status status)
+void oriel_internode_kept_refuse(struct oriel_internode_kept *kept, enum oriel_status status)
 {
-    struct oriel_far_message *message;
+    struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL) {
         if (message->is_asked)
-            oriel_far_refuse(&message->asker, status);
+            oriel_internode_refuse(&message->asker, status);
         free(message);
     }
 }
 
-void oriel_far_kept_drop(struct oriel_far_kept *kept)
+void oriel_internode_kept_drop(struct oriel_internode_kept *kept)
 {
-    struct oriel_far_message *message;
+    struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL)
         free(message);
 }

@@ -6,17 +6,17 @@
 #include "internode/origin/origin_sync.h"
 
 /* Copies it behind the others; ORIEL_E_NO_MEM.  An unlock needs no memory. */
-enum oriel_status oriel_far_keep(struct oriel_far_kept *kept, const struct oriel_net_asker *asker,
-                                 const struct oriel_far_head *head, const struct oriel_net_arrived *message, bool is_asked,
-                                 oriel_far_again *again);
+enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept, const struct oriel_net_asker *asker,
+                                 const struct oriel_internode_head *head, const struct oriel_net_arrived *message, bool is_asked,
+                                 oriel_internode_again *again);
 
 /* Serves all but the unlock, in their order. */
-void oriel_far_kept_serve(struct oriel_window *window, struct oriel_far_kept *kept);
+void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_internode_kept *kept);
 
 /* The same without doing anything: what was asked is refused, with the thread's message. */
-void oriel_far_kept_refuse(struct oriel_far_kept *kept, enum oriel_status status);
+void oriel_internode_kept_refuse(struct oriel_internode_kept *kept, enum oriel_status status);
 
 /* Who asked is lost. */
-void oriel_far_kept_drop(struct oriel_far_kept *kept);
+void oriel_internode_kept_drop(struct oriel_internode_kept *kept);
 
 #endif

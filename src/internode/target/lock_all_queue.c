@@ -34,26 +34,26 @@
 
 #include <stdlib.h>
 
-struct oriel_far_share {
-    struct oriel_far_share *next;
+struct oriel_internode_share {
+    struct oriel_internode_share *next;
     uint64_t place;
     uint32_t members;
     uint32_t joins; /* members that have come by J5 */
     bool is_in;
 };
 
-bool oriel_far_share_is_followed(const struct oriel_window *window, const struct oriel_far_share *share)
+bool oriel_internode_share_is_followed(const struct oriel_window *window, const struct oriel_internode_share *share)
 {
     uint64_t queue = atomic_load_explicit(&window->control->lock.queue, memory_order_relaxed);
     return oriel_ticket_number(queue) != oriel_ticket_number(share->place);
 }
 
-struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, bool in_turn)
+struct oriel_internode_share *oriel_internode_share_join(struct oriel_window *window, bool in_turn)
 {
-    struct oriel_far_share **link = &window->far->shares;
-    while (in_turn && *link != NULL && oriel_far_share_is_followed(window, *link)) /* J4, else J1 */
+    struct oriel_internode_share **link = &window->far->shares;
+    while (in_turn && *link != NULL && oriel_internode_share_is_followed(window, *link)) /* J4, else J1 */
         link = &(*link)->next;
-    struct oriel_far_share *share = *link;
+    struct oriel_internode_share *share = *link;
     if (share == NULL) {
         share = calloc(1, sizeof *share);
         if (share == NULL)
@@ -66,7 +66,7 @@ struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, bool i
     return share;
 }
 
-bool oriel_far_share_is_in(struct oriel_window *window, struct oriel_far_share *share)
+bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_internode_share *share)
 {
     struct oriel_ticket *queue = &window->control->lock;
     if (!share->is_in && oriel_ticket_may_read(queue, share->place)) {
@@ -76,26 +76,26 @@ bool oriel_far_share_is_in(struct oriel_window *window, struct oriel_far_share *
     return share->is_in;
 }
 
-uint32_t oriel_far_shares_joins(const struct oriel_far *far)
+uint32_t oriel_internode_shares_joins(const struct oriel_internode *far)
 {
     return far->shares == NULL ? 0 : far->shares->joins;
 }
 
-struct oriel_far_share *oriel_far_share_join_inside(struct oriel_window *window)
+struct oriel_internode_share *oriel_internode_share_join_inside(struct oriel_window *window)
 {
-    struct oriel_far_share *first = window->far->shares;
-    if (!oriel_far_share_is_in(window, first))
+    struct oriel_internode_share *first = window->far->shares;
+    if (!oriel_internode_share_is_in(window, first))
         return NULL;
     first->members++;
     first->joins++;
     return first;
 }
 
-void oriel_far_share_leave(struct oriel_window *window, struct oriel_far_share *share)
+void oriel_internode_share_leave(struct oriel_window *window, struct oriel_internode_share *share)
 {
     if (--share->members > 0)
         return;
-    struct oriel_far_share **link = &window->far->shares;
+    struct oriel_internode_share **link = &window->far->shares;
     while (*link != share)
         link = &(*link)->next;
     *link = share->next;
@@ -103,10 +103,10 @@ void oriel_far_share_leave(struct oriel_window *window, struct oriel_far_share *
     oriel_ticket_unlock(&window->control->lock, false);
 }
 
-void oriel_far_shares_close(struct oriel_far *far)
+void oriel_internode_shares_close(struct oriel_internode *far)
 {
     while (far->shares != NULL) {
-        struct oriel_far_share *share = far->shares;
+        struct oriel_internode_share *share = far->shares;
         far->shares = share->next;
         free(share);
     }

@@ -5,25 +5,25 @@
 
 #include "internode/internode.h"
 
-struct oriel_far_share;
+struct oriel_internode_share;
 
 /* A place for an epoch; in_turn: behind all writers (J4), else before as many as it may (J1).  NULL without memory. */
-struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, bool in_turn);
+struct oriel_internode_share *oriel_internode_share_join(struct oriel_window *window, bool in_turn);
 
 /* Whether a writer stands behind it; one more may where readers wrap. */
-bool oriel_far_share_is_followed(const struct oriel_window *window, const struct oriel_far_share *share);
+bool oriel_internode_share_is_followed(const struct oriel_window *window, const struct oriel_internode_share *share);
 
 /* Whether those who share it hold the lock. */
-bool oriel_far_share_is_in(struct oriel_window *window, struct oriel_far_share *share);
+bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_internode_share *share);
 
 /* The first place for one that has another, if those who share it hold the lock, else NULL (J5); and how many have come so to the
  * first place. */
-struct oriel_far_share *oriel_far_share_join_inside(struct oriel_window *window);
-uint32_t oriel_far_shares_joins(const struct oriel_far *far);
+struct oriel_internode_share *oriel_internode_share_join_inside(struct oriel_window *window);
+uint32_t oriel_internode_shares_joins(const struct oriel_internode *far);
 
 /* One of those who hold it leaves; who is lost never does, and the place stays taken. */
-void oriel_far_share_leave(struct oriel_window *window, struct oriel_far_share *share);
+void oriel_internode_share_leave(struct oriel_window *window, struct oriel_internode_share *share);
 
-void oriel_far_shares_close(struct oriel_far *far);
+void oriel_internode_shares_close(struct oriel_internode *far);
 
 #endif

@@ -6,22 +6,22 @@
 #include <stdlib.h>
 
 /* Why a message failed that nobody waits for. */
-struct oriel_far_refusal {
-    struct oriel_far_refusal *next;
+struct oriel_internode_refusal {
+    struct oriel_internode_refusal *next;
     int32_t from;
-    struct oriel_far_answer answer;
+    struct oriel_internode_answer answer;
 };
 
-static void send_answer(const struct oriel_net_asker *asker, const struct oriel_far_answer *head, const struct iovec *data,
+static void send_answer(const struct oriel_net_asker *asker, const struct oriel_internode_answer *head, const struct iovec *data,
                         unsigned pieces)
 {
-    struct oriel_net_bytes bytes = {head, head->status == ORIEL_OK ? ORIEL_FAR_WELL_BYTES : sizeof *head, data, pieces};
+    struct oriel_net_bytes bytes = {head, head->status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof *head, data, pieces};
     oriel_net_answer(asker, &bytes);
 }
 
-static struct oriel_far_refusal **find_refusal(struct oriel_window *window, int32_t from)
+static struct oriel_internode_refusal **find_refusal(struct oriel_window *window, int32_t from)
 {
-    struct oriel_far_refusal **link = &window->far->refusals;
+    struct oriel_internode_refusal **link = &window->far->refusals;
     while (*link != NULL && (*link)->from != from)
         link = &(*link)->next;
     return link;
@@ -30,15 +30,15 @@ static struct oriel_far_refusal **find_refusal(struct oriel_window *window, int3
 /* What the next answer to this origin is to tell. */
 static enum oriel_status told(const struct oriel_window *window, int32_t from)
 {
-    return (enum oriel_status)(window->far->refused[from] & ~ORIEL_FAR_SHUT);
+    return (enum oriel_status)(window->far->refused[from] & ~ORIEL_INTERNODE_SHUT);
 }
 
-void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
+void oriel_internode_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
 {
     if (told(window, from) != ORIEL_OK)
         return; /* the first counts */
     window->far->refused[from] |= (uint8_t)status;
-    struct oriel_far_refusal *refusal = calloc(1, sizeof *refusal);
+    struct oriel_internode_refusal *refusal = calloc(1, sizeof *refusal);
     if (refusal == NULL)
         return; /* it is told all the same */
     refusal->from = from;
@@ -48,32 +48,32 @@ void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_stat
     window->far->refusals = refusal;
 }
 
-void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
+void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
 {
-    static const struct oriel_far_answer well = {.status = ORIEL_OK};
+    static const struct oriel_internode_answer well = {.status = ORIEL_OK};
     send_answer(asker, &well, data, pieces);
 }
 
-void oriel_far_refuse(const struct oriel_net_asker *asker, enum oriel_status status)
+void oriel_internode_refuse(const struct oriel_net_asker *asker, enum oriel_status status)
 {
-    struct oriel_far_answer answer = {.status = status};
+    struct oriel_internode_answer answer = {.status = status};
     snprintf(answer.text, sizeof answer.text, "%s", oriel_fail_message());
     send_answer(asker, &answer, NULL, 0);
 }
 
-void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
+void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
                       unsigned pieces)
 {
     enum oriel_status status = told(window, from);
     if (status == ORIEL_OK) {
-        oriel_far_answer_well(asker, data, pieces);
+        oriel_internode_answer_well(asker, data, pieces);
         return;
     }
-    window->far->refused[from] &= ORIEL_FAR_SHUT;
-    struct oriel_far_refusal **link = find_refusal(window, from);
-    struct oriel_far_refusal *refusal = *link;
+    window->far->refused[from] &= ORIEL_INTERNODE_SHUT;
+    struct oriel_internode_refusal **link = find_refusal(window, from);
+    struct oriel_internode_refusal *refusal = *link;
     if (refusal == NULL) {
-        oriel_far_refuse(asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
+        oriel_internode_refuse(asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
         return;
     }
     *link = refusal->next;
@@ -81,10 +81,10 @@ void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker 
     free(refusal);
 }
 
-void oriel_far_answers_close(struct oriel_far *far)
+void oriel_internode_answers_close(struct oriel_internode *far)
 {
     while (far->refusals != NULL) {
-        struct oriel_far_refusal *refusal = far->refusals;
+        struct oriel_internode_refusal *refusal = far->refusals;
         far->refusals = refusal->next;
         free(refusal);
     }

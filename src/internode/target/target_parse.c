@@ -4,7 +4,7 @@
 
 #include "rma/region_lookup.h"
 
-enum oriel_status oriel_far_malformed(const struct oriel_far_order *order, const char *what)
+enum oriel_status oriel_internode_malformed(const struct oriel_internode_order *order, const char *what)
 {
     return oriel_fail(ORIEL_E_OTHER, "rank %d was sent a message by rank %d with a wrong %s", (int)order->window->rank,
                       (int)order->head->from, what);
@@ -48,7 +48,7 @@ static bool set_loop(struct oriel_node *node, struct oriel_node *run, uint64_t c
     return !__builtin_add_overflow(run->high_bytes, last_bytes > 0 ? last_bytes : 0, &node->high_bytes);
 }
 
-static bool set_blocks(struct oriel_node *node, const struct oriel_far_order *order)
+static bool set_blocks(struct oriel_node *node, const struct oriel_internode_order *order)
 {
     const uint64_t extent_bytes = oriel_kinds[order->kind].extent_bytes;
     const uint64_t count = order->head->c;
@@ -76,11 +76,11 @@ static bool set_blocks(struct oriel_node *node, const struct oriel_far_order *or
     return true;
 }
 
-static bool set_batch(struct oriel_far_part *part, const struct oriel_far_order *order,
-                      const struct oriel_far_batch *batch)
+static bool set_batch(struct oriel_internode_part *part, const struct oriel_internode_order *order,
+                      const struct oriel_internode_batch *batch)
 {
     enum oriel_kind kind = order->kind;
-    if (order->head->kind != ORIEL_FAR_ACCUMULATE) {
+    if (order->head->kind != ORIEL_INTERNODE_ACCUMULATE) {
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are batches where there are no blocks */
         if (batch->kind >= ORIEL_KIND_COUNT || (batch->kind != ORIEL_KIND_CHAR && !oriel_kinds[batch->kind].padded))
             return false;
@@ -108,7 +108,7 @@ static void set_type(struct oriel_type *type, struct oriel_node *layout)
                                 .layout = layout};
 }
 
-bool oriel_far_part_run(struct oriel_far_part *part, uint64_t at_bytes, enum oriel_kind kind, uint64_t count)
+bool oriel_internode_part_run(struct oriel_internode_part *part, uint64_t at_bytes, enum oriel_kind kind, uint64_t count)
 {
     part->at_bytes = (int64_t)at_bytes;
     if (!set_run(&part->node, kind, count))
@@ -117,7 +117,7 @@ bool oriel_far_part_run(struct oriel_far_part *part, uint64_t at_bytes, enum ori
     return true;
 }
 
-bool oriel_far_part_make(const struct oriel_far_order *order, uint32_t which, struct oriel_far_part *part)
+bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32_t which, struct oriel_internode_part *part)
 {
     bool made;
     part->at_bytes = 0;
@@ -133,21 +133,21 @@ bool oriel_far_part_make(const struct oriel_far_order *order, uint32_t which, st
 }
 
 /* Every run of a dynamic window's part by itself: what lies between them need not be attached. */
-static bool are_attached(const struct oriel_window *window, const struct oriel_far_part *part)
+static bool are_attached(const struct oriel_window *window, const struct oriel_internode_part *part)
 {
     struct oriel_cursor cursor;
     bool held = oriel_cursor_open(&cursor, &part->node, 1, 0);
     while (held && oriel_cursor_fill(&cursor)) {
         const struct oriel_batch *batch = &cursor.batch;
         uint64_t len_bytes = batch->run_bytes - oriel_kind_tail_bytes(&oriel_kinds[batch->kind]);
-        held = oriel_lookup_hold(window, window->rank, (uint64_t)(part->at_bytes + batch->at_bytes), len_bytes);
+        held = oriel_region_lookup_hold(window, window->rank, (uint64_t)(part->at_bytes + batch->at_bytes), len_bytes);
         oriel_batch_use_runs(&cursor.batch, 1);
     }
     oriel_cursor_close(&cursor);
     return held;
 }
 
-enum oriel_status oriel_far_part_check(const struct oriel_far_order *order, const struct oriel_far_part *part)
+enum oriel_status oriel_internode_part_check(const struct oriel_internode_order *order, const struct oriel_internode_part *part)
 {
     const struct oriel_window *window = order->window;
     const uint64_t size_bytes = window->targets[window->rank].size_bytes;
@@ -155,43 +155,43 @@ enum oriel_status oriel_far_part_check(const struct oriel_far_order *order, cons
     int64_t high_bytes;
     if (__builtin_add_overflow(part->at_bytes, part->node.low_bytes, &low_bytes) ||
         __builtin_add_overflow(part->at_bytes, part->node.high_bytes, &high_bytes))
-        return oriel_far_malformed(order, "range");
+        return oriel_internode_malformed(order, "range");
     const uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
     if (window->flavour != ORIEL_FLAVOUR_DYNAMIC && (low_bytes < 0 || (uint64_t)high_bytes > size_bytes))
         return oriel_fail(ORIEL_E_RANGE, "bytes %lld to %lld leave rank %d's window of %llu bytes",
                           (long long)low_bytes, (long long)high_bytes, (int)window->rank,
                           (unsigned long long)size_bytes);
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC &&
-        !oriel_lookup_hold(window, window->rank, (uint64_t)low_bytes, len_bytes) && !are_attached(window, part))
+        !oriel_region_lookup_hold(window, window->rank, (uint64_t)low_bytes, len_bytes) && !are_attached(window, part))
         return oriel_fail(ORIEL_E_RANGE, "%llu bytes at address %#llx are not all attached at rank %d",
                           (unsigned long long)len_bytes, (unsigned long long)low_bytes, (int)window->rank);
     return ORIEL_OK;
 }
 
-static enum oriel_status check_parts(const struct oriel_far_order *order)
+static enum oriel_status check_parts(const struct oriel_internode_order *order)
 {
-    struct oriel_far_part part;
+    struct oriel_internode_part part;
     uint64_t moved_bytes = 0;
     enum oriel_status status = ORIEL_OK;
     for (uint32_t i = 0; i < order->parts && status == ORIEL_OK; i++) {
-        if (!oriel_far_part_make(order, i, &part))
-            return oriel_far_malformed(order, "layout");
+        if (!oriel_internode_part_make(order, i, &part))
+            return oriel_internode_malformed(order, "layout");
         if (part.node.size_bytes > order->moved_bytes)
-            return oriel_far_malformed(order, "count"); /* and the sum is far from overflowing */
+            return oriel_internode_malformed(order, "count"); /* and the sum is far from overflowing */
         moved_bytes += part.node.size_bytes;
-        status = oriel_far_part_check(order, &part);
+        status = oriel_internode_part_check(order, &part);
     }
-    return status != ORIEL_OK || moved_bytes == order->moved_bytes ? status : oriel_far_malformed(order, "count");
+    return status != ORIEL_OK || moved_bytes == order->moved_bytes ? status : oriel_internode_malformed(order, "count");
 }
 
 /* What stands in front of the operands. */
-static enum oriel_status take_places(struct oriel_far_order *order, const struct oriel_net_arrived *message)
+static enum oriel_status take_places(struct oriel_internode_order *order, const struct oriel_net_arrived *message)
 {
     const uint64_t count = order->head->c;
-    const bool blocks = count > 0 && (order->flags & ORIEL_FAR_BLOCKS);
+    const bool blocks = count > 0 && (order->flags & ORIEL_INTERNODE_BLOCKS);
     const uint64_t places_bytes = count * (blocks ? 16 : sizeof *order->batches);
     if (places_bytes > message->len_bytes)
-        return oriel_far_malformed(order, "length");
+        return oriel_internode_malformed(order, "length");
     const void *places = message->data;
     order->places = blocks ? places : NULL;
     order->lengths = blocks ? (const uint64_t *)places + count : NULL;
@@ -202,17 +202,17 @@ static enum oriel_status take_places(struct oriel_far_order *order, const struct
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_far_order_read(struct oriel_far_order *order, const struct oriel_net_arrived *message)
+enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order, const struct oriel_net_arrived *message)
 {
-    const struct oriel_far_head *head = order->head;
+    const struct oriel_internode_head *head = order->head;
     const uint32_t kind = head->d >> 8 & 255;
     const uint32_t operator = head->d & 255;
-    bool carries = head->kind == ORIEL_FAR_PUT;
+    bool carries = head->kind == ORIEL_INTERNODE_PUT;
     order->flags = head->d >> 16;
     order->kind = ORIEL_KIND_CHAR;
-    if (head->kind == ORIEL_FAR_ACCUMULATE) {
+    if (head->kind == ORIEL_INTERNODE_ACCUMULATE) {
         if (kind >= ORIEL_KIND_COUNT || operator >= ORIEL_OPERATOR_COUNT || oriel_kinds[kind].plain[operator] == NULL)
-            return oriel_far_malformed(order, "datatype or operator");
+            return oriel_internode_malformed(order, "datatype or operator");
         order->kind = (enum oriel_kind)kind;
         order->operator = (enum oriel_operator)operator;
         carries = operator != ORIEL_OPERATOR_NO_OP;
@@ -220,9 +220,9 @@ enum oriel_status oriel_far_order_read(struct oriel_far_order *order, const stru
     order->unit_bytes = oriel_kind_moving_bytes(order->kind);
     order->moved_bytes = head->b * order->unit_bytes;
     if (head->b == 0 || head->b > ORIEL_NET_DATA_BYTES || order->moved_bytes > ORIEL_NET_DATA_BYTES)
-        return oriel_far_malformed(order, "count");
+        return oriel_internode_malformed(order, "count");
     enum oriel_status status = take_places(order, message);
     if (status == ORIEL_OK && order->operand_bytes != (carries ? order->moved_bytes : 0))
-        status = oriel_far_malformed(order, "length");
+        status = oriel_internode_malformed(order, "length");
     return status == ORIEL_OK ? check_parts(order) : status;
 }

@@ -18,23 +18,23 @@ static _Alignas(16) char padded_operands[2 * ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_results[2 * ORIEL_NET_DATA_BYTES];
 _Static_assert(sizeof(struct { long double value; int index; }) <= 2 * (sizeof(long double) + sizeof(int)), "the longest");
 
-static struct oriel_span span_of(const struct oriel_far_order *order, const struct oriel_far_part *part)
+static struct oriel_span span_of(const struct oriel_internode_order *order, const struct oriel_internode_part *part)
 {
     return (struct oriel_span){order->window->rank, (uint64_t)part->at_bytes, {&part->type, 1}};
 }
 
 /* Puts or gets part by part; packed: the message's operands, or room for what is read. */
-static enum oriel_status transfer(const struct oriel_far_order *order, char *packed)
+static enum oriel_status transfer(const struct oriel_internode_order *order, char *packed)
 {
-    struct oriel_far_part part;
-    struct oriel_far_part chars;
+    struct oriel_internode_part part;
+    struct oriel_internode_part chars;
     enum oriel_status status = ORIEL_OK;
     for (uint32_t i = 0; i < order->parts && status == ORIEL_OK; i++) {
-        oriel_far_part_make(order, i, &part);
-        oriel_far_part_run(&chars, 0, ORIEL_KIND_CHAR, part.node.size_bytes);
+        oriel_internode_part_make(order, i, &part);
+        oriel_internode_part_run(&chars, 0, ORIEL_KIND_CHAR, part.node.size_bytes);
         const struct oriel_span target = span_of(order, &part);
         const struct oriel_side here = {&chars.type, 1};
-        status = order->head->kind == ORIEL_FAR_PUT ? oriel_put(order->window, &target, packed, &here)
+        status = order->head->kind == ORIEL_INTERNODE_PUT ? oriel_put(order->window, &target, packed, &here)
                                                     : oriel_get(order->window, &target, packed, &here);
         packed += part.node.size_bytes;
     }
@@ -42,15 +42,15 @@ static enum oriel_status transfer(const struct oriel_far_order *order, char *pac
 }
 
 /* Elements as accumulates take them, part by part. */
-static enum oriel_status update(const struct oriel_far_order *order, const char *operands, char *results)
+static enum oriel_status update(const struct oriel_internode_order *order, const char *operands, char *results)
 {
-    struct oriel_far_part part;
-    struct oriel_far_part elements;
+    struct oriel_internode_part part;
+    struct oriel_internode_part elements;
     enum oriel_status status = ORIEL_OK;
     uint64_t at = 0;
     for (uint32_t i = 0; i < order->parts && status == ORIEL_OK; i++) {
-        oriel_far_part_make(order, i, &part);
-        oriel_far_part_run(&elements, 0, order->kind, part.node.elements);
+        oriel_internode_part_make(order, i, &part);
+        oriel_internode_part_run(&elements, 0, order->kind, part.node.elements);
         const struct oriel_span target = span_of(order, &part);
         const struct oriel_buffer from = {(char *)(uintptr_t)operands + at, {&elements.type, 1}};
         const struct oriel_buffer to = {results != NULL ? results + at : NULL, {&elements.type, 1}};
@@ -63,46 +63,46 @@ static enum oriel_status update(const struct oriel_far_order *order, const char 
 }
 
 /* Packed elements are not as they lie in memory. */
-static enum oriel_status update_padded(const struct oriel_far_order *order, char *packed)
+static enum oriel_status update_padded(const struct oriel_internode_order *order, char *packed)
 {
-    const struct oriel_far_batch elements = {.run_bytes =
+    const struct oriel_internode_batch elements = {.run_bytes =
                                                  (uint32_t)(order->head->b * oriel_kinds[order->kind].extent_bytes),
                                              .runs = 1,
                                              .kind = order->kind};
     memset(padded_operands, 0, elements.run_bytes);
     if (order->operand_bytes > 0)
-        oriel_far_unpack(order->operands, &elements, padded_operands);
+        oriel_internode_unpack(order->operands, &elements, padded_operands);
     if (packed != NULL)
         memset(padded_results, 0, elements.run_bytes);
     enum oriel_status status = update(order, padded_operands, packed != NULL ? padded_results : NULL);
     if (status == ORIEL_OK && packed != NULL)
-        oriel_far_pack(packed, &elements, padded_results);
+        oriel_internode_pack(packed, &elements, padded_results);
     return status;
 }
 
 /* packed: room for the answer, or NULL. */
-static enum oriel_status execute(const struct oriel_far_order *order, char *packed)
+static enum oriel_status execute(const struct oriel_internode_order *order, char *packed)
 {
-    if (order->head->kind == ORIEL_FAR_PUT)
+    if (order->head->kind == ORIEL_INTERNODE_PUT)
         return transfer(order, (char *)(uintptr_t)order->operands);
-    if (order->head->kind == ORIEL_FAR_GET)
+    if (order->head->kind == ORIEL_INTERNODE_GET)
         return transfer(order, packed);
     return oriel_kinds[order->kind].padded ? update_padded(order, packed) : update(order, order->operands, packed);
 }
 
-static enum oriel_status serve_swap(struct oriel_window *window, const struct oriel_far_head *head,
+static enum oriel_status serve_swap(struct oriel_window *window, const struct oriel_internode_head *head,
                                     const struct oriel_net_arrived *message, char *found, uint64_t *found_bytes)
 {
-    struct oriel_far_order order = {.window = window, .head = head};
-    struct oriel_far_part part;
+    struct oriel_internode_order order = {.window = window, .head = head};
+    struct oriel_internode_part part;
     const uint32_t kind = head->d >> 8 & 255;
     if (kind >= ORIEL_KIND_COUNT || oriel_kinds[kind].padded || oriel_kinds[kind].extent_bytes > ORIEL_SWAP_BYTES)
-        return oriel_far_malformed(&order, "datatype");
+        return oriel_internode_malformed(&order, "datatype");
     const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
     if (message->len_bytes != 2 * len_bytes)
-        return oriel_far_malformed(&order, "length");
-    oriel_far_part_run(&part, head->a, (enum oriel_kind)kind, 1);
-    enum oriel_status status = oriel_far_part_check(&order, &part);
+        return oriel_internode_malformed(&order, "length");
+    oriel_internode_part_run(&part, head->a, (enum oriel_kind)kind, 1);
+    enum oriel_status status = oriel_internode_part_check(&order, &part);
     const struct oriel_span target = span_of(&order, &part);
     *found_bytes = len_bytes;
     return status != ORIEL_OK
@@ -111,21 +111,21 @@ static enum oriel_status serve_swap(struct oriel_window *window, const struct or
 }
 
 /* What is answered with what a get or an update has read. */
-static void serve_asked(const struct oriel_far_order *order, const struct oriel_net_asker *asker)
+static void serve_asked(const struct oriel_internode_order *order, const struct oriel_net_asker *asker)
 {
     struct oriel_window *window = order->window;
-    const struct oriel_far_head *head = order->head;
+    const struct oriel_internode_head *head = order->head;
     struct iovec data = {answer, order->moved_bytes};
     enum oriel_status status = execute(order, answer);
     if (status != ORIEL_OK)
-        oriel_far_failed(window, head->from, status);
-    oriel_far_answer(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
+        oriel_internode_failed(window, head->from, status);
+    oriel_internode_answer(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
 }
 
 /* A run of memory that is loaded goes as it is; a word is loaded in one piece, for those who poll.  False for other memory. */
-static bool answer_run(const struct oriel_far_order *order, const struct oriel_net_asker *asker)
+static bool answer_run(const struct oriel_internode_order *order, const struct oriel_net_asker *asker)
 {
-    const struct oriel_far_head *head = order->head;
+    const struct oriel_internode_head *head = order->head;
     const struct oriel_way way = oriel_remote_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
     uint64_t word;
     struct iovec data = {way.there.direct, head->b};
@@ -135,47 +135,47 @@ static bool answer_run(const struct oriel_far_order *order, const struct oriel_n
         way.by->read(&way.there, &word, head->b);
         data.iov_base = &word;
     }
-    oriel_far_answer(order->window, asker, head->from, &data, 1);
+    oriel_internode_answer(order->window, asker, head->from, &data, 1);
     return true;
 }
 
-static void serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+static void serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
                   const struct oriel_net_arrived *message)
 {
-    struct oriel_far_order order = {.window = window, .head = head};
+    struct oriel_internode_order order = {.window = window, .head = head};
     char found[ORIEL_SWAP_BYTES];
     struct iovec data = {found, 0};
-    bool asked = head->kind == ORIEL_FAR_GET || head->kind == ORIEL_FAR_SWAP ||
-                 (head->kind == ORIEL_FAR_ACCUMULATE && (head->d >> 16 & ORIEL_FAR_RETURNS));
+    bool asked = head->kind == ORIEL_INTERNODE_GET || head->kind == ORIEL_INTERNODE_SWAP ||
+                 (head->kind == ORIEL_INTERNODE_ACCUMULATE && (head->d >> 16 & ORIEL_INTERNODE_RETURNS));
     enum oriel_status status = ORIEL_OK;
-    if (head->kind == ORIEL_FAR_SWAP)
+    if (head->kind == ORIEL_INTERNODE_SWAP)
         status = serve_swap(window, head, message, found, &data.iov_len);
     else
-        status = oriel_far_order_read(&order, message);
-    if (status == ORIEL_OK && head->kind == ORIEL_FAR_SWAP) {
-        oriel_far_answer(window, asker, head->from, &data, 1);
+        status = oriel_internode_order_read(&order, message);
+    if (status == ORIEL_OK && head->kind == ORIEL_INTERNODE_SWAP) {
+        oriel_internode_answer(window, asker, head->from, &data, 1);
     } else if (status == ORIEL_OK && asked) {
-        if (head->kind != ORIEL_FAR_GET || head->c != 0 || !answer_run(&order, asker))
+        if (head->kind != ORIEL_INTERNODE_GET || head->c != 0 || !answer_run(&order, asker))
             serve_asked(&order, asker);
     } else {
         if (status == ORIEL_OK)
             status = execute(&order, NULL);
         if (status != ORIEL_OK)
-            oriel_far_failed(window, head->from, status);
+            oriel_internode_failed(window, head->from, status);
         if (asked)
-            oriel_far_answer(window, asker, head->from, NULL, 0);
+            oriel_internode_answer(window, asker, head->from, NULL, 0);
     }
 }
 
-void oriel_far_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
-                               const struct oriel_far_head *head, const struct oriel_net_arrived *message)
+void oriel_internode_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
+                               const struct oriel_internode_head *head, const struct oriel_net_arrived *message)
 {
-    struct oriel_writers *writers = oriel_file_writers(oriel_file_base());
+    struct oriel_remote_writers *writers = oriel_file_writers(oriel_file_base());
     oriel_remote_for_others = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
     /* while pages move this thread is kept out by the kernel's copies, which announce themselves, or here */
-    struct oriel_writers_slot *slot = oriel_remote_for_others ? NULL : oriel_writers_enter(writers);
+    struct oriel_remote_writers_slot *slot = oriel_remote_for_others ? NULL : oriel_remote_writers_enter(writers);
     serve(window, asker, head, message);
     if (slot != NULL)
-        oriel_writers_leave(slot);
+        oriel_remote_writers_leave(slot);
     oriel_remote_for_others = false;
 }

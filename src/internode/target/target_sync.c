@@ -28,17 +28,17 @@ static uint32_t waiting; /* locks of all windows that are not held yet */
 
 /* --- locks --- */
 
-static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_far_lock *lock, uint64_t now_ns)
+static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_internode_lock *lock, uint64_t now_ns)
 {
     return oriel_gate_has_waiting_readers(gate) && oriel_load_acquire(&gate->admissions.value) == lock->admissions &&
            now_ns - lock->since_ns < COURTESY_NS;
 }
 
 /* J5; without memory for who keeps the place it waits on. */
-static void join_inside(struct oriel_window *window, struct oriel_far_lock *lock)
+static void join_inside(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
-    struct oriel_far_lock *keeper = calloc(1, sizeof *keeper);
-    struct oriel_far_share *inside = keeper == NULL ? NULL : oriel_far_share_join_inside(window);
+    struct oriel_internode_lock *keeper = calloc(1, sizeof *keeper);
+    struct oriel_internode_share *inside = keeper == NULL ? NULL : oriel_internode_share_join_inside(window);
     if (inside == NULL) {
         free(keeper);
         return;
@@ -50,19 +50,19 @@ static void join_inside(struct oriel_window *window, struct oriel_far_lock *lock
     waiting++;
 }
 
-static bool advance_shared(struct oriel_window *window, struct oriel_far_lock *lock, uint64_t now_ns)
+static bool advance_shared(struct oriel_window *window, struct oriel_internode_lock *lock, uint64_t now_ns)
 {
-    if (oriel_far_share_is_in(window, lock->share))
+    if (oriel_internode_share_is_in(window, lock->share))
         return true;
     if (lock->from != NOBODY && lock->share != window->far->shares &&
         now_ns - lock->since_ns >= (lock->joins + UINT64_C(1)) * PATIENCE_NS)
         join_inside(window, lock);
-    return oriel_far_share_is_in(window, lock->share);
+    return oriel_internode_share_is_in(window, lock->share);
 }
 
 /* Takes the steps that are possible; true when the lock is held.  is_behind: one before it stands at the gate, which may have been
  * left since that was looked at. */
-static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, bool is_behind, uint64_t now_ns)
+static bool advance(struct oriel_window *window, struct oriel_internode_lock *lock, bool is_behind, uint64_t now_ns)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *queue = &window->control->lock;
@@ -93,10 +93,10 @@ static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, bo
     return oriel_ticket_is_first(queue, lock->place);
 }
 
-static void leave_queue(struct oriel_window *window, const struct oriel_far_lock *lock)
+static void leave_queue(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     if (lock->share != NULL)
-        oriel_far_share_leave(window, lock->share);
+        oriel_internode_share_leave(window, lock->share);
     else
         oriel_ticket_unlock(&window->control->lock, lock->exclusive);
     oriel_delay();
@@ -105,17 +105,17 @@ static void leave_queue(struct oriel_window *window, const struct oriel_far_lock
 }
 
 /* It will never be held: the gate is passed on (as lock.c does), a place in the queue stays taken. */
-static void give_up(struct oriel_window *window, const struct oriel_far_lock *lock)
+static void give_up(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     if (lock->exclusive && lock->stage != STAGE_COURTESY)
         oriel_gate_leave_writer(&window->common->gate);
 }
 
-static void forget(struct oriel_window *window, struct oriel_far_lock *lock)
+static void forget(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     waiting -= lock->stage != STAGE_HELD;
     window->far->rides -= lock->rides && lock->stage != STAGE_HELD;
-    oriel_far_kept_drop(&lock->kept);
+    oriel_internode_kept_drop(&lock->kept);
     free(lock);
 }
 
@@ -124,16 +124,16 @@ static void forget(struct oriel_window *window, struct oriel_far_lock *lock)
 /* For those of this machine who wait: whom they are to look at. */
 static void tell_holder(struct oriel_window *window)
 {
-    const struct oriel_far_lock *lock = window->far->locks;
+    const struct oriel_internode_lock *lock = window->far->locks;
     while (lock != NULL && lock->stage != STAGE_HELD)
         lock = lock->next;
-    uint32_t holder = lock == NULL ? 0 : ((uint32_t)lock->from + 1) | (lock->exclusive ? ORIEL_FAR_EXCLUSIVE : 0);
+    uint32_t holder = lock == NULL ? 0 : ((uint32_t)lock->from + 1) | (lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : 0);
     oriel_store_release(&window->control->far_holder, holder);
 }
 
-static bool is_waited_for(const struct oriel_far *far)
+static bool is_waited_for(const struct oriel_internode *far)
 {
-    const struct oriel_far_lock *lock = far->locks;
+    const struct oriel_internode_lock *lock = far->locks;
     while (lock != NULL && lock->stage == STAGE_HELD)
         lock = lock->next;
     return lock != NULL;
@@ -145,20 +145,20 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
     if (now_ns - window->far->looked_ns < WATCH_NS || !is_waited_for(window->far))
         return;
     window->far->looked_ns = now_ns;
-    for (const struct oriel_far_lock *lock = window->far->locks; lock != NULL; lock = lock->next) {
-        struct oriel_net_peer *peer = lock->stage == STAGE_HELD ? oriel_far_peer_known(window, lock->from) : NULL;
+    for (const struct oriel_internode_lock *lock = window->far->locks; lock != NULL; lock = lock->next) {
+        struct oriel_net_peer *peer = lock->stage == STAGE_HELD ? oriel_internode_peer_known(window, lock->from) : NULL;
         if (peer != NULL && oriel_net_check(peer) != ORIEL_OK) {
-            oriel_far_forget(window, lock->from);
+            oriel_internode_forget(window, lock->from);
             return;
         }
     }
 }
 
 /* The lock that a rank holds here, taken out of the list; NULL when there is none. */
-static struct oriel_far_lock *take_held(struct oriel_window *window, int32_t from)
+static struct oriel_internode_lock *take_held(struct oriel_window *window, int32_t from)
 {
-    for (struct oriel_far_lock **link = &window->far->locks; *link != NULL; link = &(*link)->next) {
-        struct oriel_far_lock *lock = *link;
+    for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL; link = &(*link)->next) {
+        struct oriel_internode_lock *lock = *link;
         if (lock->from == from && lock->stage == STAGE_HELD) {
             *link = lock->next;
             tell_holder(window);
@@ -170,19 +170,19 @@ static struct oriel_far_lock *take_held(struct oriel_window *window, int32_t fro
 
 static void give_lock_back(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from)
 {
-    struct oriel_far_lock *lock = take_held(window, from);
+    struct oriel_internode_lock *lock = take_held(window, from);
     if (lock == NULL)
-        oriel_far_failed(window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
+        oriel_internode_failed(window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
     else
         leave_queue(window, lock);
     free(lock);
-    oriel_far_answer(window, asker, from, NULL, 0);
+    oriel_internode_answer(window, asker, from, NULL, 0);
 }
 
 /* --- going on with locks --- */
 
 /* Whoever could let it in has died. */
-static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_far_lock *lock, uint64_t now_ns)
+static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_internode_lock *lock, uint64_t now_ns)
 {
     struct oriel_watched watched = {.window = window, .win_rank = window->rank, .by_agent = true};
     if (now_ns - lock->looked_ns < WATCH_NS)
@@ -192,16 +192,16 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_fa
 }
 
 /* Whatever failed before; a lock_all epoch is told whether it keeps a writer waiting (J2). */
-static void tell_held(const struct oriel_window *window, const struct oriel_far_lock *lock)
+static void tell_held(const struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
-    uint64_t is_followed = lock->share != NULL && oriel_far_share_is_followed(window, lock->share);
-    oriel_far_answer_well(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed}, lock->share != NULL);
+    uint64_t is_followed = lock->share != NULL && oriel_internode_share_is_followed(window, lock->share);
+    oriel_internode_answer_well(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed}, lock->share != NULL);
 }
 
 /* Its turn has come, NOBODY's to leave at once; the link to the next. */
-static struct oriel_far_lock **hold(struct oriel_window *window, struct oriel_far_lock **link)
+static struct oriel_internode_lock **hold(struct oriel_window *window, struct oriel_internode_lock **link)
 {
-    struct oriel_far_lock *lock = *link;
+    struct oriel_internode_lock *lock = *link;
     if (lock->from == NOBODY) {
         *link = lock->next;
         leave_queue(window, lock);
@@ -216,32 +216,32 @@ static struct oriel_far_lock **hold(struct oriel_window *window, struct oriel_fa
     return &lock->next;
 }
 
-static void refuse(const struct oriel_far_lock *lock, enum oriel_status status)
+static void refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
 {
     if (lock->from != NOBODY)
-        oriel_far_refuse(&lock->asker, status);
+        oriel_internode_refuse(&lock->asker, status);
 }
 
 /* K3, with the thread's message. */
-static void refuse_epoch(struct oriel_window *window, struct oriel_far_lock *lock, enum oriel_status status)
+static void refuse_epoch(struct oriel_window *window, struct oriel_internode_lock *lock, enum oriel_status status)
 {
     refuse(lock, status);
-    oriel_far_kept_refuse(&lock->kept, status);
+    oriel_internode_kept_refuse(&lock->kept, status);
     if (lock->kept.has_unlock)
-        oriel_far_refuse(&lock->kept.unlock, status);
+        oriel_internode_refuse(&lock->kept.unlock, status);
     else if (lock->rides)
-        window->far->refused[lock->from] |= ORIEL_FAR_SHUT;
+        window->far->refused[lock->from] |= ORIEL_INTERNODE_SHUT;
 }
 
 /* K2: what has been kept for the first lock that is held now, whose unlock ends it; false when there is none. */
 static bool serve_kept(struct oriel_window *window)
 {
-    struct oriel_far_lock *lock = window->far->locks;
+    struct oriel_internode_lock *lock = window->far->locks;
     while (lock != NULL && (lock->stage != STAGE_HELD || (lock->kept.first == NULL && !lock->kept.has_unlock)))
         lock = lock->next;
     if (lock == NULL)
         return false;
-    oriel_far_kept_serve(window, &lock->kept);
+    oriel_internode_kept_serve(window, &lock->kept);
     if (lock->kept.has_unlock) {
         const struct oriel_net_asker unlock = lock->kept.unlock;
         lock->kept.has_unlock = false; /* answered once, also where a rank that holds two locks ends the other one by it */
@@ -253,8 +253,8 @@ static bool serve_kept(struct oriel_window *window)
 static void go_on(struct oriel_window *window, uint64_t now_ns)
 {
     bool at_gate = false;
-    for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
-        struct oriel_far_lock *lock = *link;
+    for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;) {
+        struct oriel_internode_lock *lock = *link;
         if (lock->stage == STAGE_HELD) {
             link = &lock->next;
         } else if (advance(window, lock, at_gate, now_ns)) {
@@ -273,7 +273,7 @@ static void go_on(struct oriel_window *window, uint64_t now_ns)
 }
 
 /* Where an epoch that was kept has ended, the next one's turn may have come: no message tells of that. */
-void oriel_far_look(struct oriel_window *window)
+void oriel_internode_look(struct oriel_window *window)
 {
     uint64_t now_ns = oriel_now_ns();
     watch_holders(window, now_ns);
@@ -286,15 +286,15 @@ void oriel_far_look(struct oriel_window *window)
     }
 }
 
-bool oriel_far_waits(void)
+bool oriel_internode_waits(void)
 {
     return waiting > 0;
 }
 
 /* Where there is no memory, the one that has been put by: who does not wait for the lock could not ask again. */
-static struct oriel_far_lock *make_lock(struct oriel_far *far)
+static struct oriel_internode_lock *make_lock(struct oriel_internode *far)
 {
-    struct oriel_far_lock *lock = calloc(1, sizeof *lock);
+    struct oriel_internode_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL) {
         lock = far->spare_lock;
         far->spare_lock = NULL;
@@ -304,54 +304,54 @@ static struct oriel_far_lock *make_lock(struct oriel_far *far)
     return lock;
 }
 
-static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
 {
-    struct oriel_far_lock *lock = make_lock(window->far);
-    bool is_all = head->a == ORIEL_FAR_WANTS_ALL || head->a == ORIEL_FAR_WANTS_ALL_IN_TURN;
+    struct oriel_internode_lock *lock = make_lock(window->far);
+    bool is_all = head->a == ORIEL_INTERNODE_WANTS_ALL || head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN;
     if (lock != NULL && is_all)
-        lock->share = oriel_far_share_join(window, head->a == ORIEL_FAR_WANTS_ALL_IN_TURN);
+        lock->share = oriel_internode_share_join(window, head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     if (lock == NULL || (is_all && lock->share == NULL)) {
         free(lock);
         if (head->b != 0 && !is_all)
-            window->far->refused[head->from] |= ORIEL_FAR_SHUT; /* K3 */
-        oriel_far_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
+            window->far->refused[head->from] |= ORIEL_INTERNODE_SHUT; /* K3 */
+        oriel_internode_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
         return;
     }
     lock->asker = *asker;
     lock->from = head->from;
-    lock->exclusive = head->a == ORIEL_FAR_WANTS_EXCLUSIVE;
+    lock->exclusive = head->a == ORIEL_INTERNODE_WANTS_EXCLUSIVE;
     lock->rides = head->b != 0 && !is_all;
     window->far->rides += lock->rides;
     lock->since_ns = lock->looked_ns = oriel_now_ns();
-    lock->joins = oriel_far_shares_joins(window->far);
+    lock->joins = oriel_internode_shares_joins(window->far);
     lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
     lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
     oriel_delay();
     if (!lock->exclusive && lock->share == NULL)
         lock->place = oriel_ticket_come(&window->control->lock);
-    struct oriel_far_lock **link = &window->far->locks; /* behind those that came before */
+    struct oriel_internode_lock **link = &window->far->locks; /* behind those that came before */
     while (*link != NULL)
         link = &(*link)->next;
     *link = lock;
     waiting++;
-    oriel_far_look(window);
+    oriel_internode_look(window);
 }
 
 /* --- epochs that do not wait for their lock --- */
 
 /* K3 */
-static void shut_out(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+static void shut_out(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
                      bool is_asked)
 {
-    if (head->kind == ORIEL_FAR_UNLOCK)
-        window->far->refused[head->from] &= (uint8_t)~ORIEL_FAR_SHUT;
+    if (head->kind == ORIEL_INTERNODE_UNLOCK)
+        window->far->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_SHUT;
     if (is_asked)
-        oriel_far_refuse(asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
+        oriel_internode_refuse(asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
 }
 
-static struct oriel_far_lock *find_ride(const struct oriel_far *far, int32_t from)
+static struct oriel_internode_lock *find_ride(const struct oriel_internode *far, int32_t from)
 {
-    struct oriel_far_lock *lock = far->rides == 0 ? NULL : far->locks;
+    struct oriel_internode_lock *lock = far->rides == 0 ? NULL : far->locks;
     while (lock != NULL && (lock->from != from || !lock->rides || lock->stage == STAGE_HELD))
         lock = lock->next;
     return lock;
@@ -359,43 +359,43 @@ static struct oriel_far_lock *find_ride(const struct oriel_far *far, int32_t fro
 
 static bool is_of_epoch(uint32_t kind)
 {
-    return kind <= ORIEL_FAR_SWAP || kind == ORIEL_FAR_UNLOCK;
+    return kind <= ORIEL_INTERNODE_SWAP || kind == ORIEL_INTERNODE_UNLOCK;
 }
 
-bool oriel_far_keeps(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
-                     const struct oriel_net_arrived *message, bool is_asked, oriel_far_again *again)
+bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
+                     const struct oriel_net_arrived *message, bool is_asked, oriel_internode_again *again)
 {
     if (!is_of_epoch(head->kind))
         return false;
-    if (oriel_unlikely(window->far->refused[head->from] & ORIEL_FAR_SHUT)) {
+    if (oriel_unlikely(window->far->refused[head->from] & ORIEL_INTERNODE_SHUT)) {
         shut_out(window, asker, head, is_asked);
         return true;
     }
-    struct oriel_far_lock *lock = find_ride(window->far, head->from);
+    struct oriel_internode_lock *lock = find_ride(window->far, head->from);
     if (lock == NULL)
         return false;
-    enum oriel_status status = oriel_far_keep(&lock->kept, asker, head, message, is_asked, again);
+    enum oriel_status status = oriel_internode_keep(&lock->kept, asker, head, message, is_asked, again);
     if (status != ORIEL_OK && is_asked)
-        oriel_far_refuse(asker, status);
+        oriel_internode_refuse(asker, status);
     else if (status != ORIEL_OK)
-        oriel_far_failed(window, head->from, status);
+        oriel_internode_failed(window, head->from, status);
     return true;
 }
 
 /* --- epochs of pairs, barriers, loss --- */
 
-static void count_partner(struct oriel_window *window, const struct oriel_far_head *head)
+static void count_partner(struct oriel_window *window, const struct oriel_internode_head *head)
 {
-    struct oriel_partner *partner = oriel_far_partner(window, head->from);
+    struct oriel_pscw_counter *partner = oriel_internode_partner(window, head->from);
     if (partner != NULL)
-        oriel_event_signal(head->kind == ORIEL_FAR_POST ? &partner->posts : &partner->completes);
+        oriel_event_signal(head->kind == ORIEL_INTERNODE_POST ? &partner->posts : &partner->completes);
     else
         oriel_store_release(&window->far->uncounted, (uint32_t)head->from + 1); /* who waits for it is told (liveness.c) */
 }
 
-static void count_arrival(struct oriel_window *window, const struct oriel_far_head *head)
+static void count_arrival(struct oriel_window *window, const struct oriel_internode_head *head)
 {
-    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_far_machines(window);
+    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_internode_machines(window);
     if (head->a < ORIEL_BARRIER_ROUNDS)
         oriel_event_signal(&machines->arrived[head->a]);
 }
@@ -408,26 +408,26 @@ static void note_lost(struct oriel_window *window, uint64_t rank)
                                                 memory_order_relaxed);
 }
 
-void oriel_far_serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
 {
-    switch ((enum oriel_far_kind)head->kind) {
-    case ORIEL_FAR_FLUSH:
-        oriel_far_answer(window, asker, head->from, NULL, 0);
+    switch ((enum oriel_internode_kind)head->kind) {
+    case ORIEL_INTERNODE_FLUSH:
+        oriel_internode_answer(window, asker, head->from, NULL, 0);
         break;
-    case ORIEL_FAR_LOCK:
+    case ORIEL_INTERNODE_LOCK:
         take_lock(window, asker, head);
         break;
-    case ORIEL_FAR_UNLOCK:
+    case ORIEL_INTERNODE_UNLOCK:
         give_lock_back(window, asker, head->from);
         break;
-    case ORIEL_FAR_POST:
-    case ORIEL_FAR_COMPLETE:
+    case ORIEL_INTERNODE_POST:
+    case ORIEL_INTERNODE_COMPLETE:
         count_partner(window, head);
         break;
-    case ORIEL_FAR_ARRIVED:
+    case ORIEL_INTERNODE_ARRIVED:
         count_arrival(window, head);
         break;
-    case ORIEL_FAR_LOST:
+    case ORIEL_INTERNODE_LOST:
         note_lost(window, head->a);
         break;
     default: /* internode/target/am_dispatch.c sends no others here */
@@ -436,17 +436,17 @@ void oriel_far_serve(struct oriel_window *window, const struct oriel_net_asker *
 }
 
 /* It had a place in the queue, which stays taken. */
-static void name_lost(struct oriel_window *window, const struct oriel_far_lock *lock)
+static void name_lost(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
-    uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_FAR_EXCLUSIVE;
-    uint32_t now = lock->exclusive ? ORIEL_FAR_EXCLUSIVE : before;
+    uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_INTERNODE_EXCLUSIVE;
+    uint32_t now = lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : before;
     oriel_store_release(&window->control->far_lost, ((uint32_t)lock->from + 1) | now);
 }
 
-void oriel_far_forget(struct oriel_window *window, int32_t rank)
+void oriel_internode_forget(struct oriel_window *window, int32_t rank)
 {
-    for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
-        struct oriel_far_lock *lock = *link;
+    for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;) {
+        struct oriel_internode_lock *lock = *link;
         if (lock->from != rank) {
             link = &lock->next;
             continue;
@@ -461,11 +461,11 @@ void oriel_far_forget(struct oriel_window *window, int32_t rank)
     tell_holder(window);
 }
 
-void oriel_far_close(struct oriel_window *window)
+void oriel_internode_close(struct oriel_window *window)
 {
     uint32_t dead = window->control == NULL ? 0 : oriel_load_relaxed(&window->control->abandoned);
     while (window->far->locks != NULL) {
-        struct oriel_far_lock *lock = window->far->locks;
+        struct oriel_internode_lock *lock = window->far->locks;
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
             refuse_epoch(window, lock, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
@@ -474,10 +474,10 @@ void oriel_far_close(struct oriel_window *window)
         forget(window, lock);
     }
     if (dead == 0)
-        oriel_far_withdraw(window->far);
+        oriel_internode_withdraw(window->far);
     else if (window->far->exposed != NULL)
         window->memory_offset = -1; /* not given back: some may still put, and devices reach it until the net stops */
-    oriel_far_shares_close(window->far);
-    oriel_far_answers_close(window->far);
-    oriel_far_peers_close(window);
+    oriel_internode_shares_close(window->far);
+    oriel_internode_answers_close(window->far);
+    oriel_internode_peers_close(window);
 }

@@ -88,7 +88,7 @@ static void forget(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
 static void lose(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
 {
     runs->list[at].block->is_lost = true;
-    oriel_stash_drop(runs->list[at].stash, len_bytes);
+    oriel_parked_mapping_drop(runs->list[at].stash, len_bytes);
     forget(runs, at, len_bytes);
 }
 
@@ -153,7 +153,7 @@ void oriel_restore_bound(const struct oriel_runs *runs, uintptr_t start, uintptr
 {
     for (size_t at = oriel_runs_after(runs, start); at < runs->count && runs->list[at].start < end; at++)
         if (runs->list[at].holds == 0)
-            oriel_stash_bound(runs->list[at].start);
+            oriel_parked_mapping_bound(runs->list[at].start);
 }
 
 /* A part that is still the file's stays in the list: a child gets its own pages there.  Where the list cannot grow it is lost. */

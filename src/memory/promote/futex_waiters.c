@@ -52,5 +52,5 @@ void oriel_waiters_restart(uintptr_t start, uintptr_t end)
     struct moved moved = {start, end};
     int error;
     if (!oriel_threads_visit(is_elsewhere, &moved, &error) && error == 0)
-        oriel_freeze_nudge(waits_there, &moved);
+        oriel_write_barrier_nudge(waits_there, &moved);
 }

@@ -39,12 +39,12 @@ enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_trans
     out->keeps_huge = false;
     out->keeps_contents = false;
     out->data_start = out->data_end = 0;
-    return oriel_freeze_open(means, &out->freeze);
+    return oriel_write_barrier_open(means, &out->freeze);
 }
 
 void oriel_transfer_close(struct oriel_transfer *transfer)
 {
-    oriel_freeze_close(&transfer->freeze);
+    oriel_write_barrier_close(&transfer->freeze);
     if (transfer->pagemap_fd >= 0)
         close(transfer->pagemap_fd);
 }
@@ -184,17 +184,17 @@ static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t le
     bool stopped = transfer->freeze.means == ORIEL_MEANS_QUIESCE;
     int error = stopped ? copy_in(transfer, start, len_bytes, offset, all_pages, held_bytes) : 0;
     if (error == 0)
-        error = oriel_stash_take(stash, start, len_bytes);
+        error = oriel_parked_mapping_take(stash, start, len_bytes);
     if (error != 0)
         return error;
-    error = oriel_stash_is_locked(stash) ? EPERM : 0;
+    error = oriel_parked_mapping_is_locked(stash) ? EPERM : 0;
     if (error == 0 && !stopped)
         error = copy_in(transfer, stash, len_bytes, offset, all_pages, held_bytes);
     if (error == 0 && syscall(SYS_mmap, start, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, transfer->file_fd,
                               offset) != (long)start)
         error = errno;
     if (error != 0)
-        oriel_stash_undo(&transfer->freeze, stash, start, len_bytes);
+        oriel_parked_mapping_undo(&transfer->freeze, stash, start, len_bytes);
     return error;
 }
 
@@ -203,21 +203,21 @@ static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t sta
 {
     if (transfer->keeps_huge && transfer->pagemap_fd >= 0)
         oriel_huge_prepare(transfer->pagemap_fd, start, len_bytes, offset);
-    if (!oriel_freeze_begin(&transfer->freeze, start, len_bytes, true)) {
+    if (!oriel_write_barrier_begin(&transfer->freeze, start, len_bytes, true)) {
         punch(transfer, offset, len_bytes);
         return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
     }
     int error = move_in(transfer, start, len_bytes, offset, all_pages, stash, held_bytes);
     if (error == EFBIG)
         take_signal();
-    oriel_freeze_end(&transfer->freeze, start, len_bytes, error == 0);
+    oriel_write_barrier_end(&transfer->freeze, start, len_bytes, error == 0);
     if (error != 0) {
         punch(transfer, offset, len_bytes);
         return oriel_fail(error == ENOSPC || error == ENOMEM ? ORIEL_E_NO_MEM : ORIEL_E_OTHER,
                           "cannot move %lu bytes at %#lx into the memory file: %s", (unsigned long)len_bytes,
                           (unsigned long)start, error == EPERM ? "they are locked by mlock" : strerror(error));
     }
-    oriel_stash_empty(stash, len_bytes);
+    oriel_parked_mapping_empty(stash, len_bytes);
     announce(start, len_bytes);
     populate(transfer, start, len_bytes, offset);
     return ORIEL_OK;
@@ -258,16 +258,16 @@ enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t s
     enum oriel_status status = open_pagemap(transfer, len_bytes, &all_pages);
     if (status != ORIEL_OK)
         return status;
-    *stash = oriel_stash_reserve(start, len_bytes);
+    *stash = oriel_parked_mapping_reserve(start, len_bytes);
     if (*stash == 0)
         return oriel_fail(ORIEL_E_NO_MEM, "no address space for %lu private bytes: %s", (unsigned long)len_bytes,
                           strerror(errno));
-    oriel_stash_prepare(start);
+    oriel_parked_mapping_prepare(start);
     for (uint64_t done = 0; done < len_bytes;) {
         uint64_t now = to_boundary(start + done, len_bytes - done, chunk_bytes);
         status = chunk_in(transfer, start + done, now, offset + done, all_pages, *stash + done, &held_bytes);
         if (status != ORIEL_OK) {
-            oriel_stash_drop(*stash + done, len_bytes - done);
+            oriel_parked_mapping_drop(*stash + done, len_bytes - done);
             if (done > 0)
                 undo_in(transfer, start, done, offset, *stash, stuck_start, stuck_end);
             return status;
@@ -299,11 +299,11 @@ static int move_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t l
     if (error == 0 && protection != usual && syscall(SYS_mprotect, stash, len_bytes, protection) != 0)
         error = errno;
     if (error == 0)
-        error = oriel_stash_put_back(stash, start, len_bytes);
+        error = oriel_parked_mapping_put_back(stash, start, len_bytes);
     if (error != 0) {
         if (protection != usual)
             syscall(SYS_mprotect, stash, len_bytes, usual);
-        oriel_stash_empty(stash, len_bytes);
+        oriel_parked_mapping_empty(stash, len_bytes);
     }
     return error;
 }
@@ -311,10 +311,10 @@ static int move_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t l
 static enum oriel_status chunk_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
                                    uintptr_t stash, int protection)
 {
-    if (!oriel_freeze_begin(&transfer->freeze, start, len_bytes, false))
+    if (!oriel_write_barrier_begin(&transfer->freeze, start, len_bytes, false))
         return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
     int error = move_out(transfer, start, len_bytes, offset, stash, protection);
-    oriel_freeze_end(&transfer->freeze, start, len_bytes, error == 0);
+    oriel_write_barrier_end(&transfer->freeze, start, len_bytes, error == 0);
     if (error != 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot move %lu bytes at %#lx out of the memory file: %s", (unsigned long)len_bytes,
                           (unsigned long)start, strerror(error));

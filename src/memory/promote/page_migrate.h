@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct oriel_transfer {
-    struct oriel_freeze freeze;
+    struct oriel_write_barrier freeze;
     int file_fd;
     bool keeps_huge;     /* what comes next has huge pages, which are to be huge in the file */
     bool keeps_contents; /* what moves out stays in the file, too: somebody may look at it (fork_leases.h) */

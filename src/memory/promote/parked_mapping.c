@@ -23,59 +23,59 @@
 #endif
 
 /* Huge pages move whole only between addresses that agree modulo their size. */
-uintptr_t oriel_stash_reserve(uintptr_t start, uint64_t len_bytes)
+uintptr_t oriel_parked_mapping_reserve(uintptr_t start, uint64_t len_bytes)
 {
     uint64_t slack_bytes = len_bytes >= ORIEL_HUGE_BYTES ? ORIEL_HUGE_BYTES : 0;
     long room = syscall(SYS_mmap, NULL, len_bytes + slack_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == -1)
         return 0;
     uint64_t before_bytes = slack_bytes > 0 ? (start - (uintptr_t)room) & (ORIEL_HUGE_BYTES - 1) : 0;
-    oriel_stash_drop((uintptr_t)room, before_bytes);
-    oriel_stash_drop((uintptr_t)room + before_bytes + len_bytes, slack_bytes - before_bytes);
+    oriel_parked_mapping_drop((uintptr_t)room, before_bytes);
+    oriel_parked_mapping_drop((uintptr_t)room + before_bytes + len_bytes, slack_bytes - before_bytes);
     return (uintptr_t)room + before_bytes;
 }
 
-void oriel_stash_prepare(uintptr_t start)
+void oriel_parked_mapping_prepare(uintptr_t start)
 {
     syscall(SYS_madvise, start, ORIEL_PAGE_BYTES, MADV_POPULATE_WRITE);
 }
 
-int oriel_stash_take(uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+int oriel_parked_mapping_take(uintptr_t stash, uintptr_t start, uint64_t len_bytes)
 {
     const int how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
     return syscall(SYS_mremap, start, len_bytes, len_bytes, how, stash) == (long)stash ? 0 : errno;
 }
 
-int oriel_stash_put_back(uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+int oriel_parked_mapping_put_back(uintptr_t stash, uintptr_t start, uint64_t len_bytes)
 {
     const int how = MREMAP_MAYMOVE | MREMAP_FIXED;
     return syscall(SYS_mremap, stash, len_bytes, len_bytes, how, start) == (long)start ? 0 : errno;
 }
 
-void oriel_stash_undo(struct oriel_freeze *freeze, uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+void oriel_parked_mapping_undo(struct oriel_write_barrier *freeze, uintptr_t stash, uintptr_t start, uint64_t len_bytes)
 {
-    if (oriel_stash_put_back(stash, start, len_bytes) != 0)
-        oriel_freeze_fill(freeze, start, stash, len_bytes);
+    if (oriel_parked_mapping_put_back(stash, start, len_bytes) != 0)
+        oriel_write_barrier_fill(freeze, start, stash, len_bytes);
 }
 
 /* By advice that means nothing in memory. */
-void oriel_stash_bound(uintptr_t start)
+void oriel_parked_mapping_bound(uintptr_t start)
 {
     syscall(SYS_madvise, start, ORIEL_PAGE_BYTES, MADV_RANDOM);
 }
 
 /* Such pages cannot be advised to be cold, and these are about to go. */
-bool oriel_stash_is_locked(uintptr_t stash)
+bool oriel_parked_mapping_is_locked(uintptr_t stash)
 {
     return syscall(SYS_madvise, stash, ORIEL_PAGE_BYTES, MADV_COLD) != 0 && errno == EINVAL;
 }
 
-void oriel_stash_empty(uintptr_t stash, uint64_t len_bytes)
+void oriel_parked_mapping_empty(uintptr_t stash, uint64_t len_bytes)
 {
     syscall(SYS_madvise, stash, len_bytes, MADV_DONTNEED);
 }
 
-void oriel_stash_drop(uintptr_t stash, uint64_t len_bytes)
+void oriel_parked_mapping_drop(uintptr_t stash, uint64_t len_bytes)
 {
     if (stash != 0 && len_bytes > 0)
         syscall(SYS_munmap, stash, len_bytes);

@@ -235,9 +235,9 @@ static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's stack is in the range");
     if ((start <= error && end > error) || (start <= block && end > block))
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");
-    if (oriel_freeze_uses(start, end))
+    if (oriel_write_barrier_uses(start, end))
         return oriel_fail(ORIEL_E_OTHER, "Oriel's own variables are in the range");
-    if (oriel_writers_has_place(start, end))
+    if (oriel_remote_writers_has_place(start, end))
         return oriel_fail(ORIEL_E_OTHER, "memory of UCX, whose threads are not stopped, is in the range");
     return ORIEL_OK;
 }
@@ -361,7 +361,7 @@ enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool hug
         forget(&mapping); /* the program may be about to change what was in the way */
     if (status == ORIEL_OK && is_bound(start))
         status = refuse(&mapping, "bound to memory nodes (mbind)");
-    if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE && oriel_freeze_is_watched(start, out->end - start))
+    if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE && oriel_write_barrier_is_watched(start, out->end - start))
         status = refuse(&mapping, "watched by another userfaultfd");
     if (status == ORIEL_OK)
         status = judge_arenas(&mapping, start, out->end);

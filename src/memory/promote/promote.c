@@ -57,12 +57,12 @@ static void in_child(void)
  * into this one meanwhile.  in_any_case: pages go back, which nothing may refuse. */
 static enum oriel_status begin_moving(bool in_any_case)
 {
-    return oriel_writers_halt(oriel_file_writers(oriel_file_base()), oriel_file_identity(), in_any_case);
+    return oriel_remote_writers_halt(oriel_file_writers(oriel_file_base()), oriel_file_identity(), in_any_case);
 }
 
 static void end_moving(void)
 {
-    oriel_writers_resume(oriel_file_writers(oriel_file_base()));
+    oriel_remote_writers_resume(oriel_file_writers(oriel_file_base()));
 }
 
 /* As late as can be: who asks for pins afterwards does so while its pages move. */
@@ -242,7 +242,7 @@ static void hold(uintptr_t start, uintptr_t end)
 /* Each hold may need two more runs when it ends. */
 static enum oriel_status prepare_lists(const struct request *request)
 {
-    if (oriel_held_prepare() && oriel_runs_prepare(&runs, request->parts_count + 2 * (oriel_held_count() + 1)))
+    if (oriel_pending_slot_prepare() && oriel_runs_prepare(&runs, request->parts_count + 2 * (oriel_pending_slot_count() + 1)))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
 }
@@ -355,7 +355,7 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
         hold(request.start, request.end);
         *out = (struct oriel_promoted){
             request.start, request.end, {base, base + len_bytes}, request.how->means, request.how->pins_allowed};
-        oriel_held_add(&out->bytes);
+        oriel_pending_slot_add(&out->bytes);
     }
     oriel_discard_publish(&runs);
     pthread_mutex_unlock(&mutex);
@@ -369,7 +369,7 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
         return 0;
     pthread_mutex_lock(&mutex);
     if (!is_child) {
-        oriel_held_forget(&promoted->bytes);
+        oriel_pending_slot_forget(&promoted->bytes);
         oriel_runs_split(&runs, promoted->start);
         oriel_runs_split(&runs, promoted->end);
         bool moves = false;

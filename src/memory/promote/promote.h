@@ -30,7 +30,7 @@ struct oriel_promote_how {
 struct oriel_promoted {
     uintptr_t start;
     uintptr_t end;
-    struct oriel_held bytes; /* as they were asked for */
+    struct oriel_pending_slot bytes; /* as they were asked for */
     enum oriel_means means; /* both as they were asked for: the hold ends by the same */
     bool pins_allowed;
 };

@@ -19,7 +19,7 @@
 enum { WAIT_NS = 1000000000 }; /* where processors are scarce a child may need a tenth of it */
 
 static struct {
-    struct oriel_held *list;
+    struct oriel_pending_slot *list;
     size_t count;
     size_t capacity;
 } held;
@@ -29,12 +29,12 @@ static int lease = -1;           /* what the child maps, during a fork; -1 when 
 
 /* --- what is held --- */
 
-bool oriel_held_prepare(void)
+bool oriel_pending_slot_prepare(void)
 {
     if (held.count < held.capacity)
         return true;
     size_t capacity = 2 * held.capacity + 32;
-    struct oriel_held *larger = realloc(held.list, capacity * sizeof *larger);
+    struct oriel_pending_slot *larger = realloc(held.list, capacity * sizeof *larger);
     if (larger == NULL)
         return false;
     held.list = larger;
@@ -42,12 +42,12 @@ bool oriel_held_prepare(void)
     return true;
 }
 
-void oriel_held_add(const struct oriel_held *added)
+void oriel_pending_slot_add(const struct oriel_pending_slot *added)
 {
     held.list[held.count++] = *added;
 }
 
-void oriel_held_forget(const struct oriel_held *which)
+void oriel_pending_slot_forget(const struct oriel_pending_slot *which)
 {
     size_t at = 0;
     while (at < held.count && (held.list[at].base != which->base || held.list[at].end != which->end))
@@ -56,7 +56,7 @@ void oriel_held_forget(const struct oriel_held *which)
         held.list[at] = held.list[--held.count];
 }
 
-size_t oriel_held_count(void)
+size_t oriel_pending_slot_count(void)
 {
     return held.count;
 }
@@ -123,7 +123,7 @@ static bool isolate(const struct oriel_runs *runs, int fd)
         const struct oriel_run *run = &runs->list[at];
         is_whole &= mmap((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
                          (off_t)run->offset) != MAP_FAILED;
-        oriel_stash_bound(run->start);
+        oriel_parked_mapping_bound(run->start);
     }
     for (size_t i = 0; i < held.count; i++) {
         copy_page(runs, fd, held.list[i].base);
@@ -140,7 +140,7 @@ void oriel_promote_fork_child(const struct oriel_runs *runs)
     if (!is_whole && runs->count > 0)
         oriel_note("fork: some window memory is still the parent's");
     for (size_t at = 0; at < runs->count; at++)
-        oriel_stash_drop(runs->list[at].stash, runs->list[at].end - runs->list[at].start);
+        oriel_parked_mapping_drop(runs->list[at].stash, runs->list[at].end - runs->list[at].start);
     if (lease >= 0 && is_whole)
         close(lease);
     lease = -1;

@@ -12,16 +12,16 @@
 #include <stdint.h>
 
 /* A held range of bytes. */
-struct oriel_held {
+struct oriel_pending_slot {
     uintptr_t base;
     uintptr_t end;
 };
 
 /* The list of what is held.  prepare makes room for one more, so that add cannot fail. */
-bool oriel_held_prepare(void);
-void oriel_held_add(const struct oriel_held *added);
-void oriel_held_forget(const struct oriel_held *which);
-size_t oriel_held_count(void);
+bool oriel_pending_slot_prepare(void);
+void oriel_pending_slot_add(const struct oriel_pending_slot *added);
+void oriel_pending_slot_forget(const struct oriel_pending_slot *which);
+size_t oriel_pending_slot_count(void);
 
 /* Before the fork; in the parent after it, which waits until the child has copied; in the child. */
 void oriel_promote_fork_before(const struct oriel_runs *runs);

@@ -118,7 +118,7 @@ static void park(int signal, siginfo_t *info, void *context)
     errno = kept;
 }
 
-static bool refuse(struct oriel_freeze *freeze, int32_t tid, const char *what)
+static bool refuse(struct oriel_write_barrier *freeze, int32_t tid, const char *what)
 {
     char name[32] = "";
     (void)oriel_threads_read(tid, "comm", name, sizeof name);
@@ -129,7 +129,7 @@ static bool refuse(struct oriel_freeze *freeze, int32_t tid, const char *what)
 
 /* A look at all other threads. */
 struct scan {
-    struct oriel_freeze *freeze;
+    struct oriel_write_barrier *freeze;
     const struct choice *choice; /* who is to stop; NULL: all */
     uint64_t signals;            /* that nobody blocks */
     int news;                    /* threads that were sent the signal */
@@ -166,7 +166,7 @@ static bool subtract_blocked(int32_t tid, void *context)
 
 /* A real-time signal that the program has no use for: the last one again, without a look at what each thread blocks, which costs
  * more than all the rest. */
-static bool choose_signal(struct oriel_freeze *freeze)
+static bool choose_signal(struct oriel_write_barrier *freeze)
 {
     freeze->signal = parking.signal;
     if (oriel_stop_signal_is_free(parking.signal, park))
@@ -184,7 +184,7 @@ static bool choose_signal(struct oriel_freeze *freeze)
     return true;
 }
 
-static bool is_blocking(const struct oriel_freeze *freeze, int32_t tid)
+static bool is_blocking(const struct oriel_write_barrier *freeze, int32_t tid)
 {
     uint64_t blocked;
     return oriel_threads_read_blocked(tid, &blocked) && (blocked >> (freeze->signal - 1) & 1) != 0;
@@ -207,7 +207,7 @@ static bool is_chosen(const struct scan *scan, int32_t tid, const struct oriel_c
 
 /* A thread that waits for signals of the program would take ours for one of them: by sigwait, or where it blocks ours, by a
  * signalfd that it reads or polls. */
-static bool waits_for_signals(const struct oriel_freeze *freeze, int32_t tid, const struct oriel_call *call)
+static bool waits_for_signals(const struct oriel_write_barrier *freeze, int32_t tid, const struct oriel_call *call)
 {
     return call->number == SYS_rt_sigtimedwait || (oriel_interrupted_is_reading(call) && is_blocking(freeze, tid));
 }
@@ -225,7 +225,7 @@ static bool sleeps_on(const struct slot *slot)
 static bool stop_thread(int32_t tid, void *context)
 {
     struct scan *scan = context;
-    struct oriel_freeze *freeze = scan->freeze;
+    struct oriel_write_barrier *freeze = scan->freeze;
     if (has_slot(tid) || (tid == getpid() && oriel_threads_has_ended(tid)))
         return true;
     struct oriel_call call;
@@ -277,7 +277,7 @@ static bool lacks_processor(struct slot *slot)
 }
 
 /* For how long in all a try waits for a thread that has not come. */
-static uint64_t patience_ns(const struct oriel_freeze *freeze, struct slot *slot)
+static uint64_t patience_ns(const struct oriel_write_barrier *freeze, struct slot *slot)
 {
     if (!is_blocking(freeze, slot->tid))
         return oriel_threads_is_running(slot->tid) ? CROWDED_NS : LIMIT_NS;
@@ -287,7 +287,7 @@ static uint64_t patience_ns(const struct oriel_freeze *freeze, struct slot *slot
 }
 
 /* Q3.  A thread that has exited meanwhile will not come. */
-static bool await_arrivals(struct oriel_freeze *freeze, uint64_t since_ns)
+static bool await_arrivals(struct oriel_write_barrier *freeze, uint64_t since_ns)
 {
     static const struct timespec look = {.tv_nsec = LOOK_NS};
     for (int absent = 0;;) {
@@ -309,7 +309,7 @@ static bool await_arrivals(struct oriel_freeze *freeze, uint64_t since_ns)
     }
 }
 
-static bool stacks_are_elsewhere(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes)
+static bool stacks_are_elsewhere(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes)
 {
     for (int i = 0; i < parking.used; i++) {
         struct slot *slot = &parking.slots[i];
@@ -339,7 +339,7 @@ struct late {
 };
 
 /* Q5, in any state of the freeze. */
-static struct late release_all(const struct oriel_freeze *freeze)
+static struct late release_all(const struct oriel_write_barrier *freeze)
 {
     struct late late = {false, false};
     for (int i = 0; i < parking.used; i++) {
@@ -354,7 +354,7 @@ static struct late release_all(const struct oriel_freeze *freeze)
     return late;
 }
 
-static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, const struct choice *choice)
+static bool try_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, const struct choice *choice)
 {
     park_anew();
     if (!choose_signal(freeze)) {
@@ -376,7 +376,7 @@ static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len
 }
 
 /* A thread that begins or ends with all signals blocked may need a lock of one that has stopped: all go on for a moment then. */
-bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes)
+bool oriel_quiesce_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes)
 {
     static const struct timespec pause = {.tv_nsec = PAUSE_NS};
     for (int tries = 0; tries < TRIES; tries++) {
@@ -394,13 +394,13 @@ bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t 
     return false;
 }
 
-void oriel_quiesce_end(struct oriel_freeze *freeze)
+void oriel_quiesce_end(struct oriel_write_barrier *freeze)
 {
     struct late late = release_all(freeze);
     oriel_stop_signal_give_back(freeze->signal, park, late.some, late.blocking);
 }
 
-void oriel_quiesce_nudge(struct oriel_freeze *freeze, bool (*is_wanted)(const struct oriel_call *call, const void *context),
+void oriel_quiesce_nudge(struct oriel_write_barrier *freeze, bool (*is_wanted)(const struct oriel_call *call, const void *context),
                          const void *context)
 {
     const struct choice choice = {is_wanted, context};

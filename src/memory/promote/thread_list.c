@@ -147,7 +147,7 @@ bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *contex
     *error = folder >= 0 ? list_all() : errno;
     bool wanted = *error == 0;
     for (size_t i = 0; wanted && i < listed_count; i++)
-        if (listed[i] != self && !oriel_writers_is_helper(listed[i]))
+        if (listed[i] != self && !oriel_remote_writers_is_helper(listed[i]))
             wanted = visit(listed[i], context);
     if (folder >= 0)
         syscall(SYS_close, folder);

@@ -18,7 +18,7 @@
 #define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
 #endif
 
-static bool fail(struct oriel_freeze *freeze, const char *step)
+static bool fail(struct oriel_write_barrier *freeze, const char *step)
 {
     snprintf(freeze->reason, sizeof freeze->reason, "userfaultfd: %s: %s", step, strerror(errno));
     return false;
@@ -41,7 +41,7 @@ static int open_full(void)
 }
 
 /* A userfaultfd serves one promotion: the program may close descriptors that it does not know. */
-bool oriel_protect_open(struct oriel_freeze *freeze)
+bool oriel_protect_open(struct oriel_write_barrier *freeze)
 {
     freeze->fd = open_full();
     if (freeze->fd < 0)
@@ -55,13 +55,13 @@ bool oriel_protect_open(struct oriel_freeze *freeze)
     return false;
 }
 
-static void unregister(const struct oriel_freeze *freeze, struct uffdio_range range)
+static void unregister(const struct oriel_write_barrier *freeze, struct uffdio_range range)
 {
     ioctl(freeze->fd, UFFDIO_UNREGISTER, &range); /* takes the protection away, too */
     ioctl(freeze->fd, UFFDIO_WAKE, &range);
 }
 
-bool oriel_protect_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
+bool oriel_protect_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
 {
     uint64_t mode = private_pages ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP;
     struct uffdio_register range = {.range = {.start = start, .len = len_bytes}, .mode = mode};
@@ -75,7 +75,7 @@ bool oriel_protect_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t 
     return false;
 }
 
-void oriel_protect_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool replaced)
+void oriel_protect_end(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, bool replaced)
 {
     struct uffdio_range range = {.start = start, .len = len_bytes};
     if (replaced)
@@ -85,7 +85,7 @@ void oriel_protect_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t le
 }
 
 /* Wakes nobody: that is for the end. */
-void oriel_protect_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
+void oriel_protect_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
 {
     for (uint64_t done = 0; done < len_bytes;) {
         struct uffdio_copy copy = {

@@ -11,21 +11,21 @@
 
 enum { MASK_BYTES = 8 }; /* the kernel's signal set; libc's functions leave out two signals of its own */
 
-static void hold_signals(struct oriel_freeze *freeze)
+static void hold_signals(struct oriel_write_barrier *freeze)
 {
     uint64_t all = UINT64_MAX;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &freeze->mask, MASK_BYTES);
 }
 
-static void give_signals(const struct oriel_freeze *freeze)
+static void give_signals(const struct oriel_write_barrier *freeze)
 {
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &freeze->mask, NULL, MASK_BYTES);
 }
 
-enum oriel_status oriel_freeze_open(enum oriel_means means, struct oriel_freeze *out)
+enum oriel_status oriel_write_barrier_open(enum oriel_means means, struct oriel_write_barrier *out)
 {
     oriel_interrupted_prepare();
-    *out = (struct oriel_freeze){.means = ORIEL_MEANS_QUIESCE, .fd = -1};
+    *out = (struct oriel_write_barrier){.means = ORIEL_MEANS_QUIESCE, .fd = -1};
     if (means == ORIEL_MEANS_QUIESCE)
         return ORIEL_OK;
     if (oriel_protect_open(out)) {
@@ -36,7 +36,7 @@ enum oriel_status oriel_freeze_open(enum oriel_means means, struct oriel_freeze 
 }
 
 /* Closing the userfaultfd also ends what it protects and wakes who waits for a page; then who waits for others' wake-ups. */
-void oriel_freeze_close(struct oriel_freeze *freeze)
+void oriel_write_barrier_close(struct oriel_write_barrier *freeze)
 {
     if (freeze->fd >= 0)
         close(freeze->fd);
@@ -46,15 +46,15 @@ void oriel_freeze_close(struct oriel_freeze *freeze)
     freeze->moved_start = freeze->moved_end = 0;
 }
 
-void oriel_freeze_nudge(bool (*is_wanted)(const struct oriel_call *call, const void *context), const void *context)
+void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_call *call, const void *context), const void *context)
 {
-    struct oriel_freeze freeze = {.means = ORIEL_MEANS_QUIESCE, .fd = -1};
+    struct oriel_write_barrier freeze = {.means = ORIEL_MEANS_QUIESCE, .fd = -1};
     hold_signals(&freeze);
     oriel_quiesce_nudge(&freeze, is_wanted, context);
     give_signals(&freeze);
 }
 
-bool oriel_freeze_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
+bool oriel_write_barrier_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
 {
     hold_signals(freeze);
     bool frozen = freeze->means == ORIEL_MEANS_PROTECT ? oriel_protect_begin(freeze, start, len_bytes, private_pages)
@@ -64,7 +64,7 @@ bool oriel_freeze_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t l
     return frozen;
 }
 
-static void note_moved(struct oriel_freeze *freeze, uintptr_t start, uintptr_t end)
+static void note_moved(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t end)
 {
     bool is_first = freeze->moved_start == freeze->moved_end;
     if (is_first || start < freeze->moved_start)
@@ -73,7 +73,7 @@ static void note_moved(struct oriel_freeze *freeze, uintptr_t start, uintptr_t e
         freeze->moved_end = end;
 }
 
-void oriel_freeze_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool replaced)
+void oriel_write_barrier_end(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, bool replaced)
 {
     if (freeze->means == ORIEL_MEANS_PROTECT) {
         oriel_protect_end(freeze, start, len_bytes, replaced);
@@ -95,7 +95,7 @@ __attribute__((no_sanitize("address", "thread"))) static void fill(uintptr_t sta
             *(volatile uint64_t *)&target[i] = source[i];
 }
 
-void oriel_freeze_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
+void oriel_write_barrier_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
 {
     if (freeze->means == ORIEL_MEANS_PROTECT)
         oriel_protect_fill(freeze, start, from, len_bytes);
@@ -103,12 +103,12 @@ void oriel_freeze_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t f
         fill(start, from, len_bytes);
 }
 
-bool oriel_freeze_is_watched(uintptr_t start, uint64_t len_bytes)
+bool oriel_write_barrier_is_watched(uintptr_t start, uint64_t len_bytes)
 {
     return oriel_protect_is_watched(start, len_bytes);
 }
 
-bool oriel_freeze_uses(uintptr_t start, uintptr_t end)
+bool oriel_write_barrier_uses(uintptr_t start, uintptr_t end)
 {
     return oriel_quiesce_uses(start, end);
 }

@@ -114,7 +114,7 @@ static void find_watched(const struct oriel_watch *watch, struct told *told)
     }
 }
 
-static void find_board(const struct oriel_board *board, struct told *told)
+static void find_board(const struct oriel_shm_rendezvous *board, struct told *told)
 {
     const struct oriel_peer *leader = board->group->peers[0];
     told->turn = oriel_load_relaxed(&board->words->turn.value);

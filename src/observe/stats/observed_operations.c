@@ -26,7 +26,7 @@ static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *o
         oriel_host()->Type_size(datatype, &size_bytes);
         return size_bytes > 0 ? (uint64_t)size_bytes : 0;
     }
-    uint64_t generation = oriel_recent_begin();
+    uint64_t generation = oriel_tls_cache_begin();
     if (oriel_type_find(datatype, &type) != ORIEL_OK)
         return 0;
     sized.generation = generation;
@@ -37,7 +37,7 @@ static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *o
 
 static inline uint64_t bytes_of(const struct oriel_observed *observed, MPI_Count count, MPI_Datatype datatype)
 {
-    uint64_t generation = atomic_load_explicit(&oriel_recent_generation, memory_order_relaxed);
+    uint64_t generation = atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
     if (oriel_likely(sized.generation == generation) && oriel_likely(sized.key == oriel_type_key(datatype)))
         return (uint64_t)count * sized.size_bytes;
     return (uint64_t)count * size_of(observed, datatype);

@@ -59,7 +59,7 @@ struct oriel_observed *oriel_observed_find_slow(MPI_Win win);
 /* NULL: not observed. */
 static inline struct oriel_observed *oriel_observed_find(MPI_Win win)
 {
-    uint64_t generation = atomic_load_explicit(&oriel_recent_generation, memory_order_relaxed);
+    uint64_t generation = atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
     if (oriel_likely(oriel_observed_recent.generation == generation) &&
         oriel_likely(oriel_observed_recent.key == (uint64_t)(uintptr_t)win))
         return oriel_observed_recent.observed;

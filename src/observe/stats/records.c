@@ -16,7 +16,7 @@
 
 _Thread_local struct oriel_observed_recent oriel_observed_recent;
 
-static struct oriel_table table = ORIEL_TABLE_INIT;
+static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t newest; /* offset of the newest record; 0: none */
 static unsigned records_count;
@@ -107,9 +107,9 @@ static struct oriel_observed *of_this_thread(struct oriel_observed *first)
 
 struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
 {
-    uint64_t generation = oriel_recent_begin();
+    uint64_t generation = oriel_tls_cache_begin();
     uint64_t key = (uint64_t)(uintptr_t)win;
-    struct oriel_observed *observed = of_this_thread(oriel_table_find(&table, key));
+    struct oriel_observed *observed = of_this_thread(oriel_hash_table_find(&table, key));
     if (observed != NULL)
         oriel_observed_recent = (struct oriel_observed_recent){generation, key, observed};
     return observed;
@@ -209,7 +209,7 @@ static bool add(MPI_Win win, struct oriel_observed *observed, MPI_Group group, i
     observed->by_many |= thread == ORIEL_COUNTING_THREADS - 1;
     observed->of_thread[thread] = observed;
     count_creation(observed, creation);
-    return oriel_table_set(&table, (uint64_t)(uintptr_t)win, observed);
+    return oriel_hash_table_set(&table, (uint64_t)(uintptr_t)win, observed);
 }
 
 struct oriel_observed *oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation)
@@ -244,8 +244,8 @@ static void end(struct oriel_observed *observed)
 
 void oriel_observed_remove(MPI_Win win, struct oriel_observed *first)
 {
-    oriel_table_remove(&table, (uint64_t)(uintptr_t)win, first);
-    oriel_recent_invalidate();
+    oriel_hash_table_remove(&table, (uint64_t)(uintptr_t)win, first);
+    oriel_tls_cache_invalidate();
     for (size_t i = 0; i < ORIEL_COUNTING_THREADS; i++)
         if (first->of_thread[i] != NULL && first->of_thread[i] != first)
             end(first->of_thread[i]);

@@ -21,7 +21,7 @@ struct waiting {
     size_t count;
 };
 
-static struct oriel_table known = ORIEL_TABLE_INIT; /* from a record's address to its last description, without ranks */
+static struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from a record's address to its last description, without ranks */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static uint32_t next_number;
 static struct waiting *first;
@@ -68,12 +68,12 @@ static void enlist(const struct oriel_trace_window *window, const int32_t *world
 /* With the mutex. */
 static uint32_t update(const struct oriel_window_record *record, struct oriel_trace_window *window, const int32_t *world_ranks)
 {
-    struct oriel_trace_window *before = oriel_table_find(&known, (uint64_t)(uintptr_t)record);
+    struct oriel_trace_window *before = oriel_hash_table_find(&known, (uint64_t)(uintptr_t)record);
     window->number = before != NULL ? before->number : next_number++;
     if (before != NULL && memcmp(before, window, sizeof *window) == 0)
         return window->number;
     if (before == NULL && (before = malloc(sizeof *before)) != NULL &&
-        !oriel_table_set(&known, (uint64_t)(uintptr_t)record, before)) {
+        !oriel_hash_table_set(&known, (uint64_t)(uintptr_t)record, before)) {
         free(before);
         before = NULL;
     }

@@ -107,7 +107,7 @@ static void *run(void *unused)
     (void)unused;
     keep_own_descriptors();
     oriel_schedule_anywhere();
-    oriel_writers_add_helper(gettid());
+    oriel_remote_writers_add_helper(gettid());
     writer.refusal = oriel_trace_file_open(writer.path, writer.limit_bytes);
     sem_post(&writer.done);
     wait_for(&writer.go);
@@ -122,7 +122,7 @@ static void *run(void *unused)
         oriel_trace_file_end(writer.clock, oriel_now_ns(), writer.dropped);
     }
     oriel_trace_file_close();
-    oriel_writers_remove_helper(gettid());
+    oriel_remote_writers_remove_helper(gettid());
     return NULL;
 }
 

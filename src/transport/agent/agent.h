@@ -47,7 +47,7 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-struct oriel_writers;
+struct oriel_remote_writers;
 
 enum {
     ORIEL_AGENT_SLOTS = 16,
@@ -113,7 +113,7 @@ enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void 
 
 /* Starts the thread that serves this area, which lies at offset of the calling process's memory file fd.  ORIEL_E_OTHER with
  * the reason when there can be no thread or fd is not that file any more. */
-enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_writers *writers, int fd, uint64_t offset);
+enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers, int fd, uint64_t offset);
 
 /* Has the thread serve what was asked and waits for its end.  Nothing where none runs, as in a forked child. */
 void oriel_agent_stop(void);

@@ -23,7 +23,7 @@ enum { SPIN_NS = 2000, AWAKE_NS = 10000 }; /* after an answer: spins, then yield
 
 static struct {
     struct oriel_agent *agent;
-    struct oriel_writers *writers; /* of this process: pages may move between two requests */
+    struct oriel_remote_writers *writers; /* of this process: pages may move between two requests */
     int fd;
     uint64_t offset; /* of the area in the file */
     pthread_t thread;
@@ -40,7 +40,7 @@ static void keep_own_descriptor(void)
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
     if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0)
         return;
-    oriel_descriptor_leave_spare();
+    oriel_reserve_fd_leave_spare();
     if (fd > 0)
         syscall(SYS_close_range, 0U, fd - 1, 0U);
 #endif
@@ -51,10 +51,10 @@ static void serve(unsigned number)
     struct oriel_agent_slot *slot = &serving.agent->slots[number];
     if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_ASKED)
         return; /* Z2, P5 */
-    struct oriel_writers_slot *inside = oriel_writers_enter(serving.writers);
+    struct oriel_remote_writers_slot *inside = oriel_remote_writers_enter(serving.writers);
     slot->error = inside != NULL ? oriel_agent_execute(serving.agent, slot, serving.fd, serving.offset) : EIO;
     if (inside != NULL)
-        oriel_writers_leave(inside);
+        oriel_remote_writers_leave(inside);
     serving.in_the_way = slot->cpu == sched_getcpu();
     oriel_delay();
     atomic_exchange_explicit(&slot->answer.value, ORIEL_AGENT_DONE, memory_order_seq_cst); /* Z3, P2 */
@@ -121,7 +121,7 @@ static void *run(void *unused)
     keep_own_descriptor();
     oriel_schedule_soon();
     oriel_schedule_anywhere();
-    oriel_writers_add_helper(gettid());
+    oriel_remote_writers_add_helper(gettid());
     bool goes_on = is_own_file(agent);
     oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);
     sem_post(&serving.ready);
@@ -131,7 +131,7 @@ static void *run(void *unused)
         if (goes_on && (bits == 0 || !asked_soon(agent)))
             sleep_until_asked(agent);
     }
-    oriel_writers_remove_helper(gettid());
+    oriel_remote_writers_remove_helper(gettid());
     return NULL;
 }
 
@@ -148,7 +148,7 @@ static int create(void)
     return error == EINVAL ? pthread_create(&serving.thread, NULL, run, NULL) : error;
 }
 
-enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_writers *writers, int fd, uint64_t offset)
+enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers, int fd, uint64_t offset)
 {
     sigset_t all;
     sigset_t before;

@@ -22,13 +22,13 @@ static ssize_t call_announced(transfer *call, const struct oriel_remote *there, 
 {
     if (there->writers == NULL)
         return call(there->pid, local, count, remote, count, 0);
-    struct oriel_writers_slot *slot = oriel_writers_enter(there->writers);
+    struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(there->writers);
     if (slot == NULL) {
-        errno = ENXIO; /* oriel_writers_enter has said why */
+        errno = ENXIO; /* oriel_remote_writers_enter has said why */
         return -1;
     }
     ssize_t moved = call(there->pid, local, count, remote, count, 0);
-    oriel_writers_leave(slot);
+    oriel_remote_writers_leave(slot);
     return moved;
 }
 

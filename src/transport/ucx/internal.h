@@ -88,7 +88,7 @@ struct oriel_net {
     struct oriel_net_service service; /* this and all below is forgotten at a start */
     ucp_context_h context;
     struct oriel_identity self;
-    struct oriel_writers *writers; /* of this process; or NULL */
+    struct oriel_remote_writers *writers; /* of this process; or NULL */
     uint64_t session;
     char address[ORIEL_NET_ADDRESS_BYTES];
     size_t address_bytes;
@@ -100,7 +100,7 @@ struct oriel_net {
     ucp_address_t *origin_address; /* for hello */
     size_t origin_address_bytes;
     struct oriel_net_peer *peers;
-    struct oriel_table by_identity; /* peers */
+    struct oriel_hash_table by_identity; /* peers */
     struct oriel_net_request **requests; /* open ones, by the lower bits of their numbers */
     uint32_t request_room; /* a power of two */
     uint32_t request_count;
@@ -112,7 +112,7 @@ struct oriel_net {
     struct oriel_net_caller *callers;
     struct oriel_net_caller *forgotten; /* others, to which UCX may still refer */
     struct oriel_net_caller *spare_caller; /* for one that comes where there is no memory: by_session has room for it */
-    struct oriel_table by_session; /* callers */
+    struct oriel_hash_table by_session; /* callers */
     struct oriel_net_held *ready;  /* to be served, in order */
     struct oriel_net_held **ready_end;
     bool any_caller_broken;
@@ -238,8 +238,8 @@ bool oriel_net_serve_turn(bool *served);
 bool oriel_net_arm_agent(void);
 /* Around what may bring answers into memory of the program, in any thread: the agent's keeps out while pages move
  * (transport/remote_writers.h); others are stopped then.  Without any mutex. */
-struct oriel_writers_slot *oriel_net_guard(void);
-void oriel_net_unguard(struct oriel_writers_slot *slot);
+struct oriel_remote_writers_slot *oriel_net_guard(void);
+void oriel_net_unguard(struct oriel_remote_writers_slot *slot);
 
 /* --- caller_progress.c --- */
 bool oriel_net_make_gate(void);

@@ -32,7 +32,7 @@ enum {
     ORIEL_NET_DATA_BYTES = 63 << 10, /* at most, of a message's or an answer's data: one piece for UCX (library.c) */
 };
 
-struct oriel_writers;
+struct oriel_remote_writers;
 struct oriel_net_peer; /* a process elsewhere; lives until the net stops */
 
 /* Bytes of a message: all of them are copied before the call that takes them returns. */
@@ -79,7 +79,7 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
 /* Makes the workers and starts the agent's thread; nothing where it runs.  ORIEL_E_OTHER with the reason: no libucp, no
  * device, ORIEL_NET=off, or an address longer than ORIEL_NET_ADDRESS_BYTES.  self: what peers are told of this process.
  * writers: of this process, or NULL where none of its pages move. */
-enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_writers *writers,
+enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_remote_writers *writers,
                                   const struct oriel_net_service *service);
 bool oriel_net_is_started(void);
 

@@ -8,7 +8,7 @@ static enum oriel_status refuse(void)
     return oriel_fail(ORIEL_E_OTHER, "built without UCX");
 }
 
-enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_writers *writers,
+enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_remote_writers *writers,
                                   const struct oriel_net_service *service)
 {
     (void)self, (void)writers, (void)service;

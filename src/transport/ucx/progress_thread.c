@@ -69,15 +69,15 @@ static bool serve_ready(void)
     return true;
 }
 
-struct oriel_writers_slot *oriel_net_guard(void)
+struct oriel_remote_writers_slot *oriel_net_guard(void)
 {
-    return oriel_net_in_agent && oriel_net.writers != NULL ? oriel_writers_enter(oriel_net.writers) : NULL;
+    return oriel_net_in_agent && oriel_net.writers != NULL ? oriel_remote_writers_enter(oriel_net.writers) : NULL;
 }
 
-void oriel_net_unguard(struct oriel_writers_slot *slot)
+void oriel_net_unguard(struct oriel_remote_writers_slot *slot)
 {
     if (slot != NULL)
-        oriel_writers_leave(slot);
+        oriel_remote_writers_leave(slot);
 }
 
 /* N3, with the origin's mutex held, which it gives back. */
@@ -105,7 +105,7 @@ static void mind_origin(struct turn *turn)
     turn->is_minding = atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed);
     if (!turn->is_minding)
         return;
-    struct oriel_writers_slot *slot = oriel_net_guard();
+    struct oriel_remote_writers_slot *slot = oriel_net_guard();
     if (pthread_mutex_trylock(&oriel_net.origin.mutex) == 0)
         go_on_sending(turn);
     oriel_net_unguard(slot);
@@ -246,7 +246,7 @@ void *oriel_net_serve(void *unused)
     (void)unused;
     oriel_net_in_agent = true;
     oriel_wait_untold = true;
-    oriel_writers_add_helper(gettid());
+    oriel_remote_writers_add_helper(gettid());
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     oriel_schedule_soon();
     oriel_schedule_anywhere();
@@ -256,6 +256,6 @@ void *oriel_net_serve(void *unused)
         rest(&turn);
     }
     send_rest();
-    oriel_writers_remove_helper(gettid());
+    oriel_remote_writers_remove_helper(gettid());
     return NULL;
 }

@@ -33,14 +33,14 @@ void oriel_net_release(struct oriel_net_held *held)
 
 bool oriel_net_has_spare_caller(void)
 {
-    if (oriel_net.spare_caller == NULL && oriel_table_reserve(&oriel_net.by_session))
+    if (oriel_net.spare_caller == NULL && oriel_hash_table_reserve(&oriel_net.by_session))
         oriel_net.spare_caller = malloc(sizeof *oriel_net.spare_caller);
     return oriel_net.spare_caller != NULL;
 }
 
 static struct oriel_net_caller *caller_of(uint64_t session)
 {
-    struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, session);
+    struct oriel_net_caller *caller = oriel_hash_table_find(&oriel_net.by_session, session);
     if (caller != NULL)
         return caller;
     if (!oriel_net_has_spare_caller()) {
@@ -50,7 +50,7 @@ static struct oriel_net_caller *caller_of(uint64_t session)
     caller = oriel_net.spare_caller;
     oriel_net.spare_caller = NULL;
     *caller = (struct oriel_net_caller){.session = session};
-    (void)oriel_table_set(&oriel_net.by_session, session, caller); /* there is room */
+    (void)oriel_hash_table_set(&oriel_net.by_session, session, caller); /* there is room */
     caller->next = oriel_net.callers;
     oriel_net.callers = caller;
     (void)oriel_net_has_spare_caller(); /* or the next one tries */
@@ -145,7 +145,7 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
 {
     if (!oriel_net_enter(&oriel_net.agent))
         return;
-    struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, asker->words[0]);
+    struct oriel_net_caller *caller = oriel_hash_table_find(&oriel_net.by_session, asker->words[0]);
     if (caller != NULL)
         send_back(caller, ORIEL_WIRE_ANSWER, asker->words[1], answer);
     bool must_wake = !oriel_net_in_agent && atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0;
@@ -261,7 +261,7 @@ static void forget(struct oriel_net_caller **place)
         send_gathered();
     bool is_free = oriel_net_disconnect(&oriel_net.agent, &caller->end);
     oriel_net_drop_early(caller);
-    oriel_table_remove(&oriel_net.by_session, caller->session, caller);
+    oriel_hash_table_remove(&oriel_net.by_session, caller->session, caller);
     if (is_free) {
         free(caller);
         return;
@@ -377,7 +377,7 @@ void oriel_net_bury_callers(void)
 bool oriel_net_is_unheard(uint64_t session)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
-    const struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, session);
+    const struct oriel_net_caller *caller = oriel_hash_table_find(&oriel_net.by_session, session);
     bool is_unheard = caller != NULL && caller->is_lost;
     pthread_mutex_unlock(&oriel_net.agent.mutex);
     return is_unheard;

@@ -90,7 +90,7 @@ static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
 
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 {
-    struct oriel_writers_slot *slot = oriel_net_guard();
+    struct oriel_remote_writers_slot *slot = oriel_net_guard();
     pthread_mutex_lock(&oriel_net.origin.mutex);
     (void)turn();
     judge(peer, oriel_now_ns());

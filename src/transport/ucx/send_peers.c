@@ -23,7 +23,7 @@ static uint64_t key_of(const struct oriel_identity *who)
 
 struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
 {
-    struct oriel_net_peer *peer = oriel_net_is_started() ? oriel_table_find(&oriel_net.by_identity, key_of(who)) : NULL;
+    struct oriel_net_peer *peer = oriel_net_is_started() ? oriel_hash_table_find(&oriel_net.by_identity, key_of(who)) : NULL;
     while (peer != NULL && !oriel_identity_equal(&peer->identity, who))
         peer = peer->same;
     return peer;
@@ -38,8 +38,8 @@ static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const s
     *peer = (struct oriel_net_peer){.identity = *who, .session = head->session, .room_bytes = head->agent_bytes};
     peer->sync.done = true;
     memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
-    peer->same = oriel_table_find(&oriel_net.by_identity, key_of(who)); /* the same process, started anew */
-    if (!oriel_table_set(&oriel_net.by_identity, key_of(who), peer)) {
+    peer->same = oriel_hash_table_find(&oriel_net.by_identity, key_of(who)); /* the same process, started anew */
+    if (!oriel_hash_table_set(&oriel_net.by_identity, key_of(who), peer)) {
         free(peer);
         return NULL;
     }

@@ -79,7 +79,7 @@ static bool exempt_one(int32_t tid)
     for (unsigned i = 0; !was_there(tid) && i < ORIEL_NET_THREADS; i++)
         if (exempt[i] == 0 && is_of_ucx(tid)) {
             exempt[i] = tid;
-            oriel_writers_add_helper(tid);
+            oriel_remote_writers_add_helper(tid);
             break;
         }
     return true;
@@ -107,15 +107,15 @@ void oriel_net_threads_exempt(void)
 {
     if (before_count <= THREADS_MOST)
         (void)visit_threads(exempt_one);
-    change_places(oriel_writers_add_place);
+    change_places(oriel_remote_writers_add_place);
 }
 
 void oriel_net_threads_forget(void)
 {
     for (unsigned i = 0; i < ORIEL_NET_THREADS; i++) {
         if (exempt[i] != 0)
-            oriel_writers_remove_helper(exempt[i]);
+            oriel_remote_writers_remove_helper(exempt[i]);
         exempt[i] = 0;
     }
-    change_places(oriel_writers_remove_place);
+    change_places(oriel_remote_writers_remove_place);
 }

@@ -265,8 +265,8 @@ static void forget_all(void)
 {
     const size_t workers_end = offsetof(struct oriel_net, service);
     memset((char *)&oriel_net + workers_end, 0, sizeof oriel_net - workers_end);
-    oriel_net.by_identity = (struct oriel_table)ORIEL_TABLE_INIT;
-    oriel_net.by_session = (struct oriel_table)ORIEL_TABLE_INIT;
+    oriel_net.by_identity = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
+    oriel_net.by_session = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
     oriel_net.ready_end = &oriel_net.ready;
 }
 
@@ -284,7 +284,7 @@ static void free_peers(void)
         oriel_net.peers = peer->next;
         free(peer);
     }
-    oriel_table_close(&oriel_net.by_identity);
+    oriel_hash_table_close(&oriel_net.by_identity);
     free(oriel_net.requests);
 }
 
@@ -314,10 +314,10 @@ static void free_callers(void)
     free_list(&oriel_net.callers);
     free_list(&oriel_net.forgotten);
     free(oriel_net.spare_caller);
-    oriel_table_close(&oriel_net.by_session);
+    oriel_hash_table_close(&oriel_net.by_session);
 }
 
-enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_writers *writers,
+enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_remote_writers *writers,
                                   const struct oriel_net_service *service)
 {
     if (oriel_net_is_started())
