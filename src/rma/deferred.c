@@ -170,7 +170,8 @@ static void keep_failure(struct oriel_deferred *deferred, enum oriel_status stat
 }
 
 /* P5: what is touched, page by page.  These are stores, so a piece may be written twice. */
-static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred, const struct oriel_way *way, struct stage *stage)
+static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred, const struct oriel_way *way,
+                        struct stage *stage)
 {
     const uint64_t address = window->targets[deferred->rank].address + stage->low_bytes;
     for (uint64_t at = next_touched(stage, 0, true), now; at < STAGE_BYTES; at = next_touched(stage, at + now, true)) {

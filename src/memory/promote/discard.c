@@ -180,11 +180,13 @@ static bool pass_on(struct walk *walk, uintptr_t end)
     return !walk->failed;
 }
 
-/* The kernel removes no locked pages by an address, but by the file. */
+/* The kernel removes no locked pages by an address, but by the file, as long as its descriptor is not the
+ * program's. */
 static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
 {
-    return fallocate(oriel_file_identity()->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)file_offset,
-                     (off_t)len_bytes) == 0;
+    return oriel_file_is_open() &&
+           fallocate(oriel_file_identity()->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                     (off_t)file_offset, (off_t)len_bytes) == 0;
 }
 
 /* Private memory cannot be removed from a file.  Holes are made by libc's madvise, of which those

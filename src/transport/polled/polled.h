@@ -32,8 +32,8 @@
  *     may be accessed (MADV_POPULATE), and refuses where they are not; the other means then find the
  *     error.  The call takes longer than the request, so T2 remembers the pages of a slot's requests.
  *     It forgets them when another origin has the slot, when the origin has waited in MPI since its
- *     last request, and when this process has begun a wait in base/wait.h.  The target can only tell the origin that it has unmapped memory
- *     by a message, whose receiver waits in the host, or by a synchronisation of windows, where the
+ *     last request, and when this process has begun a wait in base/wait.h.  The target can only tell the
+ *     origin that it has unmapped memory by a message, whose receiver waits in the host, or by a synchronisation of windows, where the
  *     earlier of both waits; so such a request finds the pages forgotten.  Not covered is memory of an
  *     open window that disappears at any other time: between two requests of an origin that does not
  *     wait, or after it has learnt of it by a lock or a flag in memory.  MPI forbids all of that.  The
