@@ -11,8 +11,6 @@
 #include "sync/lock.h"
 #include "window/handle.h"
 
-#include <stdio.h>
-
 static enum oriel_status check_rank(const struct oriel_window *window, int rank)
 {
     if (oriel_likely((uint32_t)rank < (uint32_t)window->n))
@@ -133,14 +131,11 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
 /* The same where some ranks are on other machines; done: of those on this one. */
 static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote, enum oriel_status done)
 {
-    char reason[512];
     oriel_tls_cache_flush();
     if (target >= 0 && !oriel_is_far(window, target))
         return done;
-    if (oriel_unlikely(done != ORIEL_OK))
-        snprintf(reason, sizeof reason, "%s", oriel_fail_message());
     const enum oriel_status far = remote ? oriel_internode_flush(window, target) : oriel_internode_flush_local(window, target);
-    return oriel_likely(done == ORIEL_OK) ? far : oriel_fail(done, "%s", reason);
+    return far == ORIEL_OK ? done : far;
 }
 
 /* Any of the four flushes; target is -1 for all.  Local completion needs nothing. */
