@@ -62,7 +62,7 @@ static int serve_one(int from, int to, const char *what)
         return ORIEL_EXIT_REFUSED;
     }
     if (strcmp(what, ORIEL_HELPER_PLACES) == 0) {
-        oriel_places_find(request, head.len_bytes / sizeof(struct oriel_place));
+        oriel_code_addresses_find(request, head.len_bytes / sizeof(struct oriel_code_address));
         done = answer(to, request, head.len_bytes);
     } else {
         char *text = strcmp(what, ORIEL_HELPER_STATISTICS) == 0 ? oriel_statistics_write(request, head.len_bytes)

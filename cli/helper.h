@@ -11,7 +11,7 @@
 int oriel_helper_serve(const char *what);
 
 /* Fills in what debug information says of each place. */
-void oriel_places_find(struct oriel_place *places, size_t count);
+void oriel_code_addresses_find(struct oriel_code_address *places, size_t count);
 
 /* Writes the findings of a request as JSON; returns "" or why it could not, to be freed. */
 char *oriel_findings_write(const void *request, size_t len_bytes);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/program.h"
+#include "cli/run/program.h"
 
 struct oriel_host {
     const char *name;         /* "mpich" */

@@ -2,8 +2,8 @@
  * operations call. */
 #include "api/argument_checks.h"
 
-#include "rma/region_lookup.h"
 #include "internode/internode.h"
+#include "rma/region_lookup.h"
 
 static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint target_disp,
                                       const struct oriel_span *target)

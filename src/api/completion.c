@@ -4,8 +4,8 @@
  *
  * Failures of operations are Oriel's to tell: on the window's handler, by the function that completes the request, which returns
  * the class, or MPI_ERR_IN_STATUS where it has many statuses. */
-#include "api/requests.h"
 #include "api/progress_hook.h"
+#include "api/requests.h"
 #include "base/options.h"
 #include "base/wait.h"
 

@@ -5,14 +5,14 @@
 #include "api/unserved_calls.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "host/confirm.h"
-#include "observe/observe.h"
-#include "sync/sync.h"
-#include "internode/origin/liveness.h"
 #include "create/attach.h"
 #include "create/create.h"
-#include "window/handle.h"
 #include "create/path_info.h"
+#include "host/confirm.h"
+#include "internode/origin/liveness.h"
+#include "observe/observe.h"
+#include "sync/sync.h"
+#include "window/handle.h"
 
 #include <limits.h>
 
@@ -129,7 +129,7 @@ int oriel_entry_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
 static int32_t dead_member(const struct oriel_window *window)
 {
     uint32_t broken = oriel_load_acquire(&window->common->broken);
-    int32_t dead = oriel_watch_members(window);
+    int32_t dead = oriel_liveness_members(window);
     if (dead >= 0 || broken == 0)
         return dead;
     (void)oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)broken - 1);

@@ -4,10 +4,10 @@
 #include "api/api.h"
 #include "api/spawn_env.h"
 #include "base/options.h"
-#include "observe/observe.h"
-#include "oriel/oriel.h"
 #include "create/comm_cache.h"
 #include "create/create.h"
+#include "observe/observe.h"
+#include "oriel/oriel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* MPI_Alloc_mem and MPI_Free_mem (MPI-4.1, 10.2): memory from the own file, which windows made over it reach by load and store.
  * What Oriel did not allocate goes to the host.  Programs call, through entries.c. */
 #include "api/api.h"
+#include "base/hash_table.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/hash_table.h"
+#include "create/create.h"
 #include "host/confirm.h"
 #include "memory/file.h"
-#include "create/create.h"
 #include "window/handle.h"
-#include "window/info.h"
+#include "window/hints.h"
 
 static struct oriel_hash_table host_blocks = ORIEL_HASH_TABLE_INIT; /* of the host, by the address that was given out inside */
 

@@ -6,8 +6,8 @@
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"
 #include "base/options.h"
-#include "rma/deferred.h"
 #include "internode/origin/origin_sync.h"
+#include "rma/deferred.h"
 #include "sync/lock.h"
 #include "window/handle.h"
 

@@ -2,9 +2,9 @@
  * about the handle is the host's.  Programs call, through entries.c; host/ calls the attributes for Fortran. */
 #include "api/api.h"
 #include "api/query.h"
+#include "create/path_info.h"
 #include "window/handle.h"
 #include "window/host_objects.h"
-#include "create/path_info.h"
 
 #include <limits.h>
 

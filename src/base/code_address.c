@@ -10,7 +10,7 @@
 
 struct search {
     uint64_t address;
-    struct oriel_place *out;
+    struct oriel_code_address *out;
 };
 
 static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) *header, uint8_t out[20])
@@ -31,13 +31,13 @@ static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) *hea
     }
 }
 
-static void path_read(const char *name, char out[ORIEL_PLACE_LONG])
+static void path_read(const char *name, char out[ORIEL_CODE_ADDRESS_LONG])
 {
     if (name[0] == '\0') {
-        ssize_t len = readlink("/proc/self/exe", out, ORIEL_PLACE_LONG - 1);
+        ssize_t len = readlink("/proc/self/exe", out, ORIEL_CODE_ADDRESS_LONG - 1);
         out[len < 0 ? 0 : len] = '\0';
     } else {
-        snprintf(out, ORIEL_PLACE_LONG, "%s", name);
+        snprintf(out, ORIEL_CODE_ADDRESS_LONG, "%s", name);
     }
 }
 
@@ -45,7 +45,7 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
 {
     (void)size;
     struct search *search = closure;
-    struct oriel_place *out = search->out;
+    struct oriel_code_address *out = search->out;
     bool inside = false;
     for (int i = 0; i < info->dlpi_phnum && !inside; i++)
         inside = info->dlpi_phdr[i].p_type == PT_LOAD &&
@@ -60,7 +60,7 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
     return 1;
 }
 
-bool oriel_place_find(uint64_t address, struct oriel_place *out)
+bool oriel_code_address_find(uint64_t address, struct oriel_code_address *out)
 {
     struct search search = {address, out};
     memset(out, 0, sizeof *out);
@@ -81,19 +81,19 @@ static bool is_one_of(const char *module, const char *const *stems, size_t count
     return false;
 }
 
-bool oriel_place_is_binding(const char *module)
+bool oriel_code_address_is_binding(const char *module)
 {
     static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempi"};
     return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
 }
 
-bool oriel_place_is_cxx_binding(const char *module)
+bool oriel_code_address_is_cxx_binding(const char *module)
 {
     static const char *const stems[] = {"libmpichcxx", "libmpicxx"};
     return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
 }
 
-__attribute__((noinline)) int oriel_place_stack(void **out, int room)
+__attribute__((noinline)) int oriel_code_address_stack(void **out, int room)
 {
     const void *caller = __builtin_return_address(0);
     int count = backtrace(out, room);
@@ -104,13 +104,13 @@ __attribute__((noinline)) int oriel_place_stack(void **out, int room)
     return count - own;
 }
 
-bool oriel_place_caller(struct oriel_place *out)
+bool oriel_code_address_caller(struct oriel_code_address *out)
 {
     enum { FRAMES = 32 };
     void *frames[FRAMES];
-    int count = oriel_place_stack(frames, FRAMES);
+    int count = oriel_code_address_stack(frames, FRAMES);
     for (int i = 0; i < count; i++)
-        if (oriel_place_find((uint64_t)(uintptr_t)frames[i], out) && !oriel_place_is_binding(out->module) &&
+        if (oriel_code_address_find((uint64_t)(uintptr_t)frames[i], out) && !oriel_code_address_is_binding(out->module) &&
             strncmp(last_part(out->module), "liboriel", 8) != 0)
             return true;
     return false;

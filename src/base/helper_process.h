@@ -11,7 +11,7 @@
 
 /* `oriel check --helper places` and so on, a socket at standard input and output; of a kept one a socket that listens, too. */
 #define ORIEL_HELPER_OPTION "--helper"
-#define ORIEL_HELPER_PLACES "places" /* struct oriel_place each way */
+#define ORIEL_HELPER_PLACES "places" /* struct oriel_code_address each way */
 #define ORIEL_HELPER_STATISTICS "statistics" /* struct oriel_statistics_head and what follows (observe/stats/merged_records.h); a text */
 #define ORIEL_HELPER_JSON   "json"   /* struct oriel_helper_json, findings, counts; a text: "" or why it could not be written */
 

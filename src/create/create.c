@@ -19,16 +19,16 @@
 #include "create/create_state.h"
 
 #include "base/log.h"
+#include "create/attach.h"
+#include "create/path_info.h"
+#include "create/regions.h"
 #include "host/host.h"
 #include "memory/agent_area.h"
 #include "rma/deferred.h"
 #include "sync/access_words.h"
 #include "sync/pscw_counters.h"
 #include "transport/shared/copy.h"
-#include "create/attach.h"
 #include "window/handle.h"
-#include "create/path_info.h"
-#include "create/regions.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,7 +50,7 @@ static bool look_at_one(struct oriel_window *window, int32_t rank, struct attemp
     int here = window->group->peers[rank] != NULL ? MPI_UNDEFINED : rank_here(window, rank, known);
     if (here == MPI_UNDEFINED)
         return false;
-    if (oriel_watch_rank(&watched) != ORIEL_E_PEER)
+    if (oriel_liveness_rank(&watched) != ORIEL_E_PEER)
         return true;
     if (watched.dead < 0) {
         miss(known, here);
@@ -102,7 +102,7 @@ static void look_at_known(struct oriel_window *window, void *context)
 static enum oriel_status watch_attempt(void *context)
 {
     struct attempt_watch *known = context;
-    known->status = known->watched.window->group != NULL ? oriel_watch_all(&known->watched) : ORIEL_OK;
+    known->status = known->watched.window->group != NULL ? oriel_liveness_all(&known->watched) : ORIEL_OK;
     if (known->status == ORIEL_OK && !known->is_board)
         oriel_handle_visit(look_at_known, known);
     return known->status;

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "host/host.h"
-#include "memory/memory_limits.h"
 #include "memory/mechanism.h"
+#include "memory/memory_limits.h"
 #include "window/handle.h"
 
 #include <stdio.h>

@@ -4,13 +4,13 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "create/regions.h"
+#include "create/user_memory.h"
 #include "host/host.h"
 #include "memory/agent_area.h"
+#include "memory/mechanism.h"
 #include "memory/pages.h"
 #include "memory/polled_area.h"
-#include "memory/mechanism.h"
-#include "create/user_memory.h"
-#include "create/regions.h"
 
 
 enum oriel_status oriel_create_state_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
@@ -56,11 +56,11 @@ static uint32_t agent_readiness(void)
 }
 
 /* One direct stretch, with what is reached by copies on one or both sides of it. */
-static const struct oriel_stretch *find_middle(const struct oriel_own_memory *memory)
+static const struct oriel_memory_range *find_middle(const struct oriel_own_memory *memory)
 {
-    const struct oriel_stretch *middle = NULL;
+    const struct oriel_memory_range *middle = NULL;
     for (size_t i = 0; i < memory->stretch_count; i++) {
-        if (memory->stretches[i].place == ORIEL_PLACE_PRIVATE)
+        if (memory->stretches[i].place == ORIEL_SHARING_PRIVATE)
             continue;
         if (middle != NULL)
             return NULL;
@@ -79,7 +79,7 @@ static enum oriel_status prepare_given(struct attempt *attempt)
     if (status != ORIEL_OK)
         return status;
     const struct oriel_own_memory *memory = window->own_memory;
-    const struct oriel_stretch *middle = find_middle(memory);
+    const struct oriel_memory_range *middle = find_middle(memory);
     oriel_store_relaxed(&window->control->promoted, (oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0);
     if (middle != NULL) {
         target->mechanism = memory->stretch_count == 1 ? ORIEL_BY_ARENA : ORIEL_BY_PARTS;

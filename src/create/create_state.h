@@ -3,10 +3,10 @@
 #ifndef ORIEL_CREATE_CREATE_STATE_H
 #define ORIEL_CREATE_CREATE_STATE_H
 
-#include "internode/origin/liveness.h"
 #include "create/comm_cache.h"
 #include "create/create.h"
 #include "create/node_map.h"
+#include "internode/origin/liveness.h"
 #include "window/host_objects.h"
 
 enum { RECORD_VERSION = 5 };

@@ -6,15 +6,15 @@
  * themselves are never given back, since others look at them.  Ranks elsewhere reach it by its process alone, which has left.
  * So it is with a window whose creation this rank has given up, while others may have it.
  * api/ and creation call, from any thread. */
-#include "host/host.h"
-#include "memory/peer.h"
-#include "internode/origin/origin_sync.h"
 #include "create/create.h"
-#include "window/handle.h"
 #include "create/node_map.h"
-#include "window/host_objects.h"
 #include "create/path_info.h"
+#include "host/host.h"
+#include "internode/origin/origin_sync.h"
 #include "internode/target/am_dispatch.h"
+#include "memory/peer.h"
+#include "window/handle.h"
+#include "window/host_objects.h"
 
 #include <pthread.h>
 #include <time.h>

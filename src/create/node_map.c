@@ -4,14 +4,14 @@
  * asks a machine's leader for the address of a process of it when it first needs it (internode/origin/origin_peers.c). */
 #include "create/node_map.h"
 
+#include "base/hash_table.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/hash_table.h"
-#include "host/host.h"
-#include "memory/net_address.h"
-#include "internode/origin/origin_sync.h"
 #include "create/create_state.h"
+#include "host/host.h"
+#include "internode/origin/origin_sync.h"
 #include "internode/target/am_dispatch.h"
+#include "memory/net_address.h"
 
 #include <fcntl.h>
 #include <stdio.h>

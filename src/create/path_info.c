@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "host/host.h"
 #include "create/attach.h"
+#include "host/host.h"
 #include "window/host_objects.h"
 
 #include <stdio.h>

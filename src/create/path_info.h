@@ -3,7 +3,7 @@
 #ifndef ORIEL_CREATE_PATH_INFO_H
 #define ORIEL_CREATE_PATH_INFO_H
 
-#include "window/info.h"
+#include "window/hints.h"
 #include "window/window.h"
 
 /* For the calling rank's own memory. */

@@ -29,7 +29,7 @@ enum { LEAST_CAPACITY = 32 };
 
 /* A change of a table: stretches appear, or what was inserted at start goes. */
 struct change {
-    const struct oriel_stretch *stretches; /* NULL: it goes */
+    const struct oriel_memory_range *stretches; /* NULL: it goes */
     size_t count;
     uint64_t start; /* 0: nothing changes */
 };
@@ -95,14 +95,14 @@ static enum oriel_status make_room(struct oriel_region_arrays *arrays, struct or
     return ORIEL_OK;
 }
 
-static void insert_regions(struct oriel_region_table *table, uint64_t at, const struct oriel_stretch *stretches, uint64_t more)
+static void insert_regions(struct oriel_region_table *table, uint64_t at, const struct oriel_memory_range *stretches, uint64_t more)
 {
     struct oriel_region *regions = own_regions(table);
     uint64_t count = oriel_region_lookup_get(&table->count);
     for (uint64_t i = count; i > at; i--)
         move_region(&regions[i + more - 1], &regions[i - 1]);
     for (uint64_t i = 0; i < more; i++) {
-        const struct oriel_stretch *stretch = &stretches[i];
+        const struct oriel_memory_range *stretch = &stretches[i];
         set_region(&regions[at + i], stretch->start, stretch->end, stretch->offset | (i > 0 ? ORIEL_REGION_CONTINUES : 0));
     }
     set(&table->count, count + more);
@@ -186,7 +186,7 @@ static enum oriel_status insert(struct oriel_window *window, const struct change
     return status == ORIEL_OK ? make_change(window, change) : status;
 }
 
-enum oriel_status oriel_regions_insert(struct oriel_window *window, const struct oriel_stretch *stretches, size_t count)
+enum oriel_status oriel_regions_insert(struct oriel_window *window, const struct oriel_memory_range *stretches, size_t count)
 {
     pthread_mutex_lock(&changing);
     enum oriel_status status = insert(window, &(struct change){stretches, count, stretches[0].start});

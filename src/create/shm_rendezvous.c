@@ -77,7 +77,7 @@ static void tell_user(struct oriel_shm_rendezvous *board)
 static enum oriel_status look_at_some(void *context)
 {
     struct oriel_shm_rendezvous *board = context;
-    int32_t count = oriel_watch_share(board->group->n);
+    int32_t count = oriel_liveness_share(board->group->n);
     tell_user(board);
     if (oriel_load_acquire(&board->words->broken) != 0)
         return name_dead(board);

@@ -76,11 +76,11 @@ static enum oriel_status no_memory(void)
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for the description of a window's memory");
 }
 
-static enum oriel_status add_stretch(struct oriel_own_memory *memory, const struct oriel_stretch *stretch)
+static enum oriel_status add_stretch(struct oriel_own_memory *memory, const struct oriel_memory_range *stretch)
 {
-    struct oriel_stretch *last = memory->stretch_count > 0 ? &memory->stretches[memory->stretch_count - 1] : NULL;
+    struct oriel_memory_range *last = memory->stretch_count > 0 ? &memory->stretches[memory->stretch_count - 1] : NULL;
     if (last != NULL && last->place == stretch->place && last->end == stretch->start &&
-        (stretch->place == ORIEL_PLACE_PRIVATE || last->offset + (last->end - last->start) == stretch->offset)) {
+        (stretch->place == ORIEL_SHARING_PRIVATE || last->offset + (last->end - last->start) == stretch->offset)) {
         last->end = stretch->end;
         return ORIEL_OK;
     }
@@ -88,7 +88,7 @@ static enum oriel_status add_stretch(struct oriel_own_memory *memory, const stru
         memory->stretches = &memory->first_stretch;
     } else {
         const bool is_second = memory->stretches == &memory->first_stretch;
-        struct oriel_stretch *longer =
+        struct oriel_memory_range *longer =
             realloc(is_second ? NULL : memory->stretches, (memory->stretch_count + 1) * sizeof *longer);
         if (longer == NULL)
             return no_memory();
@@ -105,7 +105,7 @@ static enum oriel_status add_held(struct oriel_own_memory *memory, uintptr_t sta
 {
     enum oriel_status status = ORIEL_OK;
     while (start < end && status == ORIEL_OK) {
-        struct oriel_stretch stretch = {start, end, ORIEL_PLACE_PRIVATE, 0};
+        struct oriel_memory_range stretch = {start, end, ORIEL_SHARING_PRIVATE, 0};
         if (start < hold->start)
             stretch.end = hold->start < end ? hold->start : end;
         else if (start < hold->end)
@@ -170,13 +170,13 @@ static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, 
 {
     enum oriel_status status = ORIEL_OK;
     for (uintptr_t at = start; at < end && status == ORIEL_OK;) {
-        struct oriel_stretch stretch = oriel_registry_find(at, end);
-        if (stretch.place == ORIEL_PLACE_ARENA) {
+        struct oriel_memory_range stretch = oriel_registry_find(at, end);
+        if (stretch.place == ORIEL_SHARING_ARENA) {
             status = add_stretch(memory, &stretch);
         } else {
             while (stretch.end < end) {
-                struct oriel_stretch next = oriel_registry_find(stretch.end, end);
-                if (next.place == ORIEL_PLACE_ARENA)
+                struct oriel_memory_range next = oriel_registry_find(stretch.end, end);
+                if (next.place == ORIEL_SHARING_ARENA)
                     break;
                 stretch.end = next.end;
             }
@@ -252,9 +252,9 @@ uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
 
 unsigned oriel_own_memory_ways(const struct oriel_own_memory *memory)
 {
-    static const unsigned ways[] = {[ORIEL_PLACE_PRIVATE] = ORIEL_WAY_COPY,
-                                    [ORIEL_PLACE_ARENA] = ORIEL_WAY_ARENA,
-                                    [ORIEL_PLACE_PROMOTED] = ORIEL_WAY_PROMOTED};
+    static const unsigned ways[] = {[ORIEL_SHARING_PRIVATE] = ORIEL_WAY_COPY,
+                                    [ORIEL_SHARING_ARENA] = ORIEL_WAY_ARENA,
+                                    [ORIEL_SHARING_PROMOTED] = ORIEL_WAY_PROMOTED};
     unsigned all = 0;
     for (size_t i = 0; i < memory->stretch_count; i++)
         all |= ways[memory->stretches[i].place];

@@ -12,9 +12,9 @@
 enum { ORIEL_WAY_ARENA = 1, ORIEL_WAY_PROMOTED = 2, ORIEL_WAY_COPY = 4 };
 
 struct oriel_own_memory {
-    struct oriel_stretch *stretches; /* in ascending order, without a gap; alike ones that touch are one */
+    struct oriel_memory_range *stretches; /* in ascending order, without a gap; alike ones that touch are one */
     size_t stretch_count;
-    struct oriel_stretch first_stretch; /* the place of a single one */
+    struct oriel_memory_range first_stretch; /* the place of a single one */
     struct oriel_promoted *holds;
     size_t hold_count;
     uint64_t since_ns;

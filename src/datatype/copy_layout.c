@@ -5,8 +5,8 @@
 #include "datatype/copy_layout.h"
 
 #include "datatype/copy_blocks.h"
-#include "datatype/pair_types.h"
 #include "datatype/copy_plan.h"
+#include "datatype/pair_types.h"
 #include "transport/shared/copy.h"
 #include "transport/shared/copy_strided.h"
 
@@ -335,7 +335,7 @@ void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_item
     unwrap(&from);
     *out = (struct oriel_copy_prepared){.to_bytes = (int64_t)(uintptr_t)to.at, .from_bytes = (int64_t)(uintptr_t)from.at};
     if (match_runs(&to, &from, &runs)) {
-        out->loop = runs.count == 1 ? copy_whole : oriel_runs_loop_of(runs.len_bytes, runs.to_stride, runs.from_stride);
+        out->loop = runs.count == 1 ? copy_whole : oriel_copy_strided_loop_of(runs.len_bytes, runs.to_stride, runs.from_stride);
         out->to_stride = runs.to_stride;
         out->from_stride = runs.from_stride;
         out->len_bytes = runs.len_bytes;

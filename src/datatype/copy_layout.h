@@ -29,7 +29,7 @@ bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *
 
 /* A copy between two layouts that may be done many times: all that does not depend on the places is found out once. */
 struct oriel_copy_prepared {
-    oriel_runs_loop *loop;         /* runs on both sides; else NULL */
+    oriel_copy_strided_loop *loop;         /* runs on both sides; else NULL */
     const struct oriel_plan *plan; /* kept by one of the layouts; else NULL, and the sides are taken apart each time */
     union {
         struct { /* of the loop and the plan */

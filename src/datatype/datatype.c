@@ -4,9 +4,9 @@
 #include "datatype/datatype.h"
 
 #include "base/hash_table.h"
+#include "datatype/flatten.h"
 #include "host/contents.h"
 #include "host/host.h"
-#include "datatype/flatten.h"
 
 #include <float.h>
 #include <stdlib.h>

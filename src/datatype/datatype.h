@@ -3,8 +3,8 @@
 #ifndef ORIEL_DATATYPE_DATATYPE_H
 #define ORIEL_DATATYPE_DATATYPE_H
 
-#include "base/tls_cache.h"
 #include "base/status.h"
+#include "base/tls_cache.h"
 #include "datatype/layout.h"
 
 #include <mpi.h>

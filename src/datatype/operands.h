@@ -24,7 +24,7 @@ struct oriel_span {
 };
 
 /* One buffer of an accumulate. */
-struct oriel_buffer {
+struct oriel_operand {
     char *here;
     struct oriel_side side;
 };

@@ -4,8 +4,8 @@
  * api/ calls, through confirm.h. */
 #include "host/confirm.h"
 
-#include "base/log.h"
 #include "base/code_address.h"
+#include "base/log.h"
 #include "host/host.h"
 
 #include <dlfcn.h>
@@ -72,7 +72,7 @@ static const void *outside(const void *caller, const Dl_info *self)
 {
     enum { FRAMES = 16 };
     void *frames[FRAMES];
-    int count = is_in(caller, self) ? oriel_place_stack(frames, FRAMES) : 0;
+    int count = is_in(caller, self) ? oriel_code_address_stack(frames, FRAMES) : 0;
     for (int i = 0; i < count; i++)
         if (!is_in(frames[i], self))
             return frames[i];

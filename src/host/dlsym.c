@@ -23,12 +23,12 @@
 typedef void *lookup_fn(void *handle, const char *name);
 
 /* What the caller gets; where next is not NULL, by a jump to that. */
-struct oriel_region_lookup {
+struct oriel_symbol_lookup {
     void *found;
     lookup_fn *next;
 };
 
-struct oriel_region_lookup oriel_region_lookup(void *handle, const char *name, const void *caller);
+struct oriel_symbol_lookup oriel_region_lookup(void *handle, const char *name, const void *caller);
 
 static size_t objects_at_start; /* 0: this library is still being loaded */
 
@@ -73,7 +73,7 @@ static bool is_host(const struct link_map *object)
 {
     return object != NULL && (object == object_of(oriel_host_symbol("PMPI_Init")) ||
                               object == object_of(oriel_host_symbol("PMPI_Comm_rank")) ||
-                              oriel_place_is_binding(object->l_name));
+                              oriel_code_address_is_binding(object->l_name));
 }
 
 /* The function of this library; NULL for none. */
@@ -144,17 +144,17 @@ static void *next_function(const void *caller, const char *name)
 
 /* --- the lookup --- */
 
-__attribute__((used)) struct oriel_region_lookup oriel_region_lookup(void *handle, const char *name, const void *caller)
+__attribute__((used)) struct oriel_symbol_lookup oriel_region_lookup(void *handle, const char *name, const void *caller)
 {
     lookup_fn *next = next_lookup();
-    const struct oriel_region_lookup as_asked = {.next = next};
+    const struct oriel_symbol_lookup as_asked = {.next = next};
     if (handle == RTLD_DEFAULT || name == NULL || !is_mpi(name))
         return as_asked;
     void *found = handle == RTLD_NEXT ? next_function(caller, name) : next(handle, name);
     void *own = found != NULL && is_host(object_of(found)) ? own_function(name) : NULL;
     if (own != NULL)
         found = own;
-    return found == NULL ? as_asked : (struct oriel_region_lookup){.found = found};
+    return found == NULL ? as_asked : (struct oriel_symbol_lookup){.found = found};
 }
 
 #ifdef __x86_64__
@@ -189,7 +189,7 @@ __asm__(".text\n"
 /* Compilers make a jump of the call when they optimise. */
 __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name)
 {
-    struct oriel_region_lookup lookup = oriel_region_lookup(handle, name, __builtin_return_address(0));
+    struct oriel_symbol_lookup lookup = oriel_region_lookup(handle, name, __builtin_return_address(0));
     return lookup.next != NULL ? lookup.next(handle, name) : lookup.found;
 }
 #endif

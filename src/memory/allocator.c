@@ -102,7 +102,7 @@ static bool find_place(struct oriel_blocks *blocks, uint64_t len_bytes, uint64_t
 /* A large free range is left out of core files, where its holes would become pages. */
 static void leave_out(struct oriel_blocks *blocks, uint64_t offset)
 {
-    const struct oriel_extent *free_range = oriel_free_extents_find(&blocks->large, offset);
+    const struct oriel_free_extent *free_range = oriel_free_extents_find(&blocks->large, offset);
     if (free_range != NULL && free_range->len_bytes >= GROWTH_BYTES)
         oriel_core_dump_exclude(&blocks->dumps, free_range->offset, free_range->len_bytes);
 }

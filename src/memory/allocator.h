@@ -3,11 +3,11 @@
 #ifndef ORIEL_MEMORY_ALLOCATOR_H
 #define ORIEL_MEMORY_ALLOCATOR_H
 
-#include "base/status.h"
 #include "base/hash_table.h"
-#include "memory/free_extents.h"
+#include "base/status.h"
 #include "memory/core_dump.h"
 #include "memory/file.h"
+#include "memory/free_extents.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,9 +7,9 @@
  * reverse order. */
 #include "memory/file.h"
 
-#include "base/reserve_fd.h"
 #include "base/fork.h"
 #include "base/log.h"
+#include "base/reserve_fd.h"
 #include "memory/allocator.h"
 #include "memory/memory_limits.h"
 #include "memory/pages.h"
@@ -109,7 +109,7 @@ static void isolate_all(void)
 {
     uint64_t done = 0;
     for (size_t i = 0; i < blocks.shared.count; i++) {
-        const struct oriel_extent *shared = &blocks.shared.extents[i];
+        const struct oriel_free_extent *shared = &blocks.shared.extents[i];
         isolate(done, shared->offset);
         done = shared->offset + shared->len_bytes;
     }

@@ -10,7 +10,7 @@ bool oriel_free_extents_prepare(struct oriel_free_extents *arena)
     if (arena->count + 2 <= arena->capacity)
         return true;
     size_t capacity = 2 * arena->capacity + 64;
-    struct oriel_extent *extents = realloc(arena->extents, capacity * sizeof *extents);
+    struct oriel_free_extent *extents = realloc(arena->extents, capacity * sizeof *extents);
     if (extents == NULL)
         return false;
     arena->extents = extents;
@@ -22,7 +22,7 @@ static void insert(struct oriel_free_extents *arena, size_t at, uint64_t offset,
 {
     /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what is inserted has been prepared for */
     memmove(&arena->extents[at + 1], &arena->extents[at], (arena->count - at) * sizeof *arena->extents);
-    arena->extents[at] = (struct oriel_extent){offset, len_bytes};
+    arena->extents[at] = (struct oriel_free_extent){offset, len_bytes};
     arena->count++;
 }
 
@@ -35,7 +35,7 @@ static void erase(struct oriel_free_extents *arena, size_t at)
 /* Takes len_bytes that begin before_bytes into the extent. */
 static void take_from(struct oriel_free_extents *arena, size_t at, uint64_t before_bytes, uint64_t len_bytes)
 {
-    struct oriel_extent *extent = &arena->extents[at];
+    struct oriel_free_extent *extent = &arena->extents[at];
     uint64_t after_bytes = extent->len_bytes - before_bytes - len_bytes;
     extent->len_bytes = before_bytes;
     if (after_bytes > 0)
@@ -49,7 +49,7 @@ bool oriel_free_extents_take(struct oriel_free_extents *arena, uint64_t len_byte
     if (!oriel_free_extents_prepare(arena))
         return false;
     for (size_t i = 0; i < arena->count; i++) {
-        struct oriel_extent *extent = &arena->extents[i];
+        struct oriel_free_extent *extent = &arena->extents[i];
         uint64_t start = (extent->offset + align_bytes - 1) & ~(align_bytes - 1);
         uint64_t before = start - extent->offset;
         if (before >= extent->len_bytes || extent->len_bytes - before < len_bytes)
@@ -76,10 +76,10 @@ static size_t first_from(const struct oriel_free_extents *arena, uint64_t offset
     return low;
 }
 
-const struct oriel_extent *oriel_free_extents_find(const struct oriel_free_extents *arena, uint64_t offset)
+const struct oriel_free_extent *oriel_free_extents_find(const struct oriel_free_extents *arena, uint64_t offset)
 {
     size_t after = first_from(arena, offset + 1);
-    const struct oriel_extent *extent = after > 0 ? &arena->extents[after - 1] : NULL;
+    const struct oriel_free_extent *extent = after > 0 ? &arena->extents[after - 1] : NULL;
     return extent != NULL && offset - extent->offset < extent->len_bytes ? extent : NULL;
 }
 
@@ -88,7 +88,7 @@ bool oriel_free_extents_take_at(struct oriel_free_extents *arena, uint64_t offse
     size_t at = first_from(arena, offset + 1);
     if (!oriel_free_extents_prepare(arena) || at == 0)
         return false;
-    struct oriel_extent *extent = &arena->extents[--at];
+    struct oriel_free_extent *extent = &arena->extents[--at];
     uint64_t before = offset - extent->offset;
     if (before >= extent->len_bytes || extent->len_bytes - before < len_bytes)
         return false;
@@ -101,8 +101,8 @@ bool oriel_free_extents_give(struct oriel_free_extents *arena, uint64_t offset, 
     if (!oriel_free_extents_prepare(arena))
         return false;
     size_t low = first_from(arena, offset);
-    struct oriel_extent *before = low > 0 ? &arena->extents[low - 1] : NULL;
-    struct oriel_extent *after = low < arena->count ? &arena->extents[low] : NULL;
+    struct oriel_free_extent *before = low > 0 ? &arena->extents[low - 1] : NULL;
+    struct oriel_free_extent *after = low < arena->count ? &arena->extents[low] : NULL;
     bool joins_before = before != NULL && before->offset + before->len_bytes == offset;
     bool joins_after = after != NULL && offset + len_bytes == after->offset;
     if (joins_before && joins_after) {

@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct oriel_extent {
+struct oriel_free_extent {
     uint64_t offset;
     uint64_t len_bytes;
 };
 
 struct oriel_free_extents {
-    struct oriel_extent *extents;
+    struct oriel_free_extent *extents;
     size_t count;
     size_t capacity;
 };
@@ -28,7 +28,7 @@ bool oriel_free_extents_take_at(struct oriel_free_extents *arena, uint64_t offse
 bool oriel_free_extents_give(struct oriel_free_extents *arena, uint64_t offset, uint64_t len_bytes);
 
 /* The extent that has the byte at offset; NULL when there is none. */
-const struct oriel_extent *oriel_free_extents_find(const struct oriel_free_extents *arena, uint64_t offset);
+const struct oriel_free_extent *oriel_free_extents_find(const struct oriel_free_extents *arena, uint64_t offset);
 
 /* Makes room so that the next two changes cannot fail. */
 bool oriel_free_extents_prepare(struct oriel_free_extents *arena);

@@ -4,9 +4,9 @@
  * table lives until finalisation. */
 #include "memory/peer.h"
 
-#include "base/reserve_fd.h"
 #include "base/checked_open.h"
 #include "base/hash_table.h"
+#include "base/reserve_fd.h"
 #include "base/valgrind.h"
 #include "memory/memory_limits.h"
 

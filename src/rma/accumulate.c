@@ -3,10 +3,10 @@
  * blocks by way of scattered.c; everything else happens under the target's accumulate lock, the
  * target's own accumulates included (reduce/kernel.c has the argument), also where an agent
  * computes at the target.  api/ calls. */
-#include "rma/deferred.h"
 #include "internode/origin/origin_rma.h"
-#include "rma/rma.h"
+#include "rma/deferred.h"
 #include "rma/path_select.h"
+#include "rma/rma.h"
 #include "rma/scattered.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
@@ -64,7 +64,7 @@ static enum oriel_status write_fields(const struct oriel_transport *by, const st
 
 /* Read, modify, write of memory that only the kernel reaches, in pieces of whole elements.  The padding behind the last
  * pair may lie outside of the window and is left out. */
-static enum oriel_status update_staged(const struct update *update, const struct oriel_way *way, const char *origin,
+static enum oriel_status update_staged(const struct update *update, const struct oriel_path *way, const char *origin,
                                        char *result, uint64_t count)
 {
     char stage[STAGE_BYTES] __attribute__((aligned(64)));
@@ -196,7 +196,7 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
                                       uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    struct oriel_way way = oriel_remote_find(update->window, update->rank, offset_bytes, 0,
+    struct oriel_path way = oriel_remote_find(update->window, update->rank, offset_bytes, 0,
                                              (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
     bool by_cpu = kind->native[update->operator] != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes);
     if (oriel_likely(by_cpu))
@@ -257,7 +257,7 @@ struct walker {
     char *here; /* NULL for MPI_BOTTOM with absolute displacements */
 };
 
-static bool walker_open(struct walker *walker, const struct oriel_buffer *buffer)
+static bool walker_open(struct walker *walker, const struct oriel_operand *buffer)
 {
     walker->present = false;
     if (buffer == NULL)
@@ -345,7 +345,7 @@ static bool find_direct(const struct update *update, const struct oriel_side *ta
     const struct oriel_type *type = target->type;
     int64_t low_bytes, high_bytes;
     oriel_layout_bounds(type->layout, target->count, type->extent_bytes, &low_bytes, &high_bytes);
-    const struct oriel_way way = oriel_remote_find(update->window, update->rank,
+    const struct oriel_path way = oriel_remote_find(update->window, update->rank,
                                                    update->offset_bytes, low_bytes, high_bytes);
     *at = way.there.direct;
     return way.by == &oriel_transport_shared;
@@ -365,7 +365,7 @@ static void update_step(struct update *update, struct oriel_scattered *scattered
 /* Many elements in short blocks.  Under the lock and in bulk nobody else updates any of them,
  * however they are aligned.  Returns false, and nothing is done, where this is not the way. */
 static bool update_scattered(struct update *update, const struct oriel_side *target, uint64_t count,
-                             const struct oriel_buffer *origin, const struct oriel_buffer *result,
+                             const struct oriel_operand *origin, const struct oriel_operand *result,
                              enum oriel_status *status)
 {
     const uint64_t most = ORIEL_SCATTERED_BYTES / oriel_kinds[update->kind].extent_bytes;
@@ -393,7 +393,7 @@ static bool update_scattered(struct update *update, const struct oriel_side *tar
 
 /* At least one side has holes. */
 static enum oriel_status update_layouts(struct update *update, const struct oriel_side *target, uint64_t count,
-                                        const struct oriel_buffer *origin, const struct oriel_buffer *result)
+                                        const struct oriel_operand *origin, const struct oriel_operand *result)
 {
     struct oriel_cursor at_target;
     struct walker from = {.present = false};
@@ -418,7 +418,7 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
 
 /* Whether it is deferred. */
 static bool defer(struct oriel_window *window, const struct oriel_span *target, struct oriel_elements elements,
-                  enum oriel_operator operator, const struct oriel_buffer *origin)
+                  enum oriel_operator operator, const struct oriel_operand *origin)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[elements.kind];
     if (kind->padded || !oriel_deferred_takes(window, target->rank, elements.count * kind->extent_bytes))
@@ -443,7 +443,7 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
 
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
                                    struct oriel_elements elements, enum oriel_operator operator,
-                                   const struct oriel_buffer *origin, const struct oriel_buffer *result)
+                                   const struct oriel_operand *origin, const struct oriel_operand *result)
 {
     struct update update = {.window = window,
                             .rank = target->rank,

@@ -1,16 +1,16 @@
 /* compare_and_swap: by the CPU where it has an instruction for it, like a single accumulate (sync/atomic_mode.h), else under the
  * target's accumulate lock.  api/ calls. */
-#include "rma/deferred.h"
 #include "internode/origin/origin_rma.h"
-#include "rma/rma.h"
-#include "rma/path_select.h"
 #include "reduce/cpu_swap.h"
+#include "rma/deferred.h"
+#include "rma/path_select.h"
+#include "rma/rma.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
 
 #include <string.h>
 
-static enum oriel_status swap_apart(const struct oriel_way *way, const char *desired, const char *wanted, char *found,
+static enum oriel_status swap_apart(const struct oriel_path *way, const char *desired, const char *wanted, char *found,
                                     uint64_t len_bytes)
 {
     enum oriel_status status = way->by->read(&way->there, found, len_bytes);
@@ -19,7 +19,7 @@ static enum oriel_status swap_apart(const struct oriel_way *way, const char *des
     return status;
 }
 
-static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_way *way,
+static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_path *way,
                                      uint64_t len_bytes, const void *origin, const void *compare, void *result)
 {
     char found[ORIEL_SWAP_BYTES];
@@ -51,7 +51,7 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const stru
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
         return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);
-    struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
+    struct oriel_path way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
     if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || ((uintptr_t)way.there.direct & (len_bytes - 1)) != 0)
         return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);
     _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, target->rank);

@@ -61,14 +61,14 @@ struct oriel_deferred {
 
 /* --- doing --- */
 
-static struct oriel_way find_way(struct oriel_window *window, const struct oriel_deferred *deferred, const struct run *run)
+static struct oriel_path find_way(struct oriel_window *window, const struct oriel_deferred *deferred, const struct run *run)
 {
     return oriel_remote_find(window, deferred->rank, run->offset_bytes, 0, run->len_bytes);
 }
 
 static enum oriel_status put_one(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *run)
 {
-    const struct oriel_way way = find_way(window, deferred, run);
+    const struct oriel_path way = find_way(window, deferred, run);
     const enum oriel_status status = oriel_remote_write(&way, deferred->data + run->at_bytes, run->len_bytes);
     return oriel_remote_status(status, window, deferred->rank);
 }
@@ -79,7 +79,7 @@ static bool put_many(struct oriel_window *window, struct oriel_deferred *deferre
     struct oriel_piece pieces[RUNS];
     const struct run *runs = deferred->list;
     const unsigned count = deferred->count;
-    const struct oriel_way way = find_way(window, deferred, &runs[0]);
+    const struct oriel_path way = find_way(window, deferred, &runs[0]);
     for (unsigned i = 0; i < count; i++)
         pieces[i] = (struct oriel_piece){(int64_t)(runs[i].offset_bytes - runs[0].offset_bytes),
                                          deferred->data + runs[i].at_bytes, runs[i].len_bytes};
@@ -121,13 +121,13 @@ static uint64_t next_touched(const struct stage *stage, uint64_t at, bool is_tou
     return STAGE_BYTES;
 }
 
-static enum oriel_status write_bytes(const struct oriel_way *way, struct stage *stage, uint64_t at, uint64_t len_bytes)
+static enum oriel_status write_bytes(const struct oriel_path *way, struct stage *stage, uint64_t at, uint64_t len_bytes)
 {
-    const struct oriel_way there = {way->by, oriel_remote_advance(&way->there, at), false};
+    const struct oriel_path there = {way->by, oriel_remote_advance(&way->there, at), false};
     return oriel_remote_write(&there, stage->bytes + at, len_bytes);
 }
 
-static enum oriel_status write_touched(const struct oriel_way *way, struct stage *stage)
+static enum oriel_status write_touched(const struct oriel_path *way, struct stage *stage)
 {
     struct oriel_piece pieces[RUNS];
     unsigned count = 0;
@@ -170,7 +170,7 @@ static void keep_failure(struct oriel_deferred *deferred, enum oriel_status stat
 }
 
 /* P5: what is touched, page by page.  These are stores, so a piece may be written twice. */
-static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred, const struct oriel_way *way,
+static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred, const struct oriel_path *way,
                         struct stage *stage)
 {
     const uint64_t address = window->targets[deferred->rank].address + stage->low_bytes;
@@ -188,7 +188,7 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[deferred->kind];
     const struct run all = {.offset_bytes = stage->low_bytes, .len_bytes = (uint32_t)(stage->end_bytes - stage->low_bytes)};
-    const struct oriel_way way = find_way(window, deferred, &all);
+    const struct oriel_path way = find_way(window, deferred, &all);
     if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)
         return false;
     const bool is_read = oriel_remote_read(&way, stage->bytes, all.len_bytes) == ORIEL_OK;

@@ -27,14 +27,14 @@ static bool has_died(const struct oriel_identity *who)
     return false;
 }
 
-enum oriel_status oriel_remote_write(const struct oriel_way *way, const void *here, uint64_t len_bytes)
+enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here, uint64_t len_bytes)
 {
     const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
     enum oriel_status status;
     return oriel_polled_ask(&way->there, &wanted, &status) ? status : way->by->write(&way->there, here, len_bytes);
 }
 
-enum oriel_status oriel_remote_read(const struct oriel_way *way, void *here, uint64_t len_bytes)
+enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, uint64_t len_bytes)
 {
     const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
     enum oriel_status status;

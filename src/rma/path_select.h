@@ -4,15 +4,15 @@
 
 #include "memory/agent_area.h"
 #include "memory/polled_area.h"
-#include "transport/transport.h"
 #include "rma/region_lookup.h"
+#include "transport/transport.h"
 #include "window/window.h"
 
 /* Set while this thread works for an origin on another machine: memory of the program that has gone is that origin's error, so it
  * is touched by the kernel only. */
 extern _Thread_local bool oriel_remote_for_others __attribute__((visibility("hidden")));
 
-struct oriel_way {
+struct oriel_path {
     const struct oriel_transport *by;
     struct oriel_remote there;
     bool cpu_reaches; /* from every origin, the target included: atomics are its instructions where it has them */
@@ -43,12 +43,12 @@ static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *w
 
 /* The way to the bytes from low_bytes to high_bytes around a place in a target's window.  Own memory is loaded and stored
  * whatever its mechanism says to others. */
-static inline struct oriel_way oriel_remote_find(const struct oriel_window *window, int32_t target, uint64_t offset_bytes,
+static inline struct oriel_path oriel_remote_find(const struct oriel_window *window, int32_t target, uint64_t offset_bytes,
                                                  int64_t low_bytes, int64_t high_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
     if (there->mechanism == ORIEL_BY_ARENA)
-        return (struct oriel_way){&oriel_transport_shared, {.direct = oriel_window_direct(window, target, offset_bytes)},
+        return (struct oriel_path){&oriel_transport_shared, {.direct = oriel_window_direct(window, target, offset_bytes)},
                                   true};
     const struct oriel_alike alike = oriel_remote_alike(window, target, offset_bytes + (uint64_t)low_bytes);
     const struct oriel_peer *peer = window->group->peers[target];
@@ -57,22 +57,22 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
                                   .writers = oriel_file_writers(peer->base)};
     if (alike.cpu_reaches && offset_bytes + (uint64_t)high_bytes <= alike.end) {
         remote.direct = oriel_at(alike.base, (int64_t)offset_bytes);
-        return (struct oriel_way){&oriel_transport_shared, remote, true};
+        return (struct oriel_path){&oriel_transport_shared, remote, true};
     }
     remote.direct = (void *)(uintptr_t)remote.address;
     if (target == window->rank && oriel_remote_for_others)
-        return (struct oriel_way){&oriel_transport_cma, remote, false};
+        return (struct oriel_path){&oriel_transport_cma, remote, false};
     if (target == window->rank)
-        return (struct oriel_way){&oriel_transport_shared, remote, false};
+        return (struct oriel_path){&oriel_transport_shared, remote, false};
     remote.polled = oriel_polled_of(peer);
     if (window->by_agent)
         remote.agent = oriel_agent_of(peer);
-    return (struct oriel_way){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma, remote, false};
+    return (struct oriel_path){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma, remote, false};
 }
 
 /* A run of bytes by what is quickest: a request to the target where it waits, else the way's transport. */
-enum oriel_status oriel_remote_write(const struct oriel_way *way, const void *here, uint64_t len_bytes);
-enum oriel_status oriel_remote_read(const struct oriel_way *way, void *here, uint64_t len_bytes);
+enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here, uint64_t len_bytes);
+enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, uint64_t len_bytes);
 
 /* A transport knows processes only: says at which rank it failed. */
 enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target);

@@ -1,11 +1,11 @@
 /* Put and get.  Memory that the CPU reaches is copied from layout to layout; where it is reached in several ways, dense datatypes
  * without padding go in one transfer, everything else in pieces.  Targets on other machines are origin_rma.c's.  api/ and target_rma.c
  * call. */
-#include "rma/deferred.h"
 #include "internode/origin/origin_rma.h"
 #include "rma/copy_remote.h"
-#include "rma/rma.h"
+#include "rma/deferred.h"
 #include "rma/path_select.h"
+#include "rma/rma.h"
 #include "transport/shared/copy.h"
 
 static struct oriel_items items_of(const struct oriel_side *side)
@@ -38,7 +38,7 @@ static enum oriel_status transfer_apart(struct oriel_window *window, const struc
     }
     oriel_deferred_do(window, target->rank);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes, &high_bytes);
-    struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
+    struct oriel_path way = oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     trim(to_target ? &at_target : &at_origin, len_bytes);
     if (!is_plain)
         status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);

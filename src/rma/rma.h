@@ -18,7 +18,7 @@ enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span
  * (oriel_kinds[kind].plain is not NULL). */
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
                                    struct oriel_elements elements, enum oriel_operator operator,
-                                   const struct oriel_buffer *origin, const struct oriel_buffer *result);
+                                   const struct oriel_operand *origin, const struct oriel_operand *result);
 
 enum {
     ORIEL_BULK_ELEMENTS = 4,  /* from here on a plain loop under the lock is faster than as many instructions of their own */

@@ -32,7 +32,7 @@ static bool try_lock(struct oriel_accumulate_mutex *mutex, uint32_t as)
 static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_status *status)
 {
     struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
-    *status = watched.win_rank < 0 ? ORIEL_OK : oriel_watch_rank(&watched);
+    *status = watched.win_rank < 0 ? ORIEL_OK : oriel_liveness_rank(&watched);
     return *status == ORIEL_OK;
 }
 
@@ -47,7 +47,7 @@ static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_a
     const uint64_t since_ns = oriel_now_ns();
     uint64_t asked_ns = since_ns;
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    const struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_UPDATE};
+    const struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_UPDATE};
     bool told = false;
     if (suspect == mutex && !holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
         return status;
@@ -95,7 +95,7 @@ enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32
     if (oriel_likely(word == 0) && oriel_likely(try_lock(mutex, as)))
         return ORIEL_OK;
     struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
-    struct oriel_watch holder = {oriel_watch_rank, &watched, ORIEL_WAITING_UPDATE};
+    struct oriel_watch holder = {oriel_liveness_rank, &watched, ORIEL_WAITING_UPDATE};
     uint64_t begin_ns = oriel_wait_time_begin(&holder);
     enum oriel_status status = lock_held(window, mutex, target, as);
     oriel_wait_time_end(&holder, begin_ns);

@@ -23,9 +23,9 @@
  * scheduler, the counter costs one.  One word and not a counter and a generation: the arrival that opens needs the cache
  * line once, where a second write would find it gone to those who wait.  broken lies on a line that only frees write. */
 #include "base/delay.h"
+#include "internode/origin/liveness.h"
 #include "internode/origin/origin_sync.h"
 #include "sync/sync.h"
-#include "internode/origin/liveness.h"
 
 #include <stdio.h>
 
@@ -49,7 +49,7 @@ static bool arrive(struct oriel_common *common, uint32_t all)
 
 static enum oriel_status await_all(struct oriel_window *window, struct oriel_watched *watched)
 {
-    struct oriel_watch watch = {oriel_watch_all, watched, ORIEL_WAITING_FENCE};
+    struct oriel_watch watch = {oriel_liveness_all, watched, ORIEL_WAITING_FENCE};
     enum oriel_status status = oriel_internode_event_wait(window, &window->common->arrivals, window->arrivals, &watch); /* B2 */
     return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
 }
@@ -84,7 +84,7 @@ enum oriel_status oriel_barrier(struct oriel_window *window)
     struct oriel_common *common = window->common;
     struct oriel_watched watched = {.window = window, .win_rank = -1};
     if (oriel_unlikely(oriel_load_acquire(&common->broken) != 0))
-        return oriel_watch_all(&watched);
+        return oriel_liveness_all(&watched);
     if (oriel_unlikely(window->far != NULL))
         return flush_and_meet(window, &watched);
     uint32_t all = window->arrivals += (uint32_t)window->n;

@@ -18,10 +18,10 @@
  * window lives, and that take exclusive locks (docs/decisions.md). */
 #include "sync/lock.h"
 
+#include "internode/origin/liveness.h"
+#include "internode/origin/origin_sync.h"
 #include "sync/access_words.h"
 #include "sync/epoch.h"
-#include "internode/origin/origin_sync.h"
-#include "internode/origin/liveness.h"
 
 static void set_access(struct oriel_window *window, int32_t target, enum oriel_access access)
 {
@@ -66,8 +66,8 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch at_gate = {oriel_watch_reads, &watched, ORIEL_WAITING_LOCK};
-    struct oriel_watch in_queue = {oriel_watch_lock, &watched, ORIEL_WAITING_LOCK};
+    struct oriel_watch at_gate = {oriel_liveness_reads, &watched, ORIEL_WAITING_LOCK};
+    struct oriel_watch in_queue = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
     enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? begin(window, target) : ORIEL_OK;
     if (status != ORIEL_OK)
         return status;
@@ -87,7 +87,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
 static enum oriel_status lock_shared(struct oriel_window *window, int32_t target)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch watch = {oriel_watch_lock, &watched, ORIEL_WAITING_LOCK};
+    struct oriel_watch watch = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
     enum oriel_status status = begin(window, target);
     if (status != ORIEL_OK)
         return status;
@@ -188,7 +188,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     oriel_internode_settle(); /* lazy_lock.c, K4 */
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_watched watched = {.window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
-    struct oriel_watch watch = {oriel_watch_locks, &watched, ORIEL_WAITING_LOCK_ALL};
+    struct oriel_watch watch = {oriel_liveness_locks, &watched, ORIEL_WAITING_LOCK_ALL};
     oriel_store_release(&window->control->lock_all, 1);
     status = oriel_gate_enter_reader(gate, &watch);
     if (status != ORIEL_OK) {

@@ -20,12 +20,12 @@
  * at the same time, get ORIEL_E_SYNC.  exposed is the same for posts, but that waits and tests change nothing.
  * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of the dead stay as they are. */
 #include "base/delay.h"
+#include "internode/origin/liveness.h"
+#include "internode/origin/origin_sync.h"
 #include "sync/access_words.h"
 #include "sync/epoch.h"
-#include "internode/origin/origin_sync.h"
 #include "sync/pscw_counters.h"
 #include "sync/sync.h"
-#include "internode/origin/liveness.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ static void take_line(struct oriel_pscw_counter *theirs)
 static enum oriel_status await_post(struct oriel_window *window, struct oriel_pscw_counter *own)
 {
     struct oriel_watched watched = {.window = window, .win_rank = oriel_pscw_counter_rank(own)};
-    struct oriel_watch watch = {oriel_watch_rank, &watched, ORIEL_WAITING_POST};
+    struct oriel_watch watch = {oriel_liveness_rank, &watched, ORIEL_WAITING_POST};
     struct oriel_pscw_counter *theirs;
     enum oriel_status status = oriel_pscw_counters_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
@@ -200,7 +200,7 @@ static void close_exposure(struct oriel_window *window)
 static enum oriel_status await_complete(struct oriel_window *window, struct oriel_pscw_counter *own)
 {
     struct oriel_watched watched = {.window = window, .win_rank = oriel_pscw_counter_rank(own)};
-    struct oriel_watch watch = {oriel_watch_rank, &watched, ORIEL_WAITING_COMPLETE};
+    struct oriel_watch watch = {oriel_liveness_rank, &watched, ORIEL_WAITING_COMPLETE};
     struct oriel_pscw_counter *theirs;
     enum oriel_status status = oriel_pscw_counters_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
@@ -234,7 +234,7 @@ static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origi
     if (now_ns - window->looked_ns < 100000000)
         return ORIEL_OK;
     window->looked_ns = now_ns;
-    return oriel_watch_rank(&watched);
+    return oriel_liveness_rank(&watched);
 }
 
 static bool has_completed(const struct oriel_window *window, struct oriel_pscw_counter *own)

@@ -22,9 +22,9 @@
 #include "sync/pscw_counters.h"
 
 #include "base/delay.h"
-#include "memory/file.h"
-#include "internode/origin/origin_sync.h"
 #include "internode/origin/liveness.h"
+#include "internode/origin/origin_sync.h"
+#include "memory/file.h"
 
 #include <pthread.h>
 

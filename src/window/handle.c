@@ -3,8 +3,8 @@
 #include "window/handle.h"
 
 #include "base/fork.h"
-#include "base/options.h"
 #include "base/hash_table.h"
+#include "base/options.h"
 
 #include <stdlib.h>
 

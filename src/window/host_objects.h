@@ -3,7 +3,7 @@
 #ifndef ORIEL_WINDOW_HOST_OBJECTS_H
 #define ORIEL_WINDOW_HOST_OBJECTS_H
 
-#include "window/info.h"
+#include "window/hints.h"
 #include "window/window.h"
 
 #include <mpi.h>

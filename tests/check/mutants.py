@@ -88,13 +88,13 @@ MUTANTS = [
     return mine;
 }
 
-void oriel_word_leave(struct oriel_word *word)
+void oriel_word_leave(struct oriel_word_clock *word)
 {
     atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
     oriel_shm_word_unlock(&word->owner);
 }
 
-void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
+void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
@@ -107,13 +107,13 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
     return oriel_word_is_giver(word, rank);
 }
 
-void oriel_word_leave(struct oriel_word *word)
+void oriel_word_leave(struct oriel_word_clock *word)
 {
     atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
     oriel_shm_word_unlock(&word->owner);
 }
 
-void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
+void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
@@ -223,8 +223,8 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
      "loans_r6_are_of_a_history_that_stands", "R6: what is of a history comes home before it goes"),
     ("check/access/compact.c", "return record->loan == 0 && !oriel_access_pending", "return !oriel_access_pending",
      "loans_stay_though_all_know_them", "a record that is lent stays though all know it"),
-    ("check/access/history.c", "    oriel_underway_flag(place, origin, flags);\n    oriel_record_lease_list(place);\n",
-     "    oriel_underway_flag(place, origin, flags);\n", "loans_are_flagged", "what is pending of a record has its flags"),
+    ("check/access/history.c", "    oriel_pending_list_flag(place, origin, flags);\n    oriel_record_lease_list(place);\n",
+     "    oriel_pending_list_flag(place, origin, flags);\n", "loans_are_flagged", "what is pending of a record has its flags"),
     ("check/access/record_lease.c", "(side->group != 0 || alone)", "(side->group == group)",
      "loans_may_be_of_a_group", "what came with a group is complete with that"),
     ("check/access/entry_lease.h", "if (oriel_likely(atomic_load_explicit(&oriel_entry_lease_line_of(lent)->key, memory_order_relaxed) == key))", "if (true)",

@@ -97,7 +97,7 @@ static size_t right_bytes(void)
     case ORIEL_CHECK_REMOTE_TAKE_ALL:
     case ORIEL_CHECK_REMOTE_FLOOR: return WORLD * sizeof(oriel_tick);
     case ORIEL_CHECK_REMOTE_ADD: return input_below(&input, 4) * sizeof(struct oriel_conflict);
-    case ORIEL_CHECK_REMOTE_NOTE: return sizeof(struct oriel_note_answer);
+    case ORIEL_CHECK_REMOTE_NOTE: return sizeof(struct oriel_member_state_answer);
     case ORIEL_CHECK_REMOTE_SITE: return input_byte(&input) % 2 == 0 ? 16 : ORIEL_RECORD_LONG + 24;
     case ORIEL_CHECK_REMOTE_WAITS: return (1 + input_below(&input, WORLD)) * sizeof(struct oriel_wait_report);
     case ORIEL_CHECK_REMOTE_GATHERING: return oriel_collective_progress_bytes((int)input_below(&input, WORLD + 1), input_byte(&input) % 2 == 0);
@@ -186,9 +186,9 @@ static void draw_conflict(struct oriel_conflict *conflict)
     *(uint8_t *)&conflict->beside = how % 16 == 3 ? input_byte(&input) : 0;
 }
 
-static void draw_note(struct oriel_note_answer *answer)
+static void draw_note(struct oriel_member_state_answer *answer)
 {
-    *answer = (struct oriel_note_answer){.found = input_byte(&input) % 4, .rank = (int32_t)input_word(&input), .gone_rank = -1};
+    *answer = (struct oriel_member_state_answer){.found = input_byte(&input) % 4, .rank = (int32_t)input_word(&input), .gone_rank = -1};
 }
 
 static void fill(void *data, size_t len_bytes)
@@ -213,7 +213,7 @@ static void fill(void *data, size_t len_bytes)
             draw_report((struct oriel_wait_report *)(void *)at);
     else if (wire.kind == ORIEL_CHECK_REMOTE_GATHERING && len_bytes >= sizeof(struct oriel_collective_progress))
         draw_gathering(data, len_bytes);
-    else if (wire.kind == ORIEL_CHECK_REMOTE_NOTE && len_bytes == sizeof(struct oriel_note_answer))
+    else if (wire.kind == ORIEL_CHECK_REMOTE_NOTE && len_bytes == sizeof(struct oriel_member_state_answer))
         draw_note(data);
     else if (wire.kind == ORIEL_CHECK_REMOTE_SITE)
         memset(data, how, len_bytes);
@@ -252,11 +252,11 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
     look_at(conflict, sizeof *conflict);
 }
 
-static void use_part(oriel_place part)
+static void use_part(oriel_shm_offset part)
 {
     const struct oriel_access access = {.kind = ORIEL_ACCESS_PUT, .origin = OWN, .moment = ORIEL_MOMENT_NOW,
                                         .site = {.call = 1}};
-    const struct oriel_extent extent = {.offset = 8, .len_bytes = 8, .count = 1};
+    const struct oriel_access_extent extent = {.offset = 8, .len_bytes = 8, .count = 1};
     switch (input_byte(&input) % 5) {
     case 0: oriel_part_complete(part, OWN, 0, oriel_order_now()); break;
     case 1: oriel_part_complete_one(part, ticket, oriel_order_now()); break;
@@ -288,8 +288,8 @@ static void use_order(struct oriel_key key)
 
 static void ask_note(void)
 {
-    const struct oriel_note_ask ask = {.kind = ORIEL_NOTE_WANTED};
-    struct oriel_note_answer answer;
+    const struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_WANTED};
+    struct oriel_member_state_answer answer;
     if (oriel_check_remote_note(0, window, &ask, &answer))
         look_at(&answer, sizeof answer);
 }

@@ -20,7 +20,7 @@ void board_close(void)
     oriel_shm_leave();
 }
 
-oriel_place oriel_shm_allocate(size_t len_bytes)
+oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
 {
     const uint64_t place = oriel_shm_head->top;
     const uint64_t left_bytes = oriel_shm_head->size_bytes - place;
@@ -33,7 +33,7 @@ oriel_place oriel_shm_allocate(size_t len_bytes)
     return place;
 }
 
-void oriel_shm_free(oriel_place place, size_t len_bytes)
+void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
 {
     if (place == 0)
         return;

@@ -17,9 +17,9 @@ enum { WORLD = 4, OWN = 0, NEIGHBOUR = 1, QUESTIONS_MOST = 32, DATA_MOST_BYTES =
 enum { SITE_NUMBER_BYTES = 16, SITE_MODULE_BYTES = ORIEL_RECORD_LONG + 24 }; /* entries of sites.c's tables */
 static const uint64_t window = 77, comm = 78;
 
-static oriel_place parts[PARTS]; /* histories; 0: the board was full */
+static oriel_shm_offset parts[PARTS]; /* histories; 0: the board was full */
 static uint64_t tickets[TICKETS];
-static struct oriel_notes *notes;
+static struct oriel_member_states *notes;
 
 /* The question on its way. */
 static struct {
@@ -123,9 +123,9 @@ static struct oriel_site draw_site(struct input *input)
                                .epoch = input_byte(input)};
 }
 
-static struct oriel_extent draw_extent(struct input *input)
+static struct oriel_access_extent draw_extent(struct input *input)
 {
-    struct oriel_extent extent = {.offset = input_byte(input), .len_bytes = input_below(input, 100),
+    struct oriel_access_extent extent = {.offset = input_byte(input), .len_bytes = input_below(input, 100),
                                   .count = 1 + input_below(input, 4), .stride_bytes = input_byte(input)};
     const uint8_t how = input_byte(input);
     if (how % 8 == 0)
@@ -171,14 +171,14 @@ static void draw_access(struct input *input)
     put(&access, sizeof access);
     draw_clock(input);
     for (uint32_t left = input_below(input, 5); left > 0; left--) {
-        const struct oriel_extent extent = draw_extent(input);
+        const struct oriel_access_extent extent = draw_extent(input);
         put(&extent, sizeof extent);
     }
 }
 
 static void draw_note(struct input *input)
 {
-    struct oriel_note_ask ask = {.kind = input_below(input, ORIEL_NOTE_KINDS + 1), .member = (int32_t)input_below(input, WORLD),
+    struct oriel_member_state_ask ask = {.kind = input_below(input, ORIEL_MEMBER_KINDS + 1), .member = (int32_t)input_below(input, WORLD),
                                  .other = (int32_t)input_below(input, WORLD), .assert = input_byte(input),
                                  .number = draw_word(input), .tick = input_byte(input), .site = draw_site(input),
                                  .extent = draw_extent(input)};
@@ -250,12 +250,12 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
 }
 
 /* The neighbour's accesses are others' to this process. */
-static void access_here(struct input *input, oriel_place history)
+static void access_here(struct input *input, oriel_shm_offset history)
 {
-    const oriel_place moment = oriel_order_moment();
+    const oriel_shm_offset moment = oriel_order_moment();
     struct oriel_access access = {.kind = (uint8_t)(input_byte(input) % 5), .origin = OWN, .moment = moment,
                                   .issued = oriel_order_now(), .site = {.call = 1, .address = input_byte(input)}};
-    const struct oriel_extent extent = {.offset = input_byte(input), .len_bytes = 1 + input_below(input, 80), .count = 1};
+    const struct oriel_access_extent extent = {.offset = input_byte(input), .len_bytes = 1 + input_below(input, 80), .count = 1};
     const uint64_t ticket = oriel_history_add(history, &access, &extent, 1, tell, NULL);
     if (input_byte(input) % 2 == 0)
         oriel_history_complete(history, OWN, 0, oriel_order_now());
@@ -282,8 +282,8 @@ static void close_part(int which)
 static void do_here(struct input *input)
 {
     const int which = (int)input_below(input, PARTS);
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_ATTACH, .member = OWN,
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_ATTACH, .member = OWN,
                                  .extent = {.offset = input_byte(input), .len_bytes = 1 + input_below(input, 60), .count = 1}};
     switch (input_byte(input) % 8) {
     case 0: close_part(which); break;
@@ -291,8 +291,8 @@ static void do_here(struct input *input)
         if (parts[which] == 0)
             open_part(which);
         break;
-    case 2: ask.kind = ORIEL_NOTE_DETACH; /* fall through */
-    case 3: oriel_note_work(notes, &ask, &answer); break;
+    case 2: ask.kind = ORIEL_MEMBER_DETACH; /* fall through */
+    case 3: oriel_member_state_work(notes, &ask, &answer); break;
     default:
         if (parts[which] != 0)
             access_here(input, parts[which]);
@@ -303,10 +303,10 @@ static void do_here(struct input *input)
 static void check_here(struct input *input)
 {
     struct oriel_key key = {.words = {ORIEL_ORDER_SYNC, 4711}};
-    const struct oriel_note_ask note = {.kind = ORIEL_NOTE_END, .member = OWN};
-    struct oriel_note_answer answer;
+    const struct oriel_member_state_ask note = {.kind = ORIEL_MEMBER_END, .member = OWN};
+    struct oriel_member_state_answer answer;
     struct oriel_record_site described;
-    oriel_note_work(notes, &note, &answer);
+    oriel_member_state_work(notes, &note, &answer);
     for (uint64_t module = 1; module < 6; module++) {
         oriel_site_describe(&(struct oriel_site){.call = 1, .address = module << 48}, &described);
         REQUIRE(memchr(described.place.module, '\0', sizeof described.place.module) != NULL);
@@ -335,7 +335,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     board_open(WORLD);
     REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_sites_start() == ORIEL_OK);
     REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_waits_start(OWN, WORLD, false) == ORIEL_OK);
-    notes = oriel_notes_find(window, WORLD, 2);
+    notes = oriel_member_states_find(window, WORLD, 2);
     REQUIRE(notes != NULL && oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
             oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
     open_part(0);
@@ -348,7 +348,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     check_here(&input);
     for (int i = 0; i < PARTS; i++)
         close_part(i);
-    oriel_notes_leave(window);
+    oriel_member_states_leave(window);
     for (int i = 0; i < 2; i++)
         oriel_check_remote_desk_close(&desks[i]);
     oriel_waits_stop();

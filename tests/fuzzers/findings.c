@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/found.h"
+#include "cli/report/findings_reader.h"
 
 /* Nothing that a terminal would take for an order, in the findings or in what is said of a file that has none. */
 static void look(const char *text, size_t len_bytes)

@@ -4,7 +4,7 @@
 
 #include "host/host.h"
 #include "memory/file.h"
-#include "window/info.h"
+#include "window/hints.h"
 #include "create/path_info.h"
 
 enum { KEYS_MOST = 16, VALUE_BYTES = 300 };

@@ -156,15 +156,15 @@ const struct oriel_reached *oriel_reached_of(const char *file_base)
     return file_base != NULL ? &reached : NULL;
 }
 
-enum oriel_status oriel_watch_lock(void *context)
+enum oriel_status oriel_liveness_lock(void *context)
 {
     (void)context;
     return world.waits_in_vain ? ORIEL_E_PEER : ORIEL_OK;
 }
 
-enum oriel_status oriel_watch_reads(void *context)
+enum oriel_status oriel_liveness_reads(void *context)
 {
-    return oriel_watch_lock(context);
+    return oriel_liveness_lock(context);
 }
 
 char *oriel_file_base(void)

@@ -22,7 +22,7 @@ uint64_t session_of(int rank)
     return 40 + (uint64_t)rank;
 }
 
-enum oriel_status oriel_watch_nobody(void *context)
+enum oriel_status oriel_liveness_nobody(void *context)
 {
     (void)context;
     return ORIEL_OK;
@@ -167,8 +167,8 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
     const struct oriel_span span = {target, DISPLACEMENT, {&type, count}};
     const struct oriel_side side = {&type, count};
     const struct oriel_elements elements = {type.kind, type.elements * count};
-    const struct oriel_buffer origin = {(char *)(uintptr_t)operands, side};
-    const struct oriel_buffer result = {buffer != NULL ? buffer->bytes : NULL, side};
+    const struct oriel_operand origin = {(char *)(uintptr_t)operands, side};
+    const struct oriel_operand result = {buffer != NULL ? buffer->bytes : NULL, side};
     if (buffer != NULL)
         buffer->pending = pending;
     if (buffer == NULL)

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/page.h"
-#include "cli/report.h"
+#include "cli/report/html.h"
+#include "cli/report/report.h"
 
 enum { FILES = 2, WORLD = 4, MEMBERS_MOST = 64 };
 

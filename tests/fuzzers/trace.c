@@ -2,7 +2,7 @@
  * keeps its own.  libFuzzer calls. */
 #include "traces.h"
 
-#include "cli/trace_file.h"
+#include "cli/report/trace_reader.h"
 
 enum { ROOM = 1 << 16 };
 

@@ -58,7 +58,7 @@ static void complete(struct oriel_window *window, int32_t target)
 
 static void get(const struct oriel_window *window, int32_t target, uint64_t offset_bytes, void *here, uint64_t len_bytes)
 {
-    const struct oriel_way way = oriel_remote_find(window, target, offset_bytes, 0, (int64_t)len_bytes);
+    const struct oriel_path way = oriel_remote_find(window, target, offset_bytes, 0, (int64_t)len_bytes);
     team_expect(oriel_remote_read(&way, here, len_bytes) == ORIEL_OK);
 }
 

@@ -43,7 +43,7 @@ static struct oriel_run run_at(uintptr_t start)
 static void publish(uint64_t round)
 {
     struct oriel_run list[2 * SPREAD + 1];
-    struct oriel_runs runs = {.list = list};
+    struct oriel_promoted_ranges runs = {.list = list};
     uintptr_t first = (uintptr_t)never + (1 + round % 3) * ORIEL_PAGE_BYTES;
     for (uint64_t i = 0; i < round * 7 % SPREAD; i++)
         list[runs.count++] = run_at(first + 2 * i * ORIEL_PAGE_BYTES);
@@ -67,7 +67,7 @@ static void prepare(void)
 
 static void finish(void)
 {
-    oriel_discard_publish(&(struct oriel_runs){.count = 0});
+    oriel_discard_publish(&(struct oriel_promoted_ranges){.count = 0});
     setrlimit(RLIMIT_NOFILE, &before);
     munmap(never, PAGES * ORIEL_PAGE_BYTES);
 }

@@ -143,9 +143,9 @@ LOCKS = [
      "lock", "lock_kinds_exclude_as_the_standard_says", "L2: the access word says what is to be left"),
     ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
      "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to those who wait for it"),
-    ("sync/lock.c", [("at_gate = {oriel_watch_reads,", "at_gate = {oriel_watch_lock,")],
+    ("sync/lock.c", [("at_gate = {oriel_liveness_reads,", "at_gate = {oriel_liveness_lock,")],
      "faults", "killed_lock_all_holder_is_reported", "writers at the gate watch readers"),
-    ("sync/lock.c", [("in_queue = {oriel_watch_lock,", "in_queue = {oriel_watch_reads,")],
+    ("sync/lock.c", [("in_queue = {oriel_liveness_lock,", "in_queue = {oriel_liveness_reads,")],
      "faults", "killed_shared_holder_is_reported", "writers in the queue watch who holds or waits for the lock"),
 
     ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
@@ -197,8 +197,8 @@ LOCKS = [
      "faults", "killed_origin_or_poster_after_an_epoch_is_reported", "a start watches its target"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */", "oriel_load_relaxed(&own->posts.value), NULL);")],
      "faults", "killed_origin_is_reported_by_wait_and_test", "a wait watches its origin"),
-    ("sync/pscw.c", [("    return oriel_watch_rank(&watched);",
-                      "    return watched.win_rank < 0 ? oriel_watch_rank(&watched) : ORIEL_OK;")],
+    ("sync/pscw.c", [("    return oriel_liveness_rank(&watched);",
+                      "    return watched.win_rank < 0 ? oriel_liveness_rank(&watched) : ORIEL_OK;")],
      "faults", "killed_origin_is_reported_by_wait_and_test", "a program that polls looks for the dead"),
 
     ("sync/pscw_counters.c", [("    table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);\n", "")],
@@ -255,8 +255,8 @@ LOCKS = [
      "mutex", "mutex_m3_wakes_a_sleeper", "M3 wakes"),
     ("sync/accumulate_mutex.c", [("while (!try_lock(mutex, as | ASLEEP)) {", "while (!try_lock(mutex, as)) {")],
      "mutex", "mutex_woken_holder_wakes_the_next", "a woken holder wakes the next one"),
-    ("sync/accumulate_mutex.c", [("*status = watched.win_rank < 0 ? ORIEL_OK : oriel_watch_rank(&watched);",
-                       "*status = watched.win_rank < window->n ? ORIEL_OK : oriel_watch_rank(&watched);")],
+    ("sync/accumulate_mutex.c", [("*status = watched.win_rank < 0 ? ORIEL_OK : oriel_liveness_rank(&watched);",
+                       "*status = watched.win_rank < window->n ? ORIEL_OK : oriel_liveness_rank(&watched);")],
      "faults", "killed_mutex_holder_is_reported", "the word's holder is watched"),
 
     ("sync/atomic_mode.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n", "")],

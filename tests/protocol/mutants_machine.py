@@ -29,7 +29,7 @@ MACHINE = [
      "barrier", "barrier_of_two_publishes_stores", "B2: each barrier needs n arrivals more than the one before"),
     ("sync/barrier.c", [("    oriel_wake(&common->arrivals.value, &common->arrivals.sleepers);\n", "")],
      "barrier", "barrier_wakes_all_sleepers", "the last arrival wakes"),
-    ("sync/barrier.c", [("struct oriel_watch watch = {oriel_watch_all,", "struct oriel_watch watch = {oriel_watch_rank,"),
+    ("sync/barrier.c", [("struct oriel_watch watch = {oriel_liveness_all,", "struct oriel_watch watch = {oriel_liveness_rank,"),
                         ("{.window = window, .win_rank = -1};", "{.window = window, .win_rank = window->rank};")],
      "faults", "killed_rank_is_reported_by_barrier", "every rank is watched"),
 

@@ -172,16 +172,16 @@ void netting_tell_all(struct oriel_window *window, void (*between)(uint64_t rand
 bool netting_is_unruly;
 bool netting_gathers;
 
-ucs_status_t __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
-ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
+ucs_status_t __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_ucx_buffer *buffer);
+ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_ucx_buffer *buffer);
 
 /* Some of what is told is sent after what comes next, which is no such message in the end, and some twice, as is what was
  * gathered. */
-ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
+ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_ucx_buffer *buffer)
 {
     static struct {
         ucp_ep_h ep;
-        struct oriel_buffer *buffer;
+        struct oriel_ucx_buffer *buffer;
     } late[8];
     static unsigned late_count;
     static uint64_t random = 88172645463325252u;
@@ -197,7 +197,7 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
         return UCS_OK;
     }
     if ((wire.kind == ORIEL_WIRE_TOLD || wire.kind == ORIEL_WIRE_GATHERED) && (random >> 40) % 7 == 0) {
-        struct oriel_buffer *twin = oriel_pool_take(&worker->pool, buffer->len_bytes);
+        struct oriel_ucx_buffer *twin = oriel_pool_take(&worker->pool, buffer->len_bytes);
         memcpy(twin->front, buffer->front, sizeof twin->front);
         memcpy(twin->data, buffer->data, buffer->len_bytes);
         twin->front_bytes = buffer->front_bytes;

@@ -9,10 +9,10 @@ _Atomic bool poor_agent;
 _Thread_local bool poor_heap_here;
 _Atomic bool poor_heap_of_agent;
 
-struct oriel_buffer *__real_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
-struct oriel_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
+struct oriel_ucx_buffer *__real_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
+struct oriel_ucx_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
 
-struct oriel_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
+struct oriel_ucx_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
 {
     const bool is_refused = poor_here || (pool == &oriel_net.agent.pool && atomic_load(&poor_agent));
     return is_refused ? NULL : __real_oriel_pool_take(pool, len_bytes);

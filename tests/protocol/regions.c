@@ -16,14 +16,14 @@ static struct oriel_window *with_regions(struct oriel_window *window)
 /* The middle of longer pieces has a place in the file, which tells where it begins. */
 static void attach(struct oriel_window *window, uint64_t start, uint64_t len_bytes)
 {
-    static struct oriel_stretch kept[KEPT][3]; /* more than there are regions at a time */
+    static struct oriel_memory_range kept[KEPT][3]; /* more than there are regions at a time */
     static unsigned used;
-    struct oriel_stretch *parts = kept[used++ % KEPT];
+    struct oriel_memory_range *parts = kept[used++ % KEPT];
     uint64_t third = len_bytes / 3;
     uint64_t end = start + len_bytes;
-    parts[0] = (struct oriel_stretch){start, third > 0 ? start + third : end, ORIEL_PLACE_PRIVATE, 0};
-    parts[1] = (struct oriel_stretch){start + third, end - third, ORIEL_PLACE_PROMOTED, start + third};
-    parts[2] = (struct oriel_stretch){end - third, end, ORIEL_PLACE_PRIVATE, 0};
+    parts[0] = (struct oriel_memory_range){start, third > 0 ? start + third : end, ORIEL_SHARING_PRIVATE, 0};
+    parts[1] = (struct oriel_memory_range){start + third, end - third, ORIEL_SHARING_PROMOTED, start + third};
+    parts[2] = (struct oriel_memory_range){end - third, end, ORIEL_SHARING_PRIVATE, 0};
     team_expect(oriel_regions_insert(window, parts, third > 0 ? 3 : 1) == ORIEL_OK);
 }
 

@@ -11,7 +11,7 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
     char elements[TEAM_MEMORY_BYTES] __attribute__((aligned(ORIEL_CACHE_LINE)));
     const uint64_t len_bytes = count * oriel_kinds[kind].extent_bytes;
     team_expect(len_bytes <= sizeof elements);
-    const struct oriel_way way = oriel_remote_find(window, rank, offset_bytes, 0, (int64_t)len_bytes);
+    const struct oriel_path way = oriel_remote_find(window, rank, offset_bytes, 0, (int64_t)len_bytes);
     team_expect(oriel_accumulate_mutex_lock(window, rank) == ORIEL_OK);
     enum oriel_status status = oriel_remote_read(&way, elements, len_bytes);
     oriel_delay();

@@ -1,5 +1,5 @@
 /* As others.c: what the agent's thread reads of a window to answer another machine is copied into a message, and that is the other
- * process's access.  Apart from it, since two parts of the library have a struct oriel_buffer. */
+ * process's access.  Apart from it, since two parts of the library have a struct oriel_ucx_buffer. */
 #include "others.h"
 
 #include "transport/ucx/coalesce.h"
@@ -9,6 +9,6 @@ FOR_OTHERS(bool, oriel_gather_add,
            (struct oriel_gather * gather, struct oriel_pool *pool, void *whose, const struct oriel_wire *wire,
             const struct oriel_net_bytes *bytes),
            (gather, pool, whose, wire, bytes))
-FOR_OTHERS(struct oriel_buffer *, oriel_net_pack,
+FOR_OTHERS(struct oriel_ucx_buffer *, oriel_net_pack,
            (struct oriel_net_worker * worker, const struct oriel_wire *wire, const struct oriel_net_bytes *bytes),
            (worker, wire, bytes))

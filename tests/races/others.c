@@ -14,7 +14,7 @@ FOR_OTHERS(enum oriel_status, oriel_get,
            (window, target, here, origin))
 FOR_OTHERS(enum oriel_status, oriel_accumulate,
            (struct oriel_window * window, const struct oriel_span *target, uint64_t count, enum oriel_operator operator,
-            const struct oriel_buffer *origin, const struct oriel_buffer *result),
+            const struct oriel_operand *origin, const struct oriel_operand *result),
            (window, target, count, operator, origin, result))
 FOR_OTHERS(enum oriel_status, oriel_compare_and_swap,
            (struct oriel_window * window, const struct oriel_span *target, const void *origin, const void *compare, void *result),

@@ -54,7 +54,7 @@ static void compare(const struct oriel_free_extents *arena)
 {
     uint64_t unit = 0;
     for (size_t i = 0; i < arena->count; i++) {
-        const struct oriel_extent *extent = &arena->extents[i];
+        const struct oriel_free_extent *extent = &arena->extents[i];
         uint64_t first = extent->offset / UNIT_BYTES - START;
         assert_true(extent->len_bytes > 0);
         assert_true(i == 0 || first > unit);
@@ -150,7 +150,7 @@ static void a_range_is_taken_where_it_is_or_not_at_all(void **state)
     assert_true(oriel_free_extents_take_at(&arena, 1000, 100)); /* the start */
     assert_true(oriel_free_extents_take_at(&arena, 3900, 100)); /* the end */
     assert_true(oriel_free_extents_take_at(&arena, 1500, 500)); /* all of one */
-    static const struct oriel_extent left[] = {{1100, 300}, {3000, 900}};
+    static const struct oriel_free_extent left[] = {{1100, 300}, {3000, 900}};
     assert_int_equal(arena.count, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(arena.extents[i].offset, left[i].offset);

@@ -35,7 +35,7 @@ void oriel_finding_end_alone(void)
     abort();
 }
 
-bool oriel_note_answer(uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+bool oriel_member_state_answer(uint64_t window, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     (void)window, (void)ask, (void)answer;
     abort();
@@ -299,7 +299,7 @@ static void ask_what_does_not_hold(int rank)
         {{.kind = ORIEL_CHECK_REMOTE_FORGET, .key = {{ORIEL_ORDER_COUNT}}}, true},
         {{.kind = ORIEL_CHECK_REMOTE_FORGET, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_LOCK}}}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes + sizeof(struct oriel_extent)}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes + sizeof(struct oriel_access_extent)}, true},
         {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes - 1}, false},
         {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes + 1}, false},
         {{.kind = ORIEL_CHECK_REMOTE_COMPLETE, .words = {0, 0, 1}}, true},
@@ -309,7 +309,7 @@ static void ask_what_does_not_hold(int rank)
         {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_NOTE, .len_bytes = sizeof(struct oriel_note_ask) - 1}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_NOTE, .len_bytes = sizeof(struct oriel_member_state_ask) - 1}, false},
         {{.kind = ORIEL_CHECK_REMOTE_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
     };
     (void)rank;
@@ -334,8 +334,8 @@ static void add_what_does_not_hold(int rank)
                                          {.kind = ORIEL_ACCESS_PUT, .complete = 5},
                                          {.kind = ORIEL_ACCESS_PUT, .group = 5}};
     const int64_t far = INT64_C(1) << 57;
-    const struct oriel_extent fits[] = {{0, 1, 1, 0}, {far - 1, 1, 1, 0}, {100, 1, 101, -1}, {0, 0, 1, INT64_MIN}};
-    const struct oriel_extent astray[] = {{-1, 1, 1, 0}, {far, 1, 1, 0}, {0, (uint64_t)far + 1, 1, 0}, {100, 1, 102, -1},
+    const struct oriel_access_extent fits[] = {{0, 1, 1, 0}, {far - 1, 1, 1, 0}, {100, 1, 101, -1}, {0, 0, 1, INT64_MIN}};
+    const struct oriel_access_extent astray[] = {{-1, 1, 1, 0}, {far, 1, 1, 0}, {0, (uint64_t)far + 1, 1, 0}, {100, 1, 102, -1},
                                           {0, 1, UINT64_MAX, 1}, {0, 1, 3, INT64_MAX}, {0, 1, 1, INT64_MIN}};
     (void)rank;
     EXPECT(oriel_check_remote_access_holds(&right, fits, sizeof fits / sizeof fits[0]));
@@ -421,11 +421,11 @@ static void accesses_that_do_not_hold_are_refused(void **state)
 static void close_while_another_works(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place part = oriel_part_of(oriel_part_open());
+    oriel_shm_offset part = oriel_part_of(oriel_part_open());
     EXPECT(part != 0 && oriel_part_enter(part));
     oriel_part_close(part);
     EXPECT(!oriel_part_enter(part));
-    oriel_place other = oriel_history_make(0);
+    oriel_shm_offset other = oriel_history_make(0);
     EXPECT(other != 0 && other != part);
     oriel_part_leave(part);
     EXPECT(oriel_history_make(0) == part); /* its memory is free */

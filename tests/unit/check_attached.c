@@ -25,13 +25,13 @@ static bool has_run(const bool attached[BYTES], uint64_t address, uint64_t len_b
 }
 
 /* Regions that do not overlap, some of which touch. */
-static void draw_regions(oriel_place *list, bool attached[BYTES])
+static void draw_regions(oriel_shm_offset *list, bool attached[BYTES])
 {
     memset(attached, 0, BYTES);
     for (uint64_t at = below(6); at < BYTES;) {
         uint64_t len_bytes = 1 + below(12);
         len_bytes = len_bytes < BYTES - at ? len_bytes : BYTES - at;
-        oriel_attached_add(list, (struct oriel_stretch){AWAY + at, len_bytes});
+        oriel_attached_add(list, (struct oriel_member_range){AWAY + at, len_bytes});
         memset(attached + at, 1, len_bytes);
         at += len_bytes + (below(2) == 0 ? 0 : below(9));
     }
@@ -43,13 +43,13 @@ static void runs_are_attached_if_each_byte_is(void **state)
     int found = 0;
     (void)state;
     for (int trial = 0; trial < TRIALS; trial++) {
-        oriel_place list = 0;
+        oriel_shm_offset list = 0;
         draw_regions(&list, attached);
-        const struct oriel_stretch first = {AWAY + below(BYTES), below(8)};
+        const struct oriel_member_range first = {AWAY + below(BYTES), below(8)};
         const uint64_t count = below(9);
         const int64_t stride_bytes = (int64_t)below(19) - 9;
-        struct oriel_stretch run = first;
-        struct oriel_stretch nearest;
+        struct oriel_member_range run = first;
+        struct oriel_member_range nearest;
         uint64_t i = 0;
         while (i < count && has_run(attached, first.address + i * (uint64_t)stride_bytes, first.len_bytes))
             i++;
@@ -66,17 +66,17 @@ static void many_runs_take_no_time(void **state)
 {
     const uint64_t many = UINT64_C(1) << 60;
     const uint64_t large = UINT64_C(1) << 44;
-    struct oriel_stretch nearest;
-    oriel_place list = 0;
+    struct oriel_member_range nearest;
+    oriel_shm_offset list = 0;
     (void)state;
-    oriel_attached_add(&list, (struct oriel_stretch){large, large});
-    oriel_attached_add(&list, (struct oriel_stretch){2 * large, large});
-    assert_true(oriel_attached_has(list, &(struct oriel_stretch){large, 8}, many, 0, &nearest));
-    assert_true(oriel_attached_has(list, &(struct oriel_stretch){large, 0}, many, 8, &nearest));
-    assert_false(oriel_attached_has(list, &(struct oriel_stretch){large, large / 2}, many, 1, &nearest));
-    assert_false(oriel_attached_has(list, &(struct oriel_stretch){3 * large - 8, 8}, many, -1, &nearest));
+    oriel_attached_add(&list, (struct oriel_member_range){large, large});
+    oriel_attached_add(&list, (struct oriel_member_range){2 * large, large});
+    assert_true(oriel_attached_has(list, &(struct oriel_member_range){large, 8}, many, 0, &nearest));
+    assert_true(oriel_attached_has(list, &(struct oriel_member_range){large, 0}, many, 8, &nearest));
+    assert_false(oriel_attached_has(list, &(struct oriel_member_range){large, large / 2}, many, 1, &nearest));
+    assert_false(oriel_attached_has(list, &(struct oriel_member_range){3 * large - 8, 8}, many, -1, &nearest));
     oriel_attached_remove(&list, large);
-    assert_false(oriel_attached_has(list, &(struct oriel_stretch){large, 8}, 1, 0, &nearest));
+    assert_false(oriel_attached_has(list, &(struct oriel_member_range){large, 8}, 1, 0, &nearest));
     assert_true(nearest.address == 2 * large);
     oriel_attached_empty(&list);
 }

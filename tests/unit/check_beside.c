@@ -7,7 +7,7 @@
 enum { PROCESSES = 3, ROUNDS = 3000, WIDE = 4096, PAGES = 64, SHIFT = 3 * WIDE + 64, BOARD_BYTES = 64 << 20 };
 
 /* The byte at an offset of the first is the one at that offset + SHIFT of the second. */
-static oriel_place both[2];
+static oriel_shm_offset both[2];
 
 static void make_both(int rank)
 {
@@ -116,11 +116,11 @@ static void remember(const struct oriel_conflict *conflict, void *closure)
     last->conflict = *conflict;
 }
 
-static struct last add(oriel_place history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
+static struct last add(oriel_shm_offset history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
 {
     struct last last = {0};
     struct oriel_access access = access_by(rank, kind);
-    struct oriel_extent run = {offset, len_bytes, 1, 0};
+    struct oriel_access_extent run = {offset, len_bytes, 1, 0};
     oriel_history_add(history, &access, &run, 1, remember, &last);
     return last;
 }
@@ -165,7 +165,7 @@ static void use_three(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     make_both(rank);
-    oriel_place third = shared(rank, oriel_history_make);
+    oriel_shm_offset third = shared(rank, oriel_history_make);
     if (rank != 0) {
         oriel_order_stop();
         return;

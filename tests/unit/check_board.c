@@ -25,7 +25,7 @@ static void with_board(uint64_t bytes, void (*body)(void))
 /* --- blocks --- */
 
 struct block {
-    oriel_place place;
+    oriel_shm_offset place;
     size_t len_bytes;
     unsigned char fill;
 };
@@ -87,12 +87,12 @@ static void use_over_and_over(void)
 {
     for (int i = 0; i < 2000000; i++) {
         size_t len_bytes = 16 + (size_t)(i % 7) * 100;
-        oriel_place place = oriel_shm_allocate(len_bytes);
+        oriel_shm_offset place = oriel_shm_allocate(len_bytes);
         assert_true(place != 0);
         oriel_shm_free(place, len_bytes);
     }
     for (int i = 0; i < 2000; i++) {
-        oriel_place place = oriel_shm_allocate(MIB);
+        oriel_shm_offset place = oriel_shm_allocate(MIB);
         assert_true(place != 0);
         oriel_shm_free(place, MIB);
     }
@@ -107,9 +107,9 @@ static void freed_blocks_are_used_again(void **state)
 static void fill_up(void)
 {
     uint64_t given = 0;
-    oriel_place last = 0;
+    oriel_shm_offset last = 0;
     for (;;) {
-        oriel_place place = oriel_shm_allocate(1000);
+        oriel_shm_offset place = oriel_shm_allocate(1000);
         if (place == 0)
             break;
         last = place;
@@ -141,7 +141,7 @@ static void init_to_seven(void *at)
 static void find_and_drop(void)
 {
     enum { KEYS = 20000 };
-    static oriel_place places[KEYS];
+    static oriel_shm_offset places[KEYS];
     for (uint64_t i = 0; i < KEYS; i++) {
         struct oriel_key key = {{1, i, i << 32, 0}};
         places[i] = oriel_shm_find(&key, 24, init_to_seven);
@@ -232,7 +232,7 @@ static void produce_and_consume(int rank)
     for (int i = 0; i < ROUNDS; i++) {
         _Atomic uint64_t *slot = &team->words[rank / 2];
         if (rank % 2 == 0) {
-            oriel_place place = oriel_shm_allocate(BLOCK);
+            oriel_shm_offset place = oriel_shm_allocate(BLOCK);
             EXPECT(place != 0);
             while (atomic_load(slot) != 0)
                 sched_yield();
@@ -393,7 +393,7 @@ static void forked_child_leaves_the_board_alone(void **state)
     char path[64];
     assert_int_equal(oriel_shm_make_sized(1, 64 * MIB, path, sizeof path), ORIEL_OK);
     struct oriel_key key = {{1, 1, 1, 1}};
-    oriel_place place = oriel_shm_find(&key, 16, init_to_seven);
+    oriel_shm_offset place = oriel_shm_find(&key, 16, init_to_seven);
     pid_t pid = fork();
     if (pid == 0) {
         EXPECT(!oriel_shm_is_open());

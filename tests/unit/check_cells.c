@@ -16,7 +16,7 @@ enum { PROCESSES = 3, ROUNDS = 4000, CELL = 64, SHARED = 2 * CELL, WIDE = 4096, 
 static void rounds(int rank, uint64_t (*span)(int rank, int round))
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place history = shared(rank, oriel_history_make);
+    oriel_shm_offset history = shared(rank, oriel_history_make);
     for (int round = 0; round < ROUNDS; round++) {
         int idle = round % team->n;
         int64_t at = (int64_t)(round % 64) * WIDE + CELL * (round % 3);
@@ -86,14 +86,14 @@ static void put_beside_records_that_change(int rank, bool are_cut)
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     for (int turn = 0; turn < TURNS; turn++) {
         if (rank == 0) {
-            oriel_place made = oriel_history_make(PAGES * WIDE);
+            oriel_shm_offset made = oriel_history_make(PAGES * WIDE);
             atomic_store(&team->words[1], made);
             atomic_store(&team->words[0], 0);
             EXPECT(put(made, rank, 0, are_cut ? PAGES * WIDE : WIDE) == 0);
             complete(made, rank);
         }
         team_meet();
-        oriel_place history = (oriel_place)atomic_load(&team->words[1]);
+        oriel_shm_offset history = (oriel_shm_offset)atomic_load(&team->words[1]);
         uint64_t told = 0;
         if (rank == 0 && are_cut) {
             for (int page = 0; page < PAGES; page += 2) {
@@ -170,13 +170,13 @@ static void cells_s2_small_and_wide_accesses_meet(void **state)
 }
 
 /* As a small operation gives (callsite_cache.c), now and then under the lock all the same. */
-static bool give_again(oriel_place words, uint64_t offset, bool fetches)
+static bool give_again(oriel_shm_offset words, uint64_t offset, bool fetches)
 {
     static unsigned turns;
     if (++turns % 8 == 0)
         return oriel_word_give(words, offset, fetches);
     uint32_t rank = (uint32_t)oriel_order_rank();
-    struct oriel_word *word = oriel_word_at(words, offset);
+    struct oriel_word_clock *word = oriel_word_at(words, offset);
     bool offered = word != NULL && oriel_word_offer(word, rank, oriel_order_now());
     oriel_fence_full();
     if (word != NULL)
@@ -189,8 +189,8 @@ static bool give_again(oriel_place words, uint64_t offset, bool fetches)
 static void pass_the_turn(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place history = shared(rank, oriel_history_make);
-    oriel_place words = shared(rank, oriel_words_make);
+    oriel_shm_offset history = shared(rank, oriel_history_make);
+    oriel_shm_offset words = shared(rank, oriel_words_make);
     for (uint64_t turn = (uint64_t)rank; turn < ROUNDS; turn += (uint64_t)team->n) {
         while (atomic_load(&team->words[1]) != turn)
             sched_yield();
@@ -229,8 +229,8 @@ static void cells_know_what_held_accesses_are_behind(void **state)
 static void store_behind(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place history = shared(rank, oriel_history_make);
-    oriel_place words = shared(rank, oriel_words_make);
+    oriel_shm_offset history = shared(rank, oriel_history_make);
+    oriel_shm_offset words = shared(rank, oriel_words_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int giver = round % team->n;
         team_meet();
@@ -262,7 +262,7 @@ static void give_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_words_make);
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&team->words[rank], oriel_order_now());
         team_meet();
@@ -283,7 +283,7 @@ static void offer_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_words_make);
     for (int round = 0; round < 2 * ROUNDS; round++) {
         if (rank == 0)
             EXPECT(give_again(words, 8, true) && give_again(words, 8, true));
@@ -323,7 +323,7 @@ static void give_what_was_learnt(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_words_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int from = (round + 1) % team->n;
         bool gives = rank == round % team->n;
@@ -359,7 +359,7 @@ static void enter_and_leave(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_words_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int giver = round % team->n;
         if (rank == giver) {
@@ -368,7 +368,7 @@ static void enter_and_leave(int rank)
         }
         team_meet();
         if (rank == (giver + 1) % team->n) {
-            struct oriel_word *word = oriel_word_at(words, 8);
+            struct oriel_word_clock *word = oriel_word_at(words, 8);
             oriel_word_enter(word, true);
             oriel_word_leave(word);
             EXPECT(oriel_word_give(words, 8, true) && oriel_word_take(words, 8));
@@ -396,7 +396,7 @@ static void give_late(int rank)
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     for (int memory = 0; memory < MEMORIES; memory++) {
-        oriel_place words = shared(rank, oriel_words_make);
+        oriel_shm_offset words = shared(rank, oriel_words_make);
         for (uint64_t i = (uint64_t)rank; i < WORDS_MOST - 1; i += (uint64_t)team->n)
             EXPECT(oriel_word_give(words, i * 8, false));
         atomic_store(&team->words[rank], oriel_order_now());
@@ -428,7 +428,7 @@ static void lose_another(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_words_make);
     if (rank == 0) {
         atomic_store(&team->words[0], oriel_order_now());
         EXPECT(oriel_word_give(words, 8, false));
@@ -530,7 +530,7 @@ static void a_word_lock_excludes(void **state)
 static void forget_vast_range(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_place history = shared(rank, oriel_history_make);
+    oriel_shm_offset history = shared(rank, oriel_history_make);
     if (rank == 0) {
         EXPECT(put(history, rank, 0, 8) == 0);
         EXPECT(put(history, rank, PAGES * WIDE, 8) == 0);

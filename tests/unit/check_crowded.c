@@ -7,7 +7,7 @@ enum { ROUNDS = 2000, PLACES = 10, GETS = 4, LAST = 60, WIDE = 4096, BOARD_BYTES
 /* Two bytes each, which nothing joins and which are no loop. */
 static const int64_t places[PLACES] = {0, 28, 4, 52, 16, 40, 8, LAST, 32, 20};
 
-static uint64_t bytes_of(oriel_place history)
+static uint64_t bytes_of(oriel_shm_offset history)
 {
     uint64_t accesses;
     uint64_t bytes;
@@ -15,31 +15,31 @@ static uint64_t bytes_of(oriel_place history)
     return bytes;
 }
 
-static oriel_place begin(int rank)
+static oriel_shm_offset begin(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     return shared(rank, oriel_history_make);
 }
 
-static void end(oriel_place history)
+static void end(oriel_shm_offset history)
 {
     team_meet();
     oriel_history_leave(history);
     oriel_order_stop();
 }
 
-static void put_and_complete(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
+static void put_and_complete(oriel_shm_offset history, int rank, int64_t offset, uint64_t len_bytes)
 {
     EXPECT(put(history, rank, offset, len_bytes) == 0);
     complete(history, rank);
     oriel_order_raise(); /* those that are complete with different numbers do not become one */
 }
 
-static void put_of_group(oriel_place history, int rank, int64_t offset, uint64_t group)
+static void put_of_group(oriel_shm_offset history, int rank, int64_t offset, uint64_t group)
 {
     uint64_t told = 0;
     struct oriel_access access = access_by(rank, ORIEL_ACCESS_PUT);
-    struct oriel_extent run = {offset, 2, 1, 0};
+    struct oriel_access_extent run = {offset, 2, 1, 0};
     access.group = group;
     oriel_history_add(history, &access, &run, 1, count_it, &told);
     EXPECT(told == 0);
@@ -49,7 +49,7 @@ static void put_of_group(oriel_place history, int rank, int64_t offset, uint64_t
 
 static void crowd_and_clear(int rank)
 {
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     if (rank == 0)
         put_and_complete(history, rank, 0, 2);
     uint64_t least = bytes_of(history);
@@ -84,7 +84,7 @@ static void crowded_cells_become_short_by_who_comes_again(void **state)
 static void leave_the_last(int rank)
 {
     const uint64_t group = ORIEL_ACCESS_GROUP | 1;
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     bool right = true;
     if (rank == 0) {
         put_and_complete(history, rank, 0, 2);
@@ -118,12 +118,12 @@ static void crowded_cells_keep_what_is_left(void **state)
 
 /* --- all at once: two of three put to the same bytes of a cell that gets crowd, each round in another cell --- */
 
-static void crowd_by_gets(oriel_place history, int rank, int64_t at, int first)
+static void crowd_by_gets(oriel_shm_offset history, int rank, int64_t at, int first)
 {
     for (int i = first; i < first + GETS; i++) {
         uint64_t told = 0;
         struct oriel_access access = access_by(rank, ORIEL_ACCESS_GET);
-        struct oriel_extent run = {at + 16 + (7 * i + rank) % 15 * 3, 2, 1, 0};
+        struct oriel_access_extent run = {at + 16 + (7 * i + rank) % 15 * 3, 2, 1, 0};
         oriel_history_add(history, &access, &run, 1, count_it, &told);
         EXPECT(told == 0);
     }
@@ -132,7 +132,7 @@ static void crowd_by_gets(oriel_place history, int rank, int64_t at, int first)
 
 static void put_in_crowds(int rank)
 {
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     for (int round = 0; round < ROUNDS; round++) {
         int idle = round % team->n;
         int64_t at = (int64_t)(round % 64) * WIDE + ORIEL_CELL_BYTES * (round % 3);

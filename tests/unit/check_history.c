@@ -24,7 +24,7 @@ static struct seen *model;
 static int model_count;
 static bool buffers; /* only uses by one process stand there: they may end without completion */
 
-static void count_out(const struct oriel_extent *extents, size_t count, bool *bytes)
+static void count_out(const struct oriel_access_extent *extents, size_t count, bool *bytes)
 {
     memset(bytes, 0, BYTES);
     for (size_t e = 0; e < count; e++)
@@ -68,12 +68,12 @@ static void check_told(const struct oriel_conflict *conflict, void *closure)
     fail_msg("a conflict with what the model does not have");
 }
 
-static size_t draw_extents(struct oriel_extent *extents)
+static size_t draw_extents(struct oriel_access_extent *extents)
 {
     size_t count = below(4) == 0 ? 1 + below(3) : 1;
     for (size_t i = 0; i < count; i++) {
-        struct oriel_extent *extent = &extents[i];
-        *extent = (struct oriel_extent){.len_bytes = 1 + below(6), .count = below(3) == 0 ? 1 + below(5) : 1};
+        struct oriel_access_extent *extent = &extents[i];
+        *extent = (struct oriel_access_extent){.len_bytes = 1 + below(6), .count = below(3) == 0 ? 1 + below(5) : 1};
         extent->stride_bytes = (int64_t)below(17) - 2;
         int64_t reach = (int64_t)(extent->count - 1) * extent->stride_bytes;
         int64_t most = BYTES - 6 - (reach > 0 ? reach : 0);
@@ -113,9 +113,9 @@ static struct oriel_access draw_access(void)
     return access;
 }
 
-static void add_to_both(oriel_place history)
+static void add_to_both(oriel_shm_offset history)
 {
-    struct oriel_extent extents[4];
+    struct oriel_access_extent extents[4];
     size_t count = draw_extents(extents);
     struct seen *seen = &model[model_count];
     seen->access = draw_access();
@@ -138,7 +138,7 @@ static void add_to_both(oriel_place history)
     model_count++;
 }
 
-static void complete_in_both(oriel_place history)
+static void complete_in_both(oriel_shm_offset history)
 {
     int32_t origin = (int32_t)below(RANKS);
     oriel_tick now = clocks[origin][origin];
@@ -151,7 +151,7 @@ static void complete_in_both(oriel_place history)
 }
 
 /* A ticket or group, by completion or end. */
-static void complete_one_in_both(oriel_place history)
+static void complete_one_in_both(oriel_shm_offset history)
 {
     if (model_count == 0)
         return;
@@ -176,7 +176,7 @@ static void complete_one_in_both(oriel_place history)
     }
 }
 
-static void forget_in_both(oriel_place history)
+static void forget_in_both(oriel_shm_offset history)
 {
     int64_t offset = (int64_t)below(BYTES - 8);
     uint64_t len_bytes = below(9);
@@ -190,7 +190,7 @@ static void conflicts_are_those_of_the_model(void **state)
     (void)state;
     model = malloc(STEPS * sizeof *model);
     for (int round = 0; round < ROUNDS; round++) {
-        oriel_place history = oriel_history_make(0);
+        oriel_shm_offset history = oriel_history_make(0);
         clocks_start();
         model_count = 0;
         buffers = round % 4 == 3;
@@ -217,13 +217,13 @@ static void conflicts_are_those_of_the_model(void **state)
 
 /* --- what it keeps --- */
 
-static oriel_place fresh(void)
+static oriel_shm_offset fresh(void)
 {
     clocks_start();
     return oriel_history_make(0);
 }
 
-static uint64_t size_of(oriel_place history)
+static uint64_t size_of(oriel_shm_offset history)
 {
     uint64_t accesses;
     uint64_t bytes;
@@ -252,16 +252,16 @@ static struct oriel_access access_by(int origin, enum oriel_access_kind kind)
                                  .site = {1, (uint32_t)origin, 0, 0}};
 }
 
-static void put(oriel_place history, int origin, int64_t offset, uint64_t len_bytes, oriel_conflict_fn *tell, void *closure)
+static void put(oriel_shm_offset history, int origin, int64_t offset, uint64_t len_bytes, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_access access = access_by(origin, ORIEL_ACCESS_PUT);
-    oriel_history_add(history, &access, &(struct oriel_extent){offset, len_bytes, 1, 0}, 1, tell, closure);
+    oriel_history_add(history, &access, &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1, tell, closure);
 }
 
 /* A million puts of 8 bytes, step apart; flushed: each one completed before the next. */
 static uint64_t after_a_million(int64_t first, int64_t step, bool flushed)
 {
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     for (int i = 0; i < 1000000; i++) {
         put(history, 1, first + i * step, 8, never, NULL);
         if (flushed)
@@ -293,7 +293,7 @@ static void a_million_puts_of_a_loop_are_few(void **state)
 static void puts_in_any_order_become_few(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     for (uint64_t i = 0; i < 1 << 16; i++)
         put(history, 1, (int64_t)(i * 40503 % (1 << 16) * 8), 8, never, NULL);
     assert_in_range(size_of(history), 1, 1000);
@@ -303,7 +303,7 @@ static void puts_in_any_order_become_few(void **state)
 static void puts_to_one_place_with_flushes_are_one(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     for (int i = 0; i < 1000; i++) {
         put(history, 1, 64, 8, never, NULL);
         oriel_history_complete(history, 1, 0, clocks[1][1]);
@@ -313,11 +313,11 @@ static void puts_to_one_place_with_flushes_are_one(void **state)
     oriel_history_free(history);
 }
 
-static void add_sum(oriel_place history, uint64_t len_bytes, uint8_t flags, uint64_t *ticket)
+static void add_sum(oriel_shm_offset history, uint64_t len_bytes, uint8_t flags, uint64_t *ticket)
 {
     struct oriel_access access = access_by(1, ORIEL_ACCESS_ACCUMULATE);
     access.flags = flags;
-    *ticket = oriel_history_add(history, &access, &(struct oriel_extent){64, len_bytes, 1, 0}, 1, never, NULL);
+    *ticket = oriel_history_add(history, &access, &(struct oriel_access_extent){64, len_bytes, 1, 0}, 1, never, NULL);
 }
 
 /* Small ones, long ones, and those of requests. */
@@ -326,7 +326,7 @@ static void what_is_flagged_alike_does_not_pile_up(void **state)
     (void)state;
     uint64_t ticket;
     for (int way = 0; way < 3; way++) {
-        oriel_place history = fresh();
+        oriel_shm_offset history = fresh();
         for (int i = 0; i < 1000; i++) {
             add_sum(history, way == 1 ? 1000 : 8, way == 2 ? ORIEL_ACCESS_ALONE : 0, &ticket);
             if (way == 2)
@@ -350,7 +350,7 @@ static void what_is_flagged_alike_does_not_pile_up(void **state)
 static void threads_of_one_process_are_ordered(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     put(history, 1, 64, 8, never, NULL);
     oriel_history_complete(history, 1, 0, clocks[1][1] + 1);
     put(history, 1, 64, 8, never, NULL);
@@ -360,10 +360,10 @@ static void threads_of_one_process_are_ordered(void **state)
 static void columns_side_by_side_become_one(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     struct oriel_access access = access_by(1, ORIEL_ACCESS_PUT);
     for (int column = 0; column < 64; column++)
-        oriel_history_add(history, &access, &(struct oriel_extent){column * 8, 8, 1000, 512}, 1, never, NULL);
+        oriel_history_add(history, &access, &(struct oriel_access_extent){column * 8, 8, 1000, 512}, 1, never, NULL);
     assert_int_equal(size_of(history), 1);
     oriel_history_free(history);
 }
@@ -371,7 +371,7 @@ static void columns_side_by_side_become_one(void **state)
 static void what_all_ranks_know_goes_when_the_history_grows(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < 1000; i++)
             put(history, 1, i * 24 + i * i % 7, 8, never, NULL);
@@ -387,7 +387,7 @@ static void what_all_ranks_know_goes_when_the_history_grows(void **state)
 static void long_histories_are_shortened_without_false_blame(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     counted = 0;
     for (int i = 0; i < 200000; i++) { /* each with a number of its own, which all but rank 3 know */
         put(history, 1, i * 8, 8, never, NULL);
@@ -407,13 +407,13 @@ static void long_histories_are_shortened_without_false_blame(void **state)
 static void a_full_board_misses_and_goes_on(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     uint64_t left = board_left;
     board_left = 20000;
     for (int i = 0; i < 10000; i++)
         put(history, 1, i * 24 + i * i % 7, 8, never, NULL);
     struct oriel_access access = access_by(2, ORIEL_ACCESS_GET);
-    oriel_history_add(history, &access, &(struct oriel_extent){1 << 20, 1, 1, 0}, 1, never, NULL);
+    oriel_history_add(history, &access, &(struct oriel_access_extent){1 << 20, 1, 1, 0}, 1, never, NULL);
     int told = 0;
     put(history, 2, 0, 8, count_it, &told);
     assert_int_equal(told, 1);
@@ -425,7 +425,7 @@ static void a_full_board_misses_and_goes_on(void **state)
 static void who_died_inside_leaves_an_empty_history(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     for (int i = 0; i < 100; i++)
         put(history, 1, i * 24, 8, never, NULL);
     uint32_t *busy = (uint32_t *)((char *)oriel_shm_at(history) + sizeof(struct oriel_shm_lock));
@@ -448,11 +448,11 @@ static struct oriel_access site_access(int origin, uint64_t address)
 static void a_pair_of_sites_is_told_once(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
-    struct oriel_extent everything = {0, 1000, 1, 0};
+    oriel_shm_offset history = fresh();
+    struct oriel_access_extent everything = {0, 1000, 1, 0};
     for (int i = 0; i < 10; i++) {
         struct oriel_access access = site_access(1, 1 + (uint64_t)i % 2);
-        oriel_history_add(history, &access, &(struct oriel_extent){i * 50 + i, 8, 1, 0}, 1, never, NULL);
+        oriel_history_add(history, &access, &(struct oriel_access_extent){i * 50 + i, 8, 1, 0}, 1, never, NULL);
     }
     int told = 0;
     struct oriel_access access = site_access(2, 7);
@@ -469,11 +469,11 @@ static void remember_flags(const struct oriel_conflict *conflict, void *closure)
 static void flags_are_told_with_the_conflict(void **state)
 {
     (void)state;
-    oriel_place history = fresh();
+    oriel_shm_offset history = fresh();
     struct oriel_access access = access_by(1, ORIEL_ACCESS_PUT);
     access.flags = ORIEL_ACCESS_ALONE;
-    uint64_t first = oriel_history_add(history, &access, &(struct oriel_extent){0, 8, 1, 0}, 1, never, NULL);
-    oriel_history_add(history, &access, &(struct oriel_extent){8, 8, 1, 0}, 1, never, NULL);
+    uint64_t first = oriel_history_add(history, &access, &(struct oriel_access_extent){0, 8, 1, 0}, 1, never, NULL);
+    oriel_history_add(history, &access, &(struct oriel_access_extent){8, 8, 1, 0}, 1, never, NULL);
     oriel_history_request_done(history, first);
     uint8_t flags = 0;
     put(history, 2, 0, 8, remember_flags, &flags);

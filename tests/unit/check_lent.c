@@ -7,24 +7,24 @@
 
 enum { ROUNDS = 2000, CELL = ORIEL_CELL_BYTES, WIDE = 4096, BOARD_BYTES = 128 << 20, MANY = 40000 };
 
-static uint64_t get(oriel_place history, int rank, int64_t offset)
+static uint64_t get(oriel_shm_offset history, int rank, int64_t offset)
 {
     return come(history, rank, ORIEL_ACCESS_GET, offset, 8);
 }
 
-static uint64_t add(oriel_place history, int rank, int64_t offset)
+static uint64_t add(oriel_shm_offset history, int rank, int64_t offset)
 {
     return come(history, rank, ORIEL_ACCESS_ACCUMULATE, offset, 8);
 }
 
-static oriel_place begin(int rank)
+static oriel_shm_offset begin(int rank)
 {
     comes_again = true;
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     return shared(rank, oriel_history_make);
 }
 
-static void end(oriel_place history)
+static void end(oriel_shm_offset history)
 {
     team_meet();
     oriel_history_leave(history);
@@ -33,7 +33,7 @@ static void end(oriel_place history)
 }
 
 /* The first time in its cell, and twice more. */
-static void get_often(oriel_place history, int rank, int64_t at)
+static void get_often(oriel_shm_offset history, int rank, int64_t at)
 {
     for (int i = 0; i < 3; i++) {
         EXPECT(get(history, rank, at) == 0);
@@ -43,7 +43,7 @@ static void get_often(oriel_place history, int rank, int64_t at)
 
 /* --- at once --- */
 
-static void get_beside_a_put(oriel_place history, int rank, int putter, int64_t at, uint64_t len_bytes)
+static void get_beside_a_put(oriel_shm_offset history, int rank, int putter, int64_t at, uint64_t len_bytes)
 {
     if (rank == putter)
         know_all(rank);
@@ -57,7 +57,7 @@ static void get_beside_a_put(oriel_place history, int rank, int putter, int64_t 
 /* All but one get what is lent to them, and that one, which knows all that they have done before, puts. */
 static void get_beside_puts(int rank, bool remade)
 {
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     for (int round = 0; round < ROUNDS; round++) {
         int putter = round % team->n;
         bool puts = !remade || round % 2 == 1; /* else all is lent until the history goes */
@@ -106,7 +106,7 @@ static void lent_l4_are_of_a_history_that_stands(void **state)
 /* A turn goes round, with all that is known: nobody is blamed who gets what is lent to him, or puts. */
 static void pass_the_turn(int rank)
 {
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     for (uint64_t turn = (uint64_t)rank; turn < ROUNDS; turn += (uint64_t)team->n) {
         while (atomic_load(&team->words[1]) != turn)
             sched_yield();
@@ -132,11 +132,11 @@ static void lent_are_not_told_when_ordered(void **state)
 
 /* --- one behind the other: the second knows what the first has completed --- */
 
-static void run_two(void (*first)(oriel_place history), void (*second)(oriel_place history),
-                    void (*third)(oriel_place history), void (*fourth)(oriel_place history), int rank)
+static void run_two(void (*first)(oriel_shm_offset history), void (*second)(oriel_shm_offset history),
+                    void (*third)(oriel_shm_offset history), void (*fourth)(oriel_shm_offset history), int rank)
 {
-    void (*const steps[])(oriel_place history) = {first, second, third, fourth};
-    oriel_place history = begin(rank);
+    void (*const steps[])(oriel_shm_offset history) = {first, second, third, fourth};
+    oriel_shm_offset history = begin(rank);
     for (int i = 0; i < 4; i++) {
         if (rank == i % 2)
             steps[i](history);
@@ -145,12 +145,12 @@ static void run_two(void (*first)(oriel_place history), void (*second)(oriel_pla
     end(history);
 }
 
-static void nothing(oriel_place history)
+static void nothing(oriel_shm_offset history)
 {
     (void)history;
 }
 
-static void get_twice_and_again(oriel_place history)
+static void get_twice_and_again(oriel_shm_offset history)
 {
     get_often(history, 0, 0);
     get_often(history, 0, 8);
@@ -159,7 +159,7 @@ static void get_twice_and_again(oriel_place history)
     complete(history, 0);
 }
 
-static void put_the_second(oriel_place history)
+static void put_the_second(oriel_shm_offset history)
 {
     know_all(1);
     EXPECT(put(history, 1, 8, 8) == 0);
@@ -167,14 +167,14 @@ static void put_the_second(oriel_place history)
 }
 
 /* Where the first stood in the line. */
-static void get_a_third(oriel_place history)
+static void get_a_third(oriel_shm_offset history)
 {
     know_all(0);
     get_often(history, 0, 24);
     EXPECT(get(history, 0, 24) == 0); /* and pending */
 }
 
-static void put_the_first(oriel_place history)
+static void put_the_first(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, 0, 8) == 0); /* it is known */
     complete(history, 1);
@@ -192,14 +192,14 @@ static void lent_l4_come_home_before_a_line_is_used_anew(void **state)
     team_run(2, BOARD_BYTES, 0, recall_one_of_two);
 }
 
-static void put_and_let_stand(oriel_place history)
+static void put_and_let_stand(oriel_shm_offset history)
 {
     EXPECT(put(history, 0, 0, 8) == 0);
     comes_again = false;
     EXPECT(put(history, 0, WIDE, 2048) == 0);
 }
 
-static void get_each_time(oriel_place history)
+static void get_each_time(oriel_shm_offset history)
 {
     for (int i = 0; i < 5; i++) {
         EXPECT(get(history, 1, 0) == 1);
@@ -221,7 +221,7 @@ static void lent_l1_is_not_what_meets_something(void **state)
 }
 
 /* Both add, and the later one would take the other's place. */
-static void add_often(oriel_place history)
+static void add_often(oriel_shm_offset history)
 {
     for (int i = 0; i < 3; i++) {
         EXPECT(add(history, 0, 0) == 0);
@@ -229,7 +229,7 @@ static void add_often(oriel_place history)
     }
 }
 
-static void add_behind(oriel_place history)
+static void add_behind(oriel_shm_offset history)
 {
     know_all(1);
     for (int i = 0; i < 3; i++) {
@@ -239,13 +239,13 @@ static void add_behind(oriel_place history)
     }
 }
 
-static void add_again(oriel_place history)
+static void add_again(oriel_shm_offset history)
 {
     know_all(0);
     EXPECT(add(history, 0, 0) == 0);
 }
 
-static void put_over_it(oriel_place history)
+static void put_over_it(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, 0, 8) == 1);
 }
@@ -262,14 +262,14 @@ static void lent_give_way_to_nobody(void **state)
 }
 
 /* The same, where it comes by a call that comes again, and has met the other in another cell. */
-static void add_in_two_cells(oriel_place history)
+static void add_in_two_cells(oriel_shm_offset history)
 {
     add_often(history);
     EXPECT(add(history, 0, CELL) == 0);
     complete(history, 0);
 }
 
-static void add_in_both_behind(oriel_place history)
+static void add_in_both_behind(oriel_shm_offset history)
 {
     know_all(1);
     for (int cell = 2; cell >= 0; cell--) {
@@ -289,14 +289,14 @@ static void lent_give_way_to_nobody_who_comes_again(void **state)
     team_run(2, BOARD_BYTES, 0, add_again_in_turn);
 }
 
-static void get_then_forget(oriel_place history)
+static void get_then_forget(oriel_shm_offset history)
 {
     get_often(history, 0, 0);
     oriel_history_forget(history, 0, 8);
     EXPECT(get(history, 0, 0) == 0);
 }
 
-static void put_unordered(oriel_place history)
+static void put_unordered(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, 0, 8) == 1);
 }
@@ -313,28 +313,28 @@ static void lent_are_forgotten(void **state)
 }
 
 /* It goes to the list of what is pending, and is completed there. */
-static void get_then_end(oriel_place history)
+static void get_then_end(oriel_shm_offset history)
 {
     get_often(history, 0, 0);
     EXPECT(get(history, 0, 0) == 0);
     struct oriel_cell_entry *home = oriel_entry_lease_end(held);
     EXPECT(home != NULL && home != held);
-    oriel_underway_add(history, NULL, home, 0, 0);
+    oriel_pending_list_add(history, NULL, home, 0, 0);
     held = NULL;
 }
 
-static void put_and_find_it(oriel_place history)
+static void put_and_find_it(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, 0, 8) == 1);
     oriel_history_forget(history, 0, 0);
 }
 
-static void complete_it(oriel_place history)
+static void complete_it(oriel_shm_offset history)
 {
     complete(history, 0);
 }
 
-static void put_behind_it(oriel_place history)
+static void put_behind_it(oriel_shm_offset history)
 {
     complete(history, 1);
     know_all(1);
@@ -354,7 +354,7 @@ static void lent_may_be_listed(void **state)
 
 /* --- crowds --- */
 
-static void crowd(oriel_place history, int rank, int first, int last)
+static void crowd(oriel_shm_offset history, int rank, int first, int last)
 {
     comes_again = false;
     for (int i = first; i < last; i++) {
@@ -366,7 +366,7 @@ static void crowd(oriel_place history, int rank, int first, int last)
 }
 
 /* What is lent, and its neighbour, which is complete with the same number, do not become one. */
-static void get_neighbours(oriel_place history)
+static void get_neighbours(oriel_shm_offset history)
 {
     EXPECT(get(history, 0, CELL) == 0);
     complete(history, 0);
@@ -378,18 +378,18 @@ static void get_neighbours(oriel_place history)
     crowd(history, 0, 0, 7);
 }
 
-static void know_them(oriel_place history)
+static void know_them(oriel_shm_offset history)
 {
     (void)history;
     know_all(1);
 }
 
-static void get_the_first_again(oriel_place history)
+static void get_the_first_again(oriel_shm_offset history)
 {
     EXPECT(get(history, 0, 0) == 0);
 }
 
-static void put_to_the_neighbour(oriel_place history)
+static void put_to_the_neighbour(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, 8, 8) == 0);
     complete(history, 1);
@@ -408,7 +408,7 @@ static void lent_stay_as_they_are_in_a_crowd(void **state)
 }
 
 /* What all know goes when a cell is full, but for what is lent. */
-static void get_one(oriel_place history)
+static void get_one(oriel_shm_offset history)
 {
     EXPECT(get(history, 0, CELL) == 0);
     complete(history, 0);
@@ -416,7 +416,7 @@ static void get_one(oriel_place history)
     complete(history, 0);
 }
 
-static void crowd_and_get_again(oriel_place history)
+static void crowd_and_get_again(oriel_shm_offset history)
 {
     crowd(history, 0, 0, 7);
     EXPECT(get(history, 0, 0) == 0);
@@ -434,7 +434,7 @@ static void lent_stay_though_all_know_them(void **state)
 }
 
 /* It stands behind the cell's first part, which has room again later. */
-static void get_behind_a_crowd(oriel_place history)
+static void get_behind_a_crowd(oriel_shm_offset history)
 {
     EXPECT(get(history, 0, CELL) == 0);
     complete(history, 0);
@@ -463,7 +463,7 @@ static int64_t one_of_many(int i)
     return (int64_t)(i * UINT64_C(7919) % MANY) * CELL;
 }
 
-static void get_many(oriel_place history, int64_t from)
+static void get_many(oriel_shm_offset history, int64_t from)
 {
     for (int i = 0; i < 3 * MANY; i++) {
         if (one_of_many(i) < from)
@@ -473,18 +473,18 @@ static void get_many(oriel_place history, int64_t from)
     }
 }
 
-static void get_all(oriel_place history)
+static void get_all(oriel_shm_offset history)
 {
     get_many(history, 0);
 }
 
-static void get_half_again(oriel_place history)
+static void get_half_again(oriel_shm_offset history)
 {
     oriel_order_raise();
     get_many(history, MANY / 2 * CELL);
 }
 
-static void put_many(oriel_place history)
+static void put_many(oriel_shm_offset history)
 {
     for (int i = 0; i < MANY; i++) {
         EXPECT(put(history, 1, one_of_many(i), 8) == (one_of_many(i) < MANY / 2 * CELL ? 0 : 1));
@@ -508,8 +508,8 @@ static void lent_l4_lines_go_to_other_cells(void **state)
 /* What stands in the other one already is met by who comes again later. */
 static void get_beside_what_was_put(int rank)
 {
-    oriel_place history = begin(rank);
-    oriel_place other = shared(rank, oriel_history_make);
+    oriel_shm_offset history = begin(rank);
+    oriel_shm_offset other = shared(rank, oriel_history_make);
     if (rank == 0)
         get_often(history, 0, 0);
     else

@@ -10,10 +10,10 @@ enum { ROUNDS = 2000, WIDE = 4096, PART = 1024, BOARD_BYTES = 128 << 20, MANY = 
 
 static uint64_t lent; /* comings to what is lent */
 
-static uint64_t come_wide_in(oriel_place history, struct oriel_access *access, int64_t offset, uint64_t len_bytes)
+static uint64_t come_wide_in(oriel_shm_offset history, struct oriel_access *access, int64_t offset, uint64_t len_bytes)
 {
     uint64_t told = 0;
-    struct oriel_extent run = {offset, len_bytes, 1, 0};
+    struct oriel_access_extent run = {offset, len_bytes, 1, 0};
     if (oriel_record_lease_come(history, access, &run))
         lent++;
     else
@@ -21,23 +21,23 @@ static uint64_t come_wide_in(oriel_place history, struct oriel_access *access, i
     return told;
 }
 
-static uint64_t come_wide(oriel_place history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
+static uint64_t come_wide(oriel_shm_offset history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
 {
     struct oriel_access access = access_by(rank, kind);
     return come_wide_in(history, &access, offset, len_bytes);
 }
 
-static uint64_t get(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
+static uint64_t get(oriel_shm_offset history, int rank, int64_t offset, uint64_t len_bytes)
 {
     return come_wide(history, rank, ORIEL_ACCESS_GET, offset, len_bytes);
 }
 
-static uint64_t wide_put(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
+static uint64_t wide_put(oriel_shm_offset history, int rank, int64_t offset, uint64_t len_bytes)
 {
     return come_wide(history, rank, ORIEL_ACCESS_PUT, offset, len_bytes);
 }
 
-static oriel_place begin(int rank)
+static oriel_shm_offset begin(int rank)
 {
     comes_again = false;
     lent = 0;
@@ -45,7 +45,7 @@ static oriel_place begin(int rank)
     return shared(rank, oriel_history_make);
 }
 
-static void end(oriel_place history)
+static void end(oriel_shm_offset history)
 {
     team_meet();
     oriel_history_leave(history);
@@ -55,7 +55,7 @@ static void end(oriel_place history)
 }
 
 /* It is lent behind that. */
-static void get_often(oriel_place history, int rank, int64_t at)
+static void get_often(oriel_shm_offset history, int rank, int64_t at)
 {
     for (int i = 0; i < 5; i++) {
         EXPECT(get(history, rank, at, WIDE) == 0);
@@ -68,7 +68,7 @@ static void get_often(oriel_place history, int rank, int64_t at)
 /* All but one get what is lent to them, or a part, and that one, which knows all that they have done before, puts. */
 static void get_beside_puts(int rank, bool remade)
 {
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     uint64_t came = 0;
     for (int round = 0; round < ROUNDS; round++) {
         int putter = round % team->n;
@@ -135,7 +135,7 @@ static void loans_r6_are_of_a_history_that_stands(void **state)
 /* A turn goes round, with all that is known: nobody is blamed who comes to what is lent to him, whichever number it has. */
 static void pass_the_turn(int rank)
 {
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     for (uint64_t turn = (uint64_t)rank; turn < ROUNDS; turn += (uint64_t)team->n) {
         while (atomic_load(&team->words[1]) != turn)
             sched_yield();
@@ -164,7 +164,7 @@ static void loans_are_not_told_when_ordered(void **state)
  * small ones elsewhere: nothing is told. */
 static void work_apart(int rank)
 {
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     for (int i = 0; i < ROUNDS; i++) {
         EXPECT(get(history, rank, 0, WIDE) == 0);
         EXPECT((rank == 2 ? put(history, rank, 8 * WIDE + 8 * (i % 3), 8)
@@ -187,9 +187,9 @@ static void loans_of_several_stand_beside_each_other(void **state)
 
 enum { STEPS = 6 };
 
-static void run_two(void (*const steps[STEPS])(oriel_place history), int rank)
+static void run_two(void (*const steps[STEPS])(oriel_shm_offset history), int rank)
 {
-    oriel_place history = begin(rank);
+    oriel_shm_offset history = begin(rank);
     for (int i = 0; i < STEPS; i++) {
         if (rank == i % 2 && steps[i] != NULL)
             steps[i](history);
@@ -201,7 +201,7 @@ static void run_two(void (*const steps[STEPS])(oriel_place history), int rank)
 #define TWO(name, body, ...)                                             \
     static void body(int rank)                                           \
     {                                                                    \
-        static void (*const steps[STEPS])(oriel_place) = {__VA_ARGS__};  \
+        static void (*const steps[STEPS])(oriel_shm_offset) = {__VA_ARGS__};  \
         run_two(steps, rank);                                            \
     }                                                                    \
     static void name(void **state)                                       \
@@ -210,13 +210,13 @@ static void run_two(void (*const steps[STEPS])(oriel_place history), int rank)
         team_run(2, BOARD_BYTES, 0, body);                               \
     }
 
-static void put_and_let_stand(oriel_place history)
+static void put_and_let_stand(oriel_shm_offset history)
 {
     EXPECT(put(history, 0, 0, 8) == 0);
     EXPECT(put(history, 0, 2 * WIDE, 2048) == 0);
 }
 
-static void get_each_time(oriel_place history)
+static void get_each_time(oriel_shm_offset history)
 {
     for (int i = 0; i < 12; i++) {
         EXPECT(get(history, 1, i < 6 ? 0 : 2 * WIDE, WIDE) == 1);
@@ -227,25 +227,25 @@ static void get_each_time(oriel_place history)
 TWO(loans_r1_are_not_what_meets_something, get_beside_what_stands, put_and_let_stand, get_each_time)
 
 /* It came with one number, which another one then took, and is complete with the next. */
-static void get_and_let_stand(oriel_place history)
+static void get_and_let_stand(oriel_shm_offset history)
 {
     get_often(history, 0, 0);
     uint64_t before = lent;
     EXPECT(get(history, 0, PART, PART) == 0 && lent == before + 1);
 }
 
-static void know_the_first(oriel_place history)
+static void know_the_first(oriel_shm_offset history)
 {
     (void)history;
     know_all(1);
 }
 
-static void complete_mine(oriel_place history)
+static void complete_mine(oriel_shm_offset history)
 {
     complete(history, 0);
 }
 
-static void put_to_the_part(oriel_place history)
+static void put_to_the_part(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, 2 * PART, 2 * PART) == 0);
     complete(history, 1);
@@ -258,19 +258,19 @@ static void put_to_the_part(oriel_place history)
 TWO(loans_r4_have_one_number, complete_a_part, get_and_let_stand, know_the_first, complete_mine, put_to_the_part)
 
 /* All of it has a new number, and the other one knows that of before. */
-static void get_all_again(oriel_place history)
+static void get_all_again(oriel_shm_offset history)
 {
     uint64_t before = lent;
     EXPECT(get(history, 0, 0, WIDE) == 0 && lent == before + 1);
     complete(history, 0);
 }
 
-static void get_one(oriel_place history)
+static void get_one(oriel_shm_offset history)
 {
     get_often(history, 0, 0);
 }
 
-static void put_and_find_all(oriel_place history)
+static void put_and_find_all(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, 2 * PART, PART) == 1);
     complete(history, 1);
@@ -281,7 +281,7 @@ static void put_and_find_all(oriel_place history)
 TWO(loans_r3_have_a_new_number, get_all_anew, get_one, know_the_first, get_all_again, put_and_find_all)
 
 /* A part that is pending is met as long as it is, and only there; when it is complete its record may be known, and go. */
-static void put_while_it_is_pending(oriel_place history)
+static void put_while_it_is_pending(oriel_shm_offset history)
 {
     know_all(1);
     EXPECT(put(history, 1, 0, PART) == 0);
@@ -292,14 +292,14 @@ static void put_while_it_is_pending(oriel_place history)
     complete(history, 1);
 }
 
-static void put_behind_it(oriel_place history)
+static void put_behind_it(oriel_shm_offset history)
 {
     know_all(1);
     EXPECT(put(history, 1, 0, WIDE) == 0);
     complete(history, 1);
 }
 
-static void get_once_more(oriel_place history)
+static void get_once_more(oriel_shm_offset history)
 {
     EXPECT(get(history, 0, 0, WIDE) == 1);
     complete(history, 0);
@@ -308,7 +308,7 @@ TWO(loans_r5_stay_while_a_part_is_pending, put_beside_a_part, get_and_let_stand,
     put_behind_it, get_once_more)
 
 /* A second one of its own comes before the first is complete. */
-static void put_twice(oriel_place history)
+static void put_twice(oriel_shm_offset history)
 {
     for (int i = 0; i < 5; i++) {
         EXPECT(wide_put(history, 0, 0, WIDE) == 0);
@@ -320,14 +320,14 @@ static void put_twice(oriel_place history)
     EXPECT(wide_put(history, 0, PART - 8, PART) == 1);
 }
 
-static void get_from_both(oriel_place history)
+static void get_from_both(oriel_shm_offset history)
 {
     EXPECT(get(history, 1, 0, 512) == 1);
     EXPECT(get(history, 1, 2 * PART, 512) == 1);
     complete(history, 1);
 }
 
-static void get_what_is_known(oriel_place history)
+static void get_what_is_known(oriel_shm_offset history)
 {
     know_all(1);
     EXPECT(get(history, 1, 0, WIDE) == 0);
@@ -344,16 +344,16 @@ static void note_flags(const struct oriel_conflict *conflict, void *closure)
     flags_told = conflict->earlier.flags;
 }
 
-static void get_and_flush_another(oriel_place history)
+static void get_and_flush_another(oriel_shm_offset history)
 {
     get_and_let_stand(history);
     oriel_history_flag(history, 0, ORIEL_ACCESS_FLUSHED_OTHER);
 }
 
-static void put_and_see_flags(oriel_place history)
+static void put_and_see_flags(oriel_shm_offset history)
 {
     struct oriel_access access = access_by(1, ORIEL_ACCESS_PUT);
-    struct oriel_extent run = {PART, PART, 1, 0};
+    struct oriel_access_extent run = {PART, PART, 1, 0};
     know_all(1);
     oriel_history_add(history, &access, &run, 1, note_flags, NULL);
     EXPECT(flags_told == ORIEL_ACCESS_FLUSHED_OTHER);
@@ -362,7 +362,7 @@ static void put_and_see_flags(oriel_place history)
 TWO(loans_are_flagged, get_and_flag, get_and_flush_another, put_and_see_flags, complete_mine, put_behind_it)
 
 /* One of a group is complete with that. */
-static void get_of_a_group(oriel_place history)
+static void get_of_a_group(oriel_shm_offset history)
 {
     const uint64_t group = ORIEL_ACCESS_GROUP | 5;
     struct oriel_access access = access_by(0, ORIEL_ACCESS_GET);
@@ -380,21 +380,21 @@ static void get_of_a_group(oriel_place history)
     }
 }
 
-static void put_once(oriel_place history)
+static void put_once(oriel_shm_offset history)
 {
     know_all(1);
     EXPECT(put(history, 1, 0, WIDE) == 1);
     complete(history, 1);
 }
 
-static void complete_the_group(oriel_place history)
+static void complete_the_group(oriel_shm_offset history)
 {
     oriel_history_complete(history, 0, ORIEL_ACCESS_GROUP | 5, oriel_order_now());
 }
 TWO(loans_may_be_of_a_group, complete_groups, get_of_a_group, put_once, complete_the_group, put_behind_it)
 
 /* What all know goes when there are many, but for what is lent. */
-static void crowd_and_get_again(oriel_place history)
+static void crowd_and_get_again(oriel_shm_offset history)
 {
     for (int i = 0; i < 2 * ORIEL_HISTORY_SWEEP_FIRST; i++) {
         EXPECT(put(history, 0, 2 * WIDE + (int64_t)i * 1000, 300 + i % 7) == 0);
@@ -405,7 +405,7 @@ static void crowd_and_get_again(oriel_place history)
     EXPECT(get(history, 0, 0, WIDE) == 0 && lent == before + 1);
 }
 
-static void put_unordered(oriel_place history)
+static void put_unordered(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, 0, WIDE) == 1);
     complete(history, 1);
@@ -413,7 +413,7 @@ static void put_unordered(oriel_place history)
 TWO(loans_stay_though_all_know_them, crowd_what_is_known, get_one, know_the_first, crowd_and_get_again, put_unordered)
 
 /* More records than there are lines; to half of them the process comes again when the other does not know it any more. */
-static void get_many(oriel_place history, int from)
+static void get_many(oriel_shm_offset history, int from)
 {
     for (int turn = 0; turn < 3; turn++)
         for (int i = from; i < MANY; i++) {
@@ -424,18 +424,18 @@ static void get_many(oriel_place history, int from)
         }
 }
 
-static void get_all(oriel_place history)
+static void get_all(oriel_shm_offset history)
 {
     get_many(history, 0);
 }
 
-static void get_half_again(oriel_place history)
+static void get_half_again(oriel_shm_offset history)
 {
     oriel_order_raise();
     get_many(history, MANY / 2);
 }
 
-static void put_many(oriel_place history)
+static void put_many(oriel_shm_offset history)
 {
     for (int i = 0; i < MANY; i++) {
         EXPECT(put(history, 1, (int64_t)i * WIDE, PART) == (i < MANY / 2 ? 0 : 1));
@@ -445,7 +445,7 @@ static void put_many(oriel_place history)
 TWO(loans_r6_lines_go_to_other_records, get_and_put_many, get_all, know_the_first, get_half_again, put_many)
 
 /* A part far from the one for which its record was lent is found all the same. */
-static void get_a_far_part(oriel_place history)
+static void get_a_far_part(oriel_shm_offset history)
 {
     get_often(history, 0, 2 * FAR); /* has the first line */
     for (int i = 0; i < 5; i++) {
@@ -460,7 +460,7 @@ static void get_a_far_part(oriel_place history)
     EXPECT(lent == before + 2);
 }
 
-static void put_far_and_near(oriel_place history)
+static void put_far_and_near(oriel_shm_offset history)
 {
     EXPECT(put(history, 1, FAR, PART) == 1);
     EXPECT(put(history, 1, 0, PART) == 1);
@@ -471,8 +471,8 @@ TWO(loans_are_found_far_from_where_they_began, get_far_and_near, get_a_far_part,
 /* One history has all lines, and another one comes to have some of them, soon. */
 static void get_from_two(int rank)
 {
-    oriel_place history = begin(rank);
-    oriel_place other = shared(rank, oriel_history_make);
+    oriel_shm_offset history = begin(rank);
+    oriel_shm_offset other = shared(rank, oriel_history_make);
     if (rank == 0) {
         get_all(history);
         uint64_t before = lent;
@@ -503,7 +503,7 @@ static void loans_r6_lines_go_to_other_histories(void **state)
 }
 
 /* Somebody was killed in the middle of a change: the history is emptied, and what was lent of it is lent no more. */
-static void put_where_all_is_emptied(oriel_place history)
+static void put_where_all_is_emptied(oriel_shm_offset history)
 {
     uint32_t *busy = (uint32_t *)((char *)oriel_shm_at(history) + sizeof(struct oriel_shm_lock));
     *busy = 1;
@@ -511,7 +511,7 @@ static void put_where_all_is_emptied(oriel_place history)
     complete(history, 1);
 }
 
-static void get_and_find_that(oriel_place history)
+static void get_and_find_that(oriel_shm_offset history)
 {
     uint64_t before = lent;
     EXPECT(get(history, 0, 0, WIDE) == 1 && lent == before);
@@ -524,8 +524,8 @@ TWO(loans_r6_end_where_a_history_is_emptied, lend_and_empty, get_one, put_where_
 /* What stands in the other one already is met by who comes again later. */
 static void get_beside_what_was_put(int rank)
 {
-    oriel_place history = begin(rank);
-    oriel_place other = shared(rank, oriel_history_make);
+    oriel_shm_offset history = begin(rank);
+    oriel_shm_offset other = shared(rank, oriel_history_make);
     if (rank == 0)
         get_often(history, 0, 0);
     else

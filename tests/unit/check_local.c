@@ -45,7 +45,7 @@ static void remember(const struct oriel_conflict *conflict, void *closure)
 
 static struct told outside; /* of windows */
 static struct told window;
-static oriel_place history; /* of the window */
+static oriel_shm_offset history; /* of the window */
 static int given;            /* by atomic instructions */
 static int taken;
 enum { MEMORY_BYTES = 64 * sizeof(long) };
@@ -90,7 +90,7 @@ static uint64_t put_by(int origin, int64_t offset, uint64_t len_bytes)
 {
     struct oriel_access access = {
         .kind = ORIEL_ACCESS_PUT, .origin = origin, .moment = moment_of(origin), .site = {77, (uint32_t)origin, 1, 0}};
-    return oriel_history_add(history, &access, &(struct oriel_extent){offset, len_bytes, 1, 0}, 1, remember, &window);
+    return oriel_history_add(history, &access, &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1, remember, &window);
 }
 
 static void load(const void *at, const void *caller)
@@ -233,15 +233,15 @@ static void memory_of_two_windows_is_told_to_both(void **state)
 {
     (void)state;
     struct told other = {0};
-    oriel_place second = oriel_history_make(0);
+    oriel_shm_offset second = oriel_history_make(0);
     oriel_local_region_add(&memory[8], 64, second, 1000, remember, &other);
     store(&memory[9], "a");
     put_by(0, 72, 4);
     assert_int_equal(window.count, 1);
     struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = 0, .moment = moment_of(0)};
-    oriel_history_add(second, &access, &(struct oriel_extent){1012, 4, 1, 0}, 1, remember, &other);
+    oriel_history_add(second, &access, &(struct oriel_access_extent){1012, 4, 1, 0}, 1, remember, &other);
     assert_int_equal(other.count, 1);
-    oriel_history_add(second, &access, &(struct oriel_extent){1008, 4, 1, 0}, 1, remember, &other);
+    oriel_history_add(second, &access, &(struct oriel_access_extent){1008, 4, 1, 0}, 1, remember, &other);
     assert_int_equal(other.count, 3); /* the store, and the put through the first window */
     oriel_local_region_remove(&memory[8], second);
     oriel_local_forget(second);
@@ -350,7 +350,7 @@ static void regions_are_found_however_they_overlap(void **state)
                 uint64_t low = 1 + below(1000);
                 regions[count] = (struct oriel_local_region){.low = low,
                                                              .high = low + 1 + below(below(4) == 0 ? 900 : 40),
-                                                             .history = (oriel_place)(count + 1 + step * 100)};
+                                                             .history = (oriel_shm_offset)(count + 1 + step * 100)};
                 assert_int_equal(oriel_region_add(&regions[count++]), ORIEL_OK);
             } else if (count > 0) {
                 struct oriel_local_region gone;

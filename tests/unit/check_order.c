@@ -246,25 +246,25 @@ static void stamp(int rank)
 {
     struct oriel_key key = key_of((uint64_t)rank);
     start(rank);
-    oriel_place first = oriel_order_moment(), again = oriel_order_moment();
+    oriel_shm_offset first = oriel_order_moment(), again = oriel_order_moment();
     EXPECT(first != 0 && first == again);
     EXPECT(oriel_order_moment_clock(first)[rank] == oriel_order_now());
     oriel_order_moment_release(again);
     oriel_order_give(&key, 1);
-    oriel_place later = oriel_order_moment();
+    oriel_shm_offset later = oriel_order_moment();
     EXPECT(later != first);
     EXPECT(oriel_order_moment_clock(later)[rank] == oriel_order_moment_clock(first)[rank] + 1);
     team_meet();
     struct oriel_key other = key_of((uint64_t)(rank + 1) % 2);
     EXPECT(oriel_order_take(&other));
-    oriel_place last = oriel_order_moment();
+    oriel_shm_offset last = oriel_order_moment();
     EXPECT(oriel_order_moment_clock(later)[(rank + 1) % 2] == 0);
     EXPECT(oriel_order_moment_clock(last)[(rank + 1) % 2] != 0);
     team_meet();
     oriel_order_take_rank((rank + 1) % 2); /* raises the other's number: what it completes now, its next moment knows */
     team_meet();
     oriel_tick complete = oriel_order_now();
-    oriel_place now = oriel_order_moment();
+    oriel_shm_offset now = oriel_order_moment();
     EXPECT(oriel_order_moment_clock(now)[rank] >= complete && complete > oriel_order_moment_clock(last)[rank]);
     oriel_order_moment_release(first);
     oriel_order_moment_release(later);
@@ -286,7 +286,7 @@ static void stamp_a_million(int rank)
     start(rank);
     for (uint64_t i = 0; i < 1000000; i++) {
         struct oriel_key key = key_of(0);
-        oriel_place moment = oriel_order_moment();
+        oriel_shm_offset moment = oriel_order_moment();
         EXPECT(moment != 0);
         oriel_order_give(&key, 0);
         oriel_order_moment_release(moment);

@@ -44,15 +44,15 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
 
 /* A test's processes put as a call does that comes again, and hold what can be held (callsite_cache.c), or all in the general way. */
 static bool comes_again;
-static oriel_place kept[ORIEL_ACCESS_ACCUMULATE + 1]; /* the traits */
+static oriel_shm_offset kept[ORIEL_ACCESS_ACCUMULATE + 1]; /* the traits */
 static struct oriel_cell_entry *held;
 static oriel_tick held_since;
 
-static uint64_t come(oriel_place history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
+static uint64_t come(oriel_shm_offset history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
 {
     uint64_t told = 0;
     struct oriel_access access = access_by(rank, kind);
-    struct oriel_extent run = {offset, len_bytes, 1, 0};
+    struct oriel_access_extent run = {offset, len_bytes, 1, 0};
     if (!comes_again) {
         oriel_history_add(history, &access, &run, 1, count_it, &told);
         return told;
@@ -63,7 +63,7 @@ static uint64_t come(oriel_place history, int rank, enum oriel_access_kind kind,
     held_since = access.issued;
     held = NULL;
     if (spot.page != NULL && kept[kind] != 0 && (uint64_t)offset % ORIEL_CELL_BYTES + len_bytes <= ORIEL_CELL_BYTES &&
-        oriel_underway_room(1)) {
+        oriel_pending_list_room(1)) {
         uint64_t first = (uint64_t)offset % ORIEL_CELL_BYTES;
         uint64_t mine = oriel_entry_with(kept[kind] << ORIEL_ENTRY_TRAIT | access.flags, first, first + len_bytes - 1);
         uint64_t key = oriel_entry_lease_key(history, (uint64_t)offset);
@@ -79,12 +79,12 @@ static uint64_t come(oriel_place history, int rank, enum oriel_access_kind kind,
     return told;
 }
 
-static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
+static uint64_t put(oriel_shm_offset history, int rank, int64_t offset, uint64_t len_bytes)
 {
     return come(history, rank, ORIEL_ACCESS_PUT, offset, len_bytes);
 }
 
-static void complete(oriel_place history, int rank)
+static void complete(oriel_shm_offset history, int rank)
 {
     if (held != NULL)
         oriel_history_held_complete(held, held_since, oriel_order_now());
@@ -93,12 +93,12 @@ static void complete(oriel_place history, int rank)
     held = NULL;
 }
 
-static oriel_place shared(int rank, oriel_place (*make)(uint64_t size_bytes))
+static oriel_shm_offset shared(int rank, oriel_shm_offset (*make)(uint64_t size_bytes))
 {
     if (rank == 0)
         atomic_store(&team->words[7], make(1 << 20));
     team_meet();
-    oriel_place place = (oriel_place)atomic_load(&team->words[7]);
+    oriel_shm_offset place = (oriel_shm_offset)atomic_load(&team->words[7]);
     team_meet();
     return place;
 }
@@ -112,7 +112,7 @@ static inline void know_all(int rank)
 }
 
 /* All leave the one, which goes, and come to another. */
-static inline oriel_place history_anew(int rank, oriel_place history)
+static inline oriel_shm_offset history_anew(int rank, oriel_shm_offset history)
 {
     oriel_history_leave(history);
     team_meet();

@@ -13,7 +13,7 @@ struct bytes {
     bool in[BYTES];
 };
 
-static void count_out(const struct oriel_extent *runs, struct bytes *out)
+static void count_out(const struct oriel_access_extent *runs, struct bytes *out)
 {
     memset(out, 0, sizeof *out);
     for (uint64_t i = 0; i < runs->count; i++)
@@ -21,9 +21,9 @@ static void count_out(const struct oriel_extent *runs, struct bytes *out)
             out->in[runs->offset + (int64_t)i * (runs->count == 1 ? 0 : runs->stride_bytes) + (int64_t)k] = true;
 }
 
-static struct oriel_extent draw(void)
+static struct oriel_access_extent draw(void)
 {
-    struct oriel_extent runs = {.len_bytes = 1 + below(9), .count = below(3) == 0 ? 1 : 1 + below(8)};
+    struct oriel_access_extent runs = {.len_bytes = 1 + below(9), .count = below(3) == 0 ? 1 : 1 + below(8)};
     runs.stride_bytes = (int64_t)below(31) - 4;
     int64_t reach = (int64_t)(runs.count - 1) * runs.stride_bytes;
     runs.offset = (int64_t)below(100) + (reach < 0 ? -reach : 0);
@@ -34,8 +34,8 @@ static void tidied_runs_have_the_same_bytes(void **state)
 {
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
-        struct oriel_extent runs = draw();
-        struct oriel_extent tidy;
+        struct oriel_access_extent runs = draw();
+        struct oriel_access_extent tidy;
         struct bytes before;
         struct bytes after;
         assert_true(oriel_byte_runs_tidy(&runs, &tidy));
@@ -44,9 +44,9 @@ static void tidied_runs_have_the_same_bytes(void **state)
         assert_memory_equal(&before, &after, sizeof before);
         assert_true(tidy.count == 1 || tidy.stride_bytes > (int64_t)tidy.len_bytes);
     }
-    struct oriel_extent tidy;
-    assert_false(oriel_byte_runs_tidy(&(struct oriel_extent){.offset = 3, .count = 4, .stride_bytes = 8}, &tidy));
-    assert_false(oriel_byte_runs_tidy(&(struct oriel_extent){.offset = 3, .len_bytes = 4, .stride_bytes = 8}, &tidy));
+    struct oriel_access_extent tidy;
+    assert_false(oriel_byte_runs_tidy(&(struct oriel_access_extent){.offset = 3, .count = 4, .stride_bytes = 8}, &tidy));
+    assert_false(oriel_byte_runs_tidy(&(struct oriel_access_extent){.offset = 3, .len_bytes = 4, .stride_bytes = 8}, &tidy));
 }
 
 static void runs_meet_where_a_byte_is_in_both(void **state)
@@ -54,10 +54,10 @@ static void runs_meet_where_a_byte_is_in_both(void **state)
     (void)state;
     int met = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        struct oriel_extent first = draw();
-        struct oriel_extent second = draw();
-        struct oriel_extent a;
-        struct oriel_extent b;
+        struct oriel_access_extent first = draw();
+        struct oriel_access_extent second = draw();
+        struct oriel_access_extent a;
+        struct oriel_access_extent b;
         struct bytes in_a;
         struct bytes in_b;
         oriel_byte_runs_tidy(&first, &a);
@@ -86,8 +86,8 @@ static void long_runs_meet_at_once(void **state)
     (void)state;
     int64_t offset;
     uint64_t len_bytes;
-    struct oriel_extent even = {.offset = 0, .len_bytes = 1, .count = UINT64_C(1) << 40, .stride_bytes = 6};
-    struct oriel_extent odd = {.offset = 3, .len_bytes = 1, .count = UINT64_C(1) << 39, .stride_bytes = 12};
+    struct oriel_access_extent even = {.offset = 0, .len_bytes = 1, .count = UINT64_C(1) << 40, .stride_bytes = 6};
+    struct oriel_access_extent odd = {.offset = 3, .len_bytes = 1, .count = UINT64_C(1) << 39, .stride_bytes = 12};
     assert_false(oriel_byte_runs_meet(&even, &odd, &offset, &len_bytes));
     /* 6 x = 7 y + 3 for the first time at y = 3; with 10^9 + 7 in place of 7 far out */
     odd.stride_bytes = 7;
@@ -107,10 +107,10 @@ static void contained_runs_are_contained_and_joined_runs_are_both(void **state)
     int contained = 0;
     int joined = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        struct oriel_extent first = draw();
-        struct oriel_extent second = draw();
-        struct oriel_extent a;
-        struct oriel_extent b;
+        struct oriel_access_extent first = draw();
+        struct oriel_access_extent second = draw();
+        struct oriel_access_extent a;
+        struct oriel_access_extent b;
         struct bytes in_a;
         struct bytes in_b;
         oriel_byte_runs_tidy(&first, &a);
@@ -122,7 +122,7 @@ static void contained_runs_are_contained_and_joined_runs_are_both(void **state)
             for (int i = 0; i < BYTES; i++)
                 assert_true(in_a.in[i] || !in_b.in[i]);
         }
-        struct oriel_extent both;
+        struct oriel_access_extent both;
         if (oriel_byte_runs_join(&a, &b, &both)) {
             struct bytes in_both;
             joined++;
@@ -139,10 +139,10 @@ static void what_is_left_of_runs_is_all_but_the_hole(void **state)
 {
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
-        struct oriel_extent drawn = draw();
-        struct oriel_extent from;
-        struct oriel_extent hole = {.offset = (int64_t)below(200), .len_bytes = 1 + below(60), .count = 1};
-        struct oriel_extent pieces[ORIEL_RUNS_PIECES];
+        struct oriel_access_extent drawn = draw();
+        struct oriel_access_extent from;
+        struct oriel_access_extent hole = {.offset = (int64_t)below(200), .len_bytes = 1 + below(60), .count = 1};
+        struct oriel_access_extent pieces[ORIEL_RUNS_PIECES];
         struct bytes expected;
         struct bytes out;
         struct bytes left = {{0}};

@@ -17,8 +17,8 @@ uint64_t counted;
 uint64_t board_left = BOARD_BYTES;
 
 char *oriel_shm_base;
-static oriel_place used = 64;
-static oriel_place moments[RANKS];
+static oriel_shm_offset used = 64;
+static oriel_shm_offset moments[RANKS];
 
 void clocks_start(void)
 {
@@ -38,7 +38,7 @@ void message(int from, int to)
     clocks[from][from]++;
 }
 
-oriel_place moment_of(int rank)
+oriel_shm_offset moment_of(int rank)
 {
     memcpy(oriel_shm_at(moments[rank]), clocks[rank], sizeof clocks[rank]);
     return moments[rank];
@@ -49,15 +49,15 @@ int oriel_shm_world_size(void)
     return RANKS;
 }
 
-oriel_place oriel_shm_place(const void *at)
+oriel_shm_offset oriel_shm_place(const void *at)
 {
-    return at == NULL ? 0 : (oriel_place)((const char *)at - oriel_shm_base);
+    return at == NULL ? 0 : (oriel_shm_offset)((const char *)at - oriel_shm_base);
 }
 
 /* Of one key. */
-oriel_place oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
+oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
 {
-    static oriel_place place;
+    static oriel_shm_offset place;
     (void)key;
     if (place == 0) {
         place = oriel_shm_allocate(len_bytes);
@@ -66,7 +66,7 @@ oriel_place oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (
     return place;
 }
 
-oriel_place oriel_shm_allocate(size_t len_bytes)
+oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
 {
     if (oriel_shm_base == NULL) {
         oriel_shm_base = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -76,13 +76,13 @@ oriel_place oriel_shm_allocate(size_t len_bytes)
     len_bytes = (len_bytes + 15) / 16 * 16;
     if (len_bytes > board_left || used + len_bytes > BOARD_BYTES)
         return 0;
-    oriel_place place = used;
+    oriel_shm_offset place = used;
     used += len_bytes;
     board_left -= len_bytes;
     return place;
 }
 
-void oriel_shm_free(oriel_place place, size_t len_bytes)
+void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
 {
     memset(oriel_shm_at(place), 0xff, len_bytes);
 }
@@ -121,16 +121,16 @@ uint64_t oriel_shm_turn(void)
 /* A list: nothing is dropped. */
 bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work, void *closure)
 {
-    static oriel_place first;
+    static oriel_shm_offset first;
     struct entry {
-        oriel_place next;
+        oriel_shm_offset next;
         struct oriel_key key;
     } *entry = oriel_shm_at(first);
     while (entry != NULL && memcmp(&entry->key, key, sizeof *key) != 0)
         entry = oriel_shm_at(entry->next);
     bool made = entry == NULL;
     if (made) {
-        oriel_place place = oriel_shm_allocate(sizeof *entry + len_bytes);
+        oriel_shm_offset place = oriel_shm_allocate(sizeof *entry + len_bytes);
         if (place == 0)
             return false;
         entry = oriel_shm_at(place);
@@ -146,17 +146,17 @@ int oriel_order_rank(void)
     return rank_now;
 }
 
-oriel_place oriel_order_moment(void)
+oriel_shm_offset oriel_order_moment(void)
 {
     return moment_of(rank_now);
 }
 
-void oriel_order_moment_release(oriel_place moment)
+void oriel_order_moment_release(oriel_shm_offset moment)
 {
     (void)moment;
 }
 
-const oriel_tick *oriel_order_moment_clock(oriel_place moment)
+const oriel_tick *oriel_order_moment_clock(oriel_shm_offset moment)
 {
     return moment == ORIEL_MOMENT_NOW ? clocks[rank_now] : oriel_shm_at(moment);
 }

@@ -19,6 +19,6 @@ void clocks_start(void);
 void message(int from, int to);
 
 /* A moment of the rank; good until the next call for it. */
-oriel_place moment_of(int rank);
+oriel_shm_offset moment_of(int rank);
 
 #endif

@@ -203,8 +203,8 @@ static void accumulate_once(enum oriel_kind kind, enum oriel_operator operator, 
     bool fits = count <= there.drawn.elements && (!returns || count <= result.drawn.elements);
     if (fits) {
         const struct oriel_span target = span_of(&there);
-        const struct oriel_buffer from = {here.memory + here.zero_bytes, {&here.drawn.type, here.drawn.count}};
-        const struct oriel_buffer to = {result.memory + result.zero_bytes, {&result.drawn.type, result.drawn.count}};
+        const struct oriel_operand from = {here.memory + here.zero_bytes, {&here.drawn.type, here.drawn.count}};
+        const struct oriel_operand to = {result.memory + result.zero_bytes, {&result.drawn.type, result.drawn.count}};
         update_model(&there, &here, returns ? &result : NULL, kind, operator, count);
         const struct oriel_elements elements = {kind, count};
         assert_int_equal(oriel_accumulate(&wire.here, &target, elements, operator, &from, returns ? &to : NULL), ORIEL_OK);

@@ -99,8 +99,8 @@ static void what_returns_is_one_question(void **state)
     for (int i = 0; i < 2; i++) {
         struct oriel_type dense = doubles(1);
         struct oriel_type vector = vector_of(counts[i], 1, 16);
-        const struct oriel_buffer from = {(char *)here, {&dense, counts[i]}};
-        const struct oriel_buffer to = {(char *)got, {&dense, counts[i]}};
+        const struct oriel_operand from = {(char *)here, {&dense, counts[i]}};
+        const struct oriel_operand to = {(char *)got, {&dense, counts[i]}};
         const struct oriel_elements elements = {dense.kind, counts[i]};
         const struct oriel_span targets[] = {{1, 0, {&dense, counts[i]}}, {1, 0, {&vector, 1}}};
         for (int t = 0; t < 2; t++) {
@@ -300,7 +300,7 @@ static void spoilt_messages_harm_nothing(void **state)
         drawn_dense(&here, kind, there.elements);
         const uint64_t base = wire.here.flavour == ORIEL_FLAVOUR_DYNAMIC ? wire.attached_from : 0;
         const struct oriel_span target = {1, base + (uint64_t)(4096 - there.low_bytes), {&there.type, there.count}};
-        struct oriel_buffer buffer = {calloc(there.elements, oriel_kinds[kind].extent_bytes), {&here.type, here.count}};
+        struct oriel_operand buffer = {calloc(there.elements, oriel_kinds[kind].extent_bytes), {&here.type, here.count}};
         assert_non_null(buffer.here);
         if (below(2))
             oriel_accumulate(&wire.here, &target, (struct oriel_elements){kind, there.elements},
@@ -372,13 +372,13 @@ struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, 
     return NULL;
 }
 
-enum oriel_status oriel_watch_lock(void *context)
+enum oriel_status oriel_liveness_lock(void *context)
 {
     (void)context;
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_watch_reads(void *context)
+enum oriel_status oriel_liveness_reads(void *context)
 {
     (void)context;
     return ORIEL_OK;

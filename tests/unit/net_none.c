@@ -1,4 +1,4 @@
-/* src/transport/ucx/none.c: built without UCX, there is no way to other machines, and whoever asks is told why. */
+/* src/transport/ucx/no_ucx.c: built without UCX, there is no way to other machines, and whoever asks is told why. */
 #include "base/status.h"
 #include "transport/ucx/devices.h"
 #include "transport/ucx/net.h"

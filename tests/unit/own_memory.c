@@ -22,12 +22,12 @@ static struct oriel_own_memory *take(const void *base, uint64_t size_bytes)
     return memory;
 }
 
-static void expect_stretch(const struct oriel_stretch *stretch, const char *start, const char *end, enum oriel_place place)
+static void expect_stretch(const struct oriel_memory_range *stretch, const char *start, const char *end, enum oriel_sharing place)
 {
     assert_int_equal(stretch->start, (uintptr_t)start);
     assert_int_equal(stretch->end, (uintptr_t)end);
     assert_int_equal(stretch->place, place);
-    assert_int_equal(stretch->offset == 0, place == ORIEL_PLACE_PRIVATE);
+    assert_int_equal(stretch->offset == 0, place == ORIEL_SHARING_PRIVATE);
 }
 
 static void registry_tells_private_memory_from_the_file(void **state)
@@ -37,13 +37,13 @@ static void registry_tells_private_memory_from_the_file(void **state)
     char *pages = make_pages(1);
     assert_int_equal(oriel_file_alloc(PAGE, PAGE, &offset), ORIEL_OK);
     char *in_file = oriel_file_base() + offset;
-    struct oriel_stretch found = oriel_registry_find((uintptr_t)pages, (uintptr_t)pages + PAGE);
-    expect_stretch(&found, pages, pages + PAGE, ORIEL_PLACE_PRIVATE);
+    struct oriel_memory_range found = oriel_registry_find((uintptr_t)pages, (uintptr_t)pages + PAGE);
+    expect_stretch(&found, pages, pages + PAGE, ORIEL_SHARING_PRIVATE);
     found = oriel_registry_find((uintptr_t)in_file + 8, (uintptr_t)in_file + PAGE);
-    expect_stretch(&found, in_file + 8, in_file + PAGE, ORIEL_PLACE_ARENA);
+    expect_stretch(&found, in_file + 8, in_file + PAGE, ORIEL_SHARING_ARENA);
     assert_int_equal(found.offset, offset + 8);
     found = oriel_registry_find((uintptr_t)oriel_file_base() - PAGE, (uintptr_t)oriel_file_base() + PAGE);
-    expect_stretch(&found, oriel_file_base() - PAGE, oriel_file_base(), ORIEL_PLACE_PRIVATE);
+    expect_stretch(&found, oriel_file_base() - PAGE, oriel_file_base(), ORIEL_SHARING_PRIVATE);
     oriel_file_free(offset);
     munmap(pages, PAGE);
 }
@@ -55,16 +55,16 @@ static void registry_tells_promoted_pages_from_those_around(void **state)
     char *pages = make_pages(4);
     char *end = pages + 4 * PAGE;
     promote(pages + PAGE, 2 * PAGE, how, &promoted);
-    struct oriel_stretch found = oriel_registry_find((uintptr_t)pages, (uintptr_t)end);
-    expect_stretch(&found, pages, pages + PAGE, ORIEL_PLACE_PRIVATE);
+    struct oriel_memory_range found = oriel_registry_find((uintptr_t)pages, (uintptr_t)end);
+    expect_stretch(&found, pages, pages + PAGE, ORIEL_SHARING_PRIVATE);
     found = oriel_registry_find(found.end, (uintptr_t)end);
-    expect_stretch(&found, pages + PAGE, pages + 3 * PAGE, ORIEL_PLACE_PROMOTED);
+    expect_stretch(&found, pages + PAGE, pages + 3 * PAGE, ORIEL_SHARING_PROMOTED);
     assert_int_equal(memcmp(oriel_file_base() + found.offset, pages + PAGE, 2 * PAGE), 0);
     found = oriel_registry_find(found.end, (uintptr_t)end);
-    expect_stretch(&found, pages + 3 * PAGE, end, ORIEL_PLACE_PRIVATE);
+    expect_stretch(&found, pages + 3 * PAGE, end, ORIEL_SHARING_PRIVATE);
     oriel_promote_release(&promoted);
     found = oriel_registry_find((uintptr_t)pages, (uintptr_t)end);
-    expect_stretch(&found, pages, end, ORIEL_PLACE_PRIVATE);
+    expect_stretch(&found, pages, end, ORIEL_SHARING_PRIVATE);
     munmap(pages, 4 * PAGE);
 }
 
@@ -74,7 +74,7 @@ static void ordinary_memory_is_promoted_while_it_is_held(void **state)
     char *pages = make_pages(2);
     struct oriel_own_memory *memory = take(pages, 2 * PAGE);
     assert_int_equal(memory->stretch_count, 1);
-    expect_stretch(memory->stretches, pages, pages + 2 * PAGE, ORIEL_PLACE_PROMOTED);
+    expect_stretch(memory->stretches, pages, pages + 2 * PAGE, ORIEL_SHARING_PROMOTED);
     assert_int_equal(oriel_own_memory_ways(memory), ORIEL_WAY_PROMOTED);
     assert_string_equal(memory->reason, "");
     oriel_own_memory_release(memory);
@@ -89,8 +89,8 @@ static void overlapping_ranges_are_described_in_parts(void **state)
     struct oriel_own_memory *low = take(pages, 4 * PAGE);
     struct oriel_own_memory *high = take(pages + 2 * PAGE, 4 * PAGE);
     assert_int_equal(high->stretch_count, 2); /* two blocks of the file */
-    expect_stretch(&high->stretches[0], pages + 2 * PAGE, pages + 4 * PAGE, ORIEL_PLACE_PROMOTED);
-    expect_stretch(&high->stretches[1], pages + 4 * PAGE, pages + 6 * PAGE, ORIEL_PLACE_PROMOTED);
+    expect_stretch(&high->stretches[0], pages + 2 * PAGE, pages + 4 * PAGE, ORIEL_SHARING_PROMOTED);
+    expect_stretch(&high->stretches[1], pages + 4 * PAGE, pages + 6 * PAGE, ORIEL_SHARING_PROMOTED);
     oriel_own_memory_release(low);
     assert_false(is_promoted(pages));
     assert_true(is_promoted(pages + 2 * PAGE));
@@ -111,7 +111,7 @@ static void memory_that_cannot_be_promoted_is_described_with_the_reason(void **s
         memory = take(shared, PAGE);
     }
     assert_int_equal(memory->stretch_count, 1);
-    expect_stretch(memory->stretches, shared, shared + PAGE, ORIEL_PLACE_PRIVATE);
+    expect_stretch(memory->stretches, shared, shared + PAGE, ORIEL_SHARING_PRIVATE);
     assert_non_null(strstr(memory->reason, "shared already"));
     oriel_own_memory_release(memory);
     munmap(shared, PAGE);

@@ -22,7 +22,7 @@ struct reading {
     bool in_order;
 };
 
-static bool look(const struct oriel_traced_event *event, void *context)
+static bool look(const struct oriel_trace_record *event, void *context)
 {
     struct reading *reading = context;
     uint64_t *next = &reading->next[event->event->thread];
@@ -121,7 +121,7 @@ static void thousand_threads(void)
     oriel_trace_writer_end(NULL);
 }
 
-static bool has_few_threads(const struct oriel_traced_event *event, void *context)
+static bool has_few_threads(const struct oriel_trace_record *event, void *context)
 {
     *(bool *)context = *(bool *)context && event->event->thread < 4;
     return true;

@@ -3,7 +3,7 @@
 #ifndef ORIEL_TESTS_UNIT_TRACE_COMMON_H
 #define ORIEL_TESTS_UNIT_TRACE_COMMON_H
 
-#include "cli/trace.h"
+#include "cli/report/trace_merge.h"
 #include "observe/trace/trace.h"
 #include "observe/trace/trace_write.h"
 

@@ -3,8 +3,8 @@
 #include "tests/unit/trace_common.h"
 
 #include "base/crc32.h"
-#include "cli/trace_clock.h"
-#include "cli/trace_file.h"
+#include "cli/report/trace_clock.h"
+#include "cli/report/trace_reader.h"
 #include "cli/trace_text.h"
 
 #include <sys/stat.h>

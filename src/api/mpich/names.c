@@ -2,8 +2,8 @@
  * has MPI sessions.
  * The host's own functions are called for everything that is not Oriel's. */
 #include "api/api.h"
-#include "api/win_attributes.h"
 #include "api/query.h"
+#include "api/win_attributes.h"
 #include "window/handle.h"
 
 /* What the Fortran wrapper asks for: 0 a C pointer, 1 an address-sized integer, 3 a default integer. */

@@ -2,8 +2,8 @@
  * of `use mpi_f08`, and the handle conversions, which other hosts have as macros.  The host's own functions are called for
  * everything that is not Oriel's. */
 #include "api/api.h"
-#include "api/win_attributes.h"
 #include "api/query.h"
+#include "api/win_attributes.h"
 #include "window/handle.h"
 
 #include <stddef.h>

@@ -10,7 +10,7 @@ enum { CACHED = 64 }; /* a power of 2 */
 struct cached {
     struct oriel_key key;
     uint64_t turn; /* of the board */
-    oriel_place trait;
+    oriel_shm_offset trait;
 };
 
 static struct oriel_key key_of(const struct oriel_access *access)
@@ -26,7 +26,7 @@ static struct oriel_key key_of(const struct oriel_access *access)
 
 struct filling {
     const struct oriel_access *access;
-    oriel_place trait;
+    oriel_shm_offset trait;
 };
 
 static bool fill(void *at, bool made, void *closure)
@@ -43,7 +43,7 @@ static bool fill(void *at, bool made, void *closure)
     return true;
 }
 
-oriel_place oriel_trait_of(const struct oriel_access *access)
+oriel_shm_offset oriel_trait_of(const struct oriel_access *access)
 {
     static _Thread_local struct cached cache[CACHED];
     struct oriel_key key = key_of(access);

@@ -6,9 +6,9 @@
 #include "check/access/history.h"
 
 /* The access without moment, numbers and group.  0: the board is full. */
-oriel_place oriel_trait_of(const struct oriel_access *access);
+oriel_shm_offset oriel_trait_of(const struct oriel_access *access);
 
-static inline const struct oriel_access *oriel_trait_at(oriel_place trait)
+static inline const struct oriel_access *oriel_trait_at(oriel_shm_offset trait)
 {
     return oriel_shm_at(trait);
 }

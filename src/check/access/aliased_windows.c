@@ -5,14 +5,14 @@
 
 #include "base/atomic.h"
 #include "base/delay.h"
-#include "check/access/insert.h"
 #include "check/access/cell_store.h"
+#include "check/access/insert.h"
 
 enum { KEY_BESIDE = 101 }; /* words[0] of the machine's lock, above windows_create.c's */
 
 struct beside {
-    oriel_place next;
-    oriel_place history;
+    oriel_shm_offset next;
+    oriel_shm_offset history;
     int64_t shift; /* to an offset there from the one here */
 };
 
@@ -35,7 +35,7 @@ static struct oriel_shm_lock *machines_lock(void)
     return oriel_shm_at(oriel_shm_find(&key, sizeof(struct oriel_shm_lock), init_lock));
 }
 
-static struct beside *find(const struct oriel_history *history, oriel_place other, int64_t shift)
+static struct beside *find(const struct oriel_history *history, oriel_shm_offset other, int64_t shift)
 {
     struct beside *at = oriel_shm_at(atomic_load(&history->beside));
     while (at != NULL && (at->history != other || at->shift != shift))
@@ -48,7 +48,7 @@ static void add(struct oriel_history_bytes to, struct oriel_history_bytes other)
 {
     struct oriel_history *history = oriel_shm_at(to.history);
     int64_t shift = other.offset - to.offset;
-    oriel_place place = find(history, other.history, shift) != NULL ? 0 : oriel_shm_allocate(sizeof(struct beside));
+    oriel_shm_offset place = find(history, other.history, shift) != NULL ? 0 : oriel_shm_allocate(sizeof(struct beside));
     if (place == 0)
         return;
     *(struct beside *)oriel_shm_at(place) =
@@ -89,18 +89,18 @@ static void tell_from_beside(const struct oriel_conflict *conflict, void *closur
     from->tell(&told, from->closure);
 }
 
-static void meet(const struct oriel_insertion *arrival, const struct beside *other, const struct oriel_extent *extents,
+static void meet(const struct oriel_insertion *arrival, const struct beside *other, const struct oriel_access_extent *extents,
                  size_t count)
 {
     struct from_beside from = {.tell = arrival->tell, .closure = arrival->closure, .shift = other->shift};
     for (size_t i = 0; i < count; i++) {
-        struct oriel_extent there = extents[i];
+        struct oriel_access_extent there = extents[i];
         there.offset += other->shift;
         oriel_history_look(other->history, arrival->access, &there, 1, tell_from_beside, &from);
     }
 }
 
-void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel_extent *extents, size_t count)
+void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
     if (oriel_likely(atomic_load(&history->beside) == 0) || oriel_access_is_local(arrival->access))
@@ -112,13 +112,13 @@ void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel
 }
 
 /* Under the machine's lock: the history's list has none of the other's any more. */
-static void take_out(struct oriel_history *history, oriel_place other)
+static void take_out(struct oriel_history *history, oriel_shm_offset other)
 {
     oriel_shm_lock(&history->beside_lock);
     struct beside *before = NULL;
-    for (oriel_place place = atomic_load(&history->beside); place != 0;) {
+    for (oriel_shm_offset place = atomic_load(&history->beside); place != 0;) {
         struct beside *at = oriel_shm_at(place);
-        oriel_place next = at->next;
+        oriel_shm_offset next = at->next;
         if (at->history != other) {
             before = at;
         } else {
@@ -133,7 +133,7 @@ static void take_out(struct oriel_history *history, oriel_place other)
     oriel_shm_unlock(&history->beside_lock);
 }
 
-void oriel_beside_end(oriel_place place)
+void oriel_beside_end(oriel_shm_offset place)
 {
     struct oriel_history *history = oriel_shm_at(place);
     if (atomic_load(&history->beside) == 0)
@@ -142,7 +142,7 @@ void oriel_beside_end(oriel_place place)
     oriel_shm_lock(lock);
     while (atomic_load(&history->beside) != 0) {
         const struct beside *first = oriel_shm_at(atomic_load(&history->beside));
-        oriel_place other = first->history;
+        oriel_shm_offset other = first->history;
         take_out(oriel_shm_at(other), place);
         take_out(history, other);
     }

@@ -15,7 +15,7 @@ struct oriel_insertion; /* insert.h */
 
 /* Bytes of a history's memory. */
 struct oriel_history_bytes {
-    oriel_place history;
+    oriel_shm_offset history;
     int64_t offset;
 };
 
@@ -24,9 +24,9 @@ struct oriel_history_bytes {
 void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other, uint64_t len_bytes);
 
 /* Compares an access that stands in its own history with those beside it. */
-void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel_extent *extents, size_t count);
+void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel_access_extent *extents, size_t count);
 
 /* The history is about to go: nobody uses it any more but those that look from beside. */
-void oriel_beside_end(oriel_place history);
+void oriel_beside_end(oriel_shm_offset history);
 
 #endif

@@ -80,7 +80,7 @@ static const struct oriel_site *opening_of(const struct oriel_checked *window, i
 /* False: not all of it is in the memory of the target. */
 static bool find_bytes(const struct oriel_callsite *again, int32_t target, MPI_Aint disp, int64_t *offset)
 {
-    const struct oriel_member *member = &again->window->members[target];
+    const struct oriel_checked_member *member = &again->window->members[target];
     uint64_t size_bytes = (uint64_t)member->size_bytes;
     uint64_t at;
     if (__builtin_mul_overflow((uint64_t)disp, (uint64_t)member->disp_unit, &at))
@@ -140,14 +140,14 @@ bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *ori
 static bool is_alone(const struct oriel_checked *window)
 {
     return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone && oriel_short_buffers_are_quiet() &&
-           oriel_underway_room(1);
+           oriel_pending_list_room(1);
 }
 
 /* As long as nothing changes, this need not be looked at again. */
-static void make_ready(struct oriel_callsite *again, int32_t target, oriel_place history)
+static void make_ready(struct oriel_callsite *again, int32_t target, oriel_shm_offset history)
 {
     const struct oriel_checked *window = again->window;
-    struct oriel_way *way = &window->ways[target];
+    struct oriel_window_target *way = &window->ways[target];
     uint64_t size_bytes = (uint64_t)window->members[target].size_bytes;
     uint64_t disp_unit = (uint64_t)window->members[target].disp_unit;
     again->ready = way->ready = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
@@ -165,7 +165,7 @@ static void make_ready(struct oriel_callsite *again, int32_t target, oriel_place
 }
 
 /* It continues a loop, whose record is lent (record_lease.h). */
-static bool continues_a_loan(const struct oriel_callsite *again, oriel_place history, const struct oriel_extent *run)
+static bool continues_a_loan(const struct oriel_callsite *again, oriel_shm_offset history, const struct oriel_access_extent *run)
 {
     if (again->trait == 0)
         return false;
@@ -177,7 +177,7 @@ static bool continues_a_loan(const struct oriel_callsite *again, oriel_place his
 }
 
 /* Beside others, in the lists of many. */
-static void add(struct oriel_callsite *again, int32_t target, oriel_place history, const struct oriel_extent *run)
+static void add(struct oriel_callsite *again, int32_t target, oriel_shm_offset history, const struct oriel_access_extent *run)
 {
     struct oriel_checked *window = again->window;
     if (oriel_unlikely(continues_a_loan(again, history, run))) {
@@ -199,14 +199,14 @@ bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target,
     if (oriel_unlikely(window == NULL || again->version != oriel_callsite_version() || (uint32_t)target >= (uint32_t)window->n))
         return false;
     const struct oriel_site *opening = opening_of(window, target);
-    struct oriel_extent run = {.len_bytes = again->target_bytes, .count = 1};
+    struct oriel_access_extent run = {.len_bytes = again->target_bytes, .count = 1};
     if (oriel_unlikely(opening == NULL || !find_bytes(again, target, disp, &run.offset)))
         return false;
     if (oriel_unlikely(again->access.site.epoch != opening->epoch)) {
         again->access.site.epoch = opening->epoch;
         again->trait = 0;
     }
-    oriel_place history = oriel_window_history(window, target);
+    oriel_shm_offset history = oriel_window_history(window, target);
     if (oriel_unlikely(history == 0))
         return false;
     if (!tried && again->trait != 0 && is_alone(window) &&
@@ -218,10 +218,10 @@ bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target,
     }
     if (!use_buffers(again, target, origin, compare, result))
         return false;
-    oriel_place words = again->writes_words ? oriel_window_words(window, target) : 0;
+    oriel_shm_offset words = again->writes_words ? oriel_window_words(window, target) : 0;
     uint32_t rank = (uint32_t)again->access.origin;
     oriel_tick now = oriel_order_now();
-    struct oriel_word *word = words == 0 ? NULL : oriel_word_at(words, (uint64_t)run.offset);
+    struct oriel_word_clock *word = words == 0 ? NULL : oriel_word_at(words, (uint64_t)run.offset);
     bool offered = word != NULL && oriel_word_offer(word, rank, now);
     again->access.issued = now + (again->writes_words ? 1 : 0);
     add(again, target, history, &run);

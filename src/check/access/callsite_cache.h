@@ -5,9 +5,9 @@
 #define ORIEL_CHECK_ACCESS_CALLSITE_CACHE_H
 
 #include "base/tls_cache.h"
-#include "check/local/short_buffers.h"
 #include "check/access/cell_repeat.h"
 #include "check/intercept/windows_operate.h"
+#include "check/local/short_buffers.h"
 
 enum {
     ORIEL_CALLSITE_SITES = 64, /* a power of 2 */
@@ -40,17 +40,17 @@ struct oriel_callsite {
     uint64_t target_bytes;
     uint64_t origin_bytes; /* 0: there is no origin */
     uint64_t result_bytes;
-    oriel_place trait;     /* 0: not known yet; of access */
+    oriel_shm_offset trait;     /* 0: not known yet; of access */
     bool writes_words;
     bool repeats;
     struct oriel_access access; /* as the last one was */
     int32_t target;             /* from here on of the one that is between begin and end */
     int64_t offset;
-    struct oriel_word *word;    /* NULL: it is looked for */
+    struct oriel_word_clock *word;    /* NULL: it is looked for */
 
     /* of one that nothing stands beside (pending_slot.h) */
     uint64_t ready; /* true as long as this is oriel_check_changes */
-    struct oriel_way *ways;
+    struct oriel_window_target *ways;
     uint32_t ranks;
     const _Atomic uint32_t *bulk; /* oriel_window_has_bulk */
     uint64_t what;                /* as it stands in an entry, at the beginning of a cell; and its screen */

@@ -4,9 +4,9 @@
 #define ORIEL_CHECK_ACCESS_CELL_INTERNAL_H
 
 #include "base/atomic.h"
-#include "check/access/history_pages.h"
-#include "check/access/cell_store.h"
 #include "check/access/access_kinds.h"
+#include "check/access/cell_store.h"
+#include "check/access/history_pages.h"
 
 static inline const struct oriel_access *oriel_cell_trait(uint64_t what)
 {
@@ -66,7 +66,7 @@ struct oriel_coming {
     uint64_t last;
     uint64_t what; /* as it will stand; 0: it does not */
     uint64_t ticks;
-    oriel_place history;
+    oriel_shm_offset history;
     bool merged;
     bool repeats;                  /* one that is complete gives way to an equal one */
     struct oriel_cell_entry *spot; /* where it can stand */
@@ -79,7 +79,7 @@ static inline bool oriel_cell_repeats(const struct oriel_access *access)
 }
 
 /* Bytes of one cell; what: without them. */
-static inline struct oriel_coming oriel_cell_coming(struct oriel_insertion *arrival, oriel_place history, uint64_t what,
+static inline struct oriel_coming oriel_cell_coming(struct oriel_insertion *arrival, oriel_shm_offset history, uint64_t what,
                                                     uint64_t at, uint64_t len_bytes)
 {
     const struct oriel_access *access = arrival->access;

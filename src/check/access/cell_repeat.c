@@ -7,13 +7,13 @@
 struct oriel_met oriel_mets[ORIEL_METS];
 
 /* What the access meets in the cell, for the next time. */
-static void get_to_know(oriel_place mine, const struct oriel_access *access, const struct oriel_coming *coming,
+static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access, const struct oriel_coming *coming,
                         struct oriel_cell *whole)
 {
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             uint64_t what = cell->entries[i].what;
-            oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
+            oriel_shm_offset trait = what >> ORIEL_ENTRY_TRAIT;
             if (what == 0 || oriel_entry_first(what) > coming->last || oriel_entry_last(what) < coming->first)
                 continue;
             const struct oriel_access *other = oriel_trait_at(trait);
@@ -61,7 +61,7 @@ void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64
 {
     struct oriel_insertion arrival;
     uint64_t len_bytes = oriel_entry_last(mine) - oriel_entry_first(mine) + 1;
-    struct oriel_extent run = {.offset = (int64_t)at, .len_bytes = len_bytes, .count = 1};
+    struct oriel_access_extent run = {.offset = (int64_t)at, .len_bytes = len_bytes, .count = 1};
     oriel_insertion_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
     oriel_insertion_meet_tree(&arrival, again->history, &run);
 }

@@ -18,7 +18,7 @@ static inline struct oriel_cell *oriel_callsite_cell(struct oriel_page *page, ui
     return &page->cells[at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
 }
 
-static inline struct oriel_history_ground oriel_history_ground(oriel_place history)
+static inline struct oriel_history_ground oriel_history_ground(oriel_shm_offset history)
 {
     const struct oriel_pages *pages = &((const struct oriel_history *)oriel_shm_at(history))->records.pages;
     return (struct oriel_history_ground){oriel_page_bucket(pages, 0), pages->count - 1};
@@ -40,8 +40,8 @@ ORIEL_SMALL_INLINE struct oriel_history_spot oriel_history_expect(const struct o
 
 /* What accesses of a trait are to those of another that they meet. */
 struct oriel_met {
-    oriel_place mine;
-    oriel_place trait;
+    oriel_shm_offset mine;
+    oriel_shm_offset trait;
     int32_t origin; /* of the other */
     bool peaceful;  /* they never conflict */
     bool gives_way; /* the other, when it is ordered before */
@@ -49,7 +49,7 @@ struct oriel_met {
 enum { ORIEL_METS = 256 };
 extern struct oriel_met oriel_mets[ORIEL_METS] __attribute__((visibility("hidden"))); /* cell_repeat.c's own */
 
-static inline struct oriel_met *oriel_callsite_met(oriel_place mine, oriel_place trait)
+static inline struct oriel_met *oriel_callsite_met(oriel_shm_offset mine, oriel_shm_offset trait)
 {
     _Static_assert(ORIEL_METS == 1 << 8, "as many as eight bits tell apart");
     return &oriel_mets[(mine + (trait << 7)) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
@@ -75,7 +75,7 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cel
             }
             uint64_t ticks = oriel_cell_ticks(entry);
             bool lent = oriel_cell_is_lent(entry);
-            oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
+            oriel_shm_offset trait = what >> ORIEL_ENTRY_TRAIT;
             const struct oriel_met *met = oriel_callsite_met(mine >> ORIEL_ENTRY_TRAIT, trait);
             if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
                 return NULL;
@@ -96,7 +96,7 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cel
 
 /* An access that a call makes again, in a history. */
 struct oriel_callsite_arrival {
-    oriel_place history;
+    oriel_shm_offset history;
     const struct oriel_access *access;
     oriel_conflict_fn *tell;
     void *closure;
@@ -111,7 +111,7 @@ struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arriva
 void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64_t mine, uint64_t at);
 
 /* As oriel_history_add_again, where nothing else of this process is pending in the history, there is room for one more in its
- * list (oriel_underway_room), and one thread makes all calls.  mine: as it stands in its entry, in one cell of the page; screen:
+ * list (oriel_pending_list_room), and one thread makes all calls.  mine: as it stands in its entry, in one cell of the page; screen:
  * of that.  The caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it continues
  * a loop, or the board is full. */
 ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_history_hold(const struct oriel_callsite_arrival *again,
@@ -142,10 +142,10 @@ ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *ent
 }
 
 /* It stands like one that was added, in a cell. */
-static inline void oriel_history_held_release(oriel_place place, struct oriel_cell *cell, struct oriel_cell_entry *entry,
+static inline void oriel_history_held_release(oriel_shm_offset place, struct oriel_cell *cell, struct oriel_cell_entry *entry,
                                               const struct oriel_access *access)
 {
-    oriel_underway_add(place, cell, entry, access->group, access->origin);
+    oriel_pending_list_add(place, cell, entry, access->group, access->origin);
 }
 
 #endif

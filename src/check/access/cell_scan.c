@@ -58,18 +58,18 @@ static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, ce
 
 struct visiting {
     struct oriel_insertion *arrival;
-    const struct oriel_extent *runs;
+    const struct oriel_access_extent *runs;
 };
 
 static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
 {
     struct visiting *visiting = closure;
-    const struct oriel_extent *runs = visiting->runs;
+    const struct oriel_access_extent *runs = visiting->runs;
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             uint64_t what = cell->entries[i].what;
             uint64_t first = oriel_entry_first(what);
-            struct oriel_extent bytes = {base + (int64_t)first, oriel_entry_last(what) - first + 1, 1, 0};
+            struct oriel_access_extent bytes = {base + (int64_t)first, oriel_entry_last(what) - first + 1, 1, 0};
             int64_t offset;
             uint64_t len_bytes;
             if (what == 0 || !oriel_byte_runs_meet(&bytes, runs, &offset, &len_bytes))
@@ -82,7 +82,7 @@ static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
         }
 }
 
-void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_extent *runs)
+void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
 {
     struct visiting visiting = {arrival, runs};
     visit(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs), meet_wide, &visiting);
@@ -128,14 +128,14 @@ static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint6
 {
     uint64_t ticks = oriel_cell_ticks(entry);
     bool pending = oriel_entry_pending(ticks);
-    const struct oriel_underway *one = pending ? oriel_underway_find(entry) : NULL;
+    const struct oriel_pending_access *one = pending ? oriel_pending_list_find(entry) : NULL;
     struct oriel_cell_entry *more = oriel_cell_free_entry(whole);
-    if (more == NULL || (pending && (one == NULL || !oriel_underway_room(1))))
+    if (more == NULL || (pending && (one == NULL || !oriel_pending_list_room(1))))
         return;
     oriel_cell_fill(more, oriel_entry_with(entry->what, behind, oriel_entry_last(entry->what)), ticks);
     if (pending) {
-        struct oriel_underway other = *one;
-        oriel_underway_add(other.history, other.cell, more, other.group, other.origin);
+        struct oriel_pending_access other = *one;
+        oriel_pending_list_add(other.history, other.cell, more, other.group, other.origin);
     }
 }
 

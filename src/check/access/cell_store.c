@@ -50,7 +50,7 @@ static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, u
     if (!oriel_entry_joins(what, coming->what) || oriel_cell_is_lent(entry))
         return false;
     if (oriel_entry_pending(coming->ticks)) {
-        const struct oriel_underway *one = oriel_entry_pending(ticks) ? oriel_underway_find(entry) : NULL;
+        const struct oriel_pending_access *one = oriel_entry_pending(ticks) ? oriel_pending_list_find(entry) : NULL;
         if (one == NULL || one->history != coming->history || one->group != coming->arrival->access->group)
             return false;
     } else if (oriel_entry_pending(ticks) || oriel_entry_complete(ticks) != oriel_entry_complete(coming->ticks)) {
@@ -162,7 +162,7 @@ void oriel_cell_shorten(struct oriel_cell *whole)
     if (count_standing(whole, &pending) > ORIEL_CELL_ENTRIES - CELL_ROOM || pending)
         return;
     while (whole->next != 0) {
-        oriel_place place = whole->next;
+        oriel_shm_offset place = whole->next;
         struct oriel_cell *cell = oriel_shm_at(place);
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
             if (!is_free(&cell->entries[i]))
@@ -180,7 +180,7 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
     struct oriel_cell_entry *entry = oriel_cell_free_entry(whole);
     if (entry != NULL)
         return entry;
-    oriel_place place = oriel_shm_allocate(sizeof(struct oriel_cell));
+    oriel_shm_offset place = oriel_shm_allocate(sizeof(struct oriel_cell));
     struct oriel_cell *more = oriel_shm_at(place);
     if (more == NULL)
         return NULL;
@@ -250,7 +250,7 @@ static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming
         atomic_fetch_or(&page->used, bit); /* S2 */
     struct oriel_cell_entry *entry = oriel_cell_enter(coming, cell);
     if (entry != NULL && oriel_entry_pending(coming->ticks))
-        oriel_underway_add(coming->history, cell, entry, coming->arrival->access->group, coming->arrival->access->origin);
+        oriel_pending_list_add(coming->history, cell, entry, coming->arrival->access->group, coming->arrival->access->origin);
     bool stands = coming->merged || entry != NULL;
     oriel_delay();
     if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
@@ -261,7 +261,7 @@ static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming
 
 /* --- what history.c calls --- */
 
-static bool is_small(const struct oriel_access *access, const struct oriel_extent *runs, unsigned *cells)
+static bool is_small(const struct oriel_access *access, const struct oriel_access_extent *runs, unsigned *cells)
 {
     uint64_t low = (uint64_t)runs->offset;
     uint64_t high = low + runs->len_bytes - 1;
@@ -269,19 +269,19 @@ static bool is_small(const struct oriel_access *access, const struct oriel_exten
     if (runs->count != 1 || (access->flags & ORIEL_ACCESS_ALONE) != 0 || borders >= CELLS_MOST)
         return false;
     *cells = (unsigned)borders + 1;
-    return !oriel_access_pending(access) || oriel_underway_room(*cells);
+    return !oriel_access_pending(access) || oriel_pending_list_room(*cells);
 }
 
 /* Bytes of one cell, of the page; what: without them.  False: the board is full. */
 static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_spot spot, struct oriel_insertion *arrival,
-                                                           oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
+                                                           oriel_shm_offset place, uint64_t what, uint64_t at, uint64_t len_bytes,
                                                            bool *wide)
 {
     struct oriel_coming coming = oriel_cell_coming(arrival, place, what, at, len_bytes);
     return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), spot.bucket, wide);
 }
 
-static bool enter_part(struct oriel_insertion *arrival, oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
+static bool enter_part(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what, uint64_t at, uint64_t len_bytes,
                        bool *wide)
 {
     const struct oriel_pages *pages = &arrival->history->records.pages;
@@ -292,8 +292,8 @@ static bool enter_part(struct oriel_insertion *arrival, oriel_place place, uint6
     return spot.page != NULL && enter_in(spot, arrival, place, what, at, len_bytes, wide);
 }
 
-static bool enter_parts(struct oriel_insertion *arrival, oriel_place place, uint64_t what,
-                                                  const struct oriel_extent *runs, bool *wide)
+static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
+                                                  const struct oriel_access_extent *runs, bool *wide)
 {
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
     for (uint64_t at = (uint64_t)runs->offset; at < high;) {
@@ -307,12 +307,12 @@ static bool enter_parts(struct oriel_insertion *arrival, oriel_place place, uint
 }
 
 /* How it would stand, without its bytes; 0: it belongs into the tree. */
-static inline uint64_t what_of(const struct oriel_access *access, oriel_place place, oriel_place *known,
-                               const struct oriel_extent *runs)
+static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offset place, oriel_shm_offset *known,
+                               const struct oriel_access_extent *runs)
 {
     if (oriel_unlikely(*known == 0))
         *known = oriel_trait_of(access);
-    oriel_place trait = *known;
+    oriel_shm_offset trait = *known;
     if (trait == 0 || oriel_loop_continues(oriel_loop_of(place, trait, runs->offset), runs))
         return 0;
     return trait << ORIEL_ENTRY_TRAIT | access->flags;
@@ -323,8 +323,8 @@ static inline enum oriel_small answer(bool stands, bool wide)
     return !stands ? ORIEL_SMALL_NOT : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE : ORIEL_SMALL_STANDS;
 }
 
-enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_place place, oriel_place *known,
-                                 const struct oriel_extent *runs)
+enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offset place, oriel_shm_offset *known,
+                                 const struct oriel_access_extent *runs)
 {
     unsigned cells;
     bool wide = false;
@@ -335,13 +335,13 @@ enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_place pl
     return answer(stands, wide);
 }
 
-enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_place place, struct oriel_history_spot spot,
-                                    oriel_place *known, const struct oriel_extent *run)
+enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset place, struct oriel_history_spot spot,
+                                    oriel_shm_offset *known, const struct oriel_access_extent *run)
 {
     uint64_t at = (uint64_t)run->offset;
     bool wide = false;
     if (oriel_unlikely(spot.page == NULL || (at & (ORIEL_CELL_BYTES - 1)) + run->len_bytes > ORIEL_CELL_BYTES ||
-                       !oriel_underway_room(1)))
+                       !oriel_pending_list_room(1)))
         return oriel_small_add(arrival, place, known, run);
     uint64_t what = what_of(arrival->access, place, known, run);
     bool stands = oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);

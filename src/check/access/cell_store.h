@@ -9,8 +9,8 @@
 #include "check/intercept/reentrancy.h"
 
 /* What this process has pending in cells: it alone completes it.  pending_list.c. */
-struct oriel_underway {
-    oriel_place history;
+struct oriel_pending_access {
+    oriel_shm_offset history;
     struct oriel_cell *cell; /* has the lock */
     struct oriel_cell_entry *entry;
     uint64_t group;
@@ -18,10 +18,10 @@ struct oriel_underway {
 };
 enum { ORIEL_UNDERWAY_MOST = 32 };
 
-extern struct oriel_underways {
+extern struct oriel_pending_list {
     unsigned count;
-    struct oriel_underway list[ORIEL_UNDERWAY_MOST];
-} oriel_underways __attribute__((visibility("hidden"))); /* pending_list.c's own */
+    struct oriel_pending_access list[ORIEL_UNDERWAY_MOST];
+} oriel_pending_list __attribute__((visibility("hidden"))); /* pending_list.c's own */
 
 /* --- in cell_store.c --- */
 
@@ -30,17 +30,17 @@ enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
 /* Adds the access if it is small: compares with what stands in its cells and takes away what it supersedes.  AND_WIDE: records of
  * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened.
  * *trait: its trait, or 0, which is then looked up. */
-enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_place history, oriel_place *trait,
-                                 const struct oriel_extent *runs);
+enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offset history, oriel_shm_offset *trait,
+                                 const struct oriel_access_extent *runs);
 
 /* The same of a pending one of plain bytes that may be one with others; spot: of its first byte. */
-enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_place history, struct oriel_history_spot spot,
-                                    oriel_place *trait, const struct oriel_extent *run);
+enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset history, struct oriel_history_spot spot,
+                                    oriel_shm_offset *trait, const struct oriel_access_extent *run);
 
 /* --- in cell_scan.c --- */
 
 /* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
-void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_extent *runs);
+void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs);
 
 /* Whether nothing in the cells of these bytes may conflict with an access whose process has the clock: what would is complete,
  * known to it, and not lent.  Under the history's lock. */
@@ -55,29 +55,29 @@ void oriel_small_recall(struct oriel_history *history, int64_t low, int64_t high
 
 /* --- in pending_list.c: of pending accesses of this process in a history's cells --- */
 
-static inline bool oriel_underway_room(unsigned more)
+static inline bool oriel_pending_list_room(unsigned more)
 {
-    return !oriel_check_several && oriel_underways.count + more <= ORIEL_UNDERWAY_MOST;
+    return !oriel_check_several && oriel_pending_list.count + more <= ORIEL_UNDERWAY_MOST;
 }
 
-static inline void oriel_underway_add(oriel_place history, struct oriel_cell *cell, struct oriel_cell_entry *entry,
+static inline void oriel_pending_list_add(oriel_shm_offset history, struct oriel_cell *cell, struct oriel_cell_entry *entry,
                                       uint64_t group, int32_t origin)
 {
-    oriel_underways.list[oriel_underways.count++] = (struct oriel_underway){history, cell, entry, group, origin};
+    oriel_pending_list.list[oriel_pending_list.count++] = (struct oriel_pending_access){history, cell, entry, group, origin};
 }
 
 /* The one that is the entry; NULL: it is none of this process's. */
-const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry);
+const struct oriel_pending_access *oriel_pending_list_find(const struct oriel_cell_entry *entry);
 
 /* Complete with now: those of the origin without a group, and those of the group. */
-void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
+void oriel_pending_list_complete(oriel_shm_offset history, int32_t origin, uint64_t group, oriel_tick now);
 
 /* They are over, and go. */
-void oriel_underway_end(oriel_place history, uint64_t group);
-void oriel_underway_flag(oriel_place history, int32_t origin, uint8_t flags);
+void oriel_pending_list_end(oriel_shm_offset history, uint64_t group);
+void oriel_pending_list_flag(oriel_shm_offset history, int32_t origin, uint8_t flags);
 
 /* This process uses the history no more. */
-void oriel_underway_leave(oriel_place history);
+void oriel_pending_list_leave(oriel_shm_offset history);
 
 /* --- the words of an entry: issued << 16 | how much later complete; trait << 22 | first << 15 | (63 - last) << 8 | flags ---
  * Above both offsets a bit is free: a screen, which has the other's bytes the other way round, is added to what an entry is, and

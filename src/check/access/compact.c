@@ -2,8 +2,8 @@
  * the price of a conflict that may be missed.  A history is looked at again when its records have doubled.  history.c calls,
  * under the history's lock, and has the argument. */
 #include "check/access/insert.h"
-#include "check/report/finding.h"
 #include "check/order/order.h"
+#include "check/report/finding.h"
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static bool known_to_all(const struct oriel_record *record, void *floor)
 static void merge_neighbours(struct oriel_records *records)
 {
     struct oriel_record_hits hits;
-    struct oriel_extent after;
+    struct oriel_access_extent after;
     oriel_record_number last = 0;
     bool merged = false;
     do {
@@ -27,7 +27,7 @@ static void merge_neighbours(struct oriel_records *records)
         for (size_t i = 0; i < hits.count; i++) {
             struct oriel_record *record = oriel_record_at(records, hits.numbers[i]);
             struct oriel_record *before = last != 0 ? oriel_record_at(records, last) : NULL;
-            struct oriel_extent all;
+            struct oriel_access_extent all;
             if (before != NULL && before->loan == 0 && record->loan == 0 && !oriel_access_pending(&before->access) &&
                 !oriel_access_pending(&record->access) && oriel_access_alike(&before->access, &record->access) &&
                 oriel_byte_runs_join(&before->runs, &record->runs, &all) &&

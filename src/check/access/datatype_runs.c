@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool append(struct oriel_extents *extents, const struct oriel_extent *extent)
+static bool append(struct oriel_extents *extents, const struct oriel_access_extent *extent)
 {
     if (extents->count == extents->room) {
         size_t room = 4 * extents->room;
         bool own = extents->list == extents->own;
-        struct oriel_extent *list = realloc(own ? NULL : extents->list, room * sizeof *list);
+        struct oriel_access_extent *list = realloc(own ? NULL : extents->list, room * sizeof *list);
         if (list == NULL)
             return false;
         if (own)
@@ -31,7 +31,7 @@ static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, i
     uint64_t rest_bytes = len_bytes % oriel_kind_moving_bytes(which);
     uint64_t value_bytes = rest_bytes < kind->value_bytes ? rest_bytes : kind->value_bytes;
     int64_t last = offset + (int64_t)(count * kind->extent_bytes);
-    const struct oriel_extent parts[] = {{offset, kind->value_bytes, count, kind->extent_bytes},
+    const struct oriel_access_extent parts[] = {{offset, kind->value_bytes, count, kind->extent_bytes},
                                          {offset + kind->index_offset, kind->index_bytes, count, kind->extent_bytes},
                                          {last, value_bytes, value_bytes > 0, 0},
                                          {last + kind->index_offset, rest_bytes - value_bytes, rest_bytes > value_bytes, 0}};
@@ -52,8 +52,8 @@ static bool append_batch(struct oriel_extents *extents, const struct oriel_batch
     *most_bytes -= runs * each_bytes + rest_bytes;
     offset += batch->start_bytes;
     if (!kind->padded) {
-        struct oriel_extent whole = {offset, each_bytes, runs, batch->stride_bytes};
-        struct oriel_extent begun = {offset + (int64_t)runs * batch->stride_bytes, rest_bytes, 1, 0};
+        struct oriel_access_extent whole = {offset, each_bytes, runs, batch->stride_bytes};
+        struct oriel_access_extent begun = {offset + (int64_t)runs * batch->stride_bytes, rest_bytes, 1, 0};
         return (runs == 0 || append(extents, &whole)) && (rest_bytes == 0 || append(extents, &begun));
     }
     bool room = true;
@@ -72,7 +72,7 @@ enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct
         return ORIEL_OK;
     if (count <= (uint64_t)INT64_MAX && type->plain_bytes != INT64_MAX) {
         uint64_t len_bytes = count * type->size_bytes;
-        extents->own[0] = (struct oriel_extent){offset, len_bytes < most_bytes ? len_bytes : most_bytes, 1, 0};
+        extents->own[0] = (struct oriel_access_extent){offset, len_bytes < most_bytes ? len_bytes : most_bytes, 1, 0};
         extents->count = 1;
         return ORIEL_OK;
     }

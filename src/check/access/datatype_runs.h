@@ -14,8 +14,8 @@ enum { ORIEL_EXTENTS_OWN = 8 };
 struct oriel_extents {
     size_t count;
     size_t room;
-    struct oriel_extent *list; /* own, or from malloc */
-    struct oriel_extent own[ORIEL_EXTENTS_OWN];
+    struct oriel_access_extent *list; /* own, or from malloc */
+    struct oriel_access_extent own[ORIEL_EXTENTS_OWN];
 };
 
 /* The bytes of count items of the type, the first at offset: a window's byte, or an address.  Of more than most_bytes those that

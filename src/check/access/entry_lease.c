@@ -50,7 +50,7 @@ static bool start(void)
     if (oriel_entry_lease.lines != no_lines)
         return true;
     const uintptr_t pair_bytes = 2 * sizeof(struct oriel_entry_lease_line);
-    oriel_place place = oriel_shm_allocate(LINES * sizeof(struct oriel_entry_lease_line) + pair_bytes);
+    oriel_shm_offset place = oriel_shm_allocate(LINES * sizeof(struct oriel_entry_lease_line) + pair_bytes);
     if (place == 0)
         return false;
     uintptr_t at = (uintptr_t)oriel_shm_at(place);
@@ -135,7 +135,7 @@ struct oriel_cell_entry *oriel_entry_lease_end(struct oriel_cell_entry *entry)
     return give_up(line, entry);
 }
 
-void oriel_entry_lease_leave(oriel_place history)
+void oriel_entry_lease_leave(oriel_shm_offset history)
 {
     for (struct oriel_entry_lease_line *line = oriel_entry_lease.lines; oriel_entry_lease.last != 0 && line < oriel_entry_lease.lines + LINES;
          line++) {

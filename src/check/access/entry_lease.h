@@ -15,7 +15,7 @@ enum { ORIEL_ENTRY_LEASE_ENTRIES = 3 };
 struct oriel_entry_lease_line {
     _Alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
         key;          /* L4: of the cell, as oriel_entry_lease_key says; 0: recalled, or nothing is lent */
-    oriel_place cell; /* 0: of none */
+    oriel_shm_offset cell; /* 0: of none */
     struct oriel_cell_entry entries[ORIEL_ENTRY_LEASE_ENTRIES]; /* what 0: free */
 };
 _Static_assert(sizeof(struct oriel_entry_lease_line) == ORIEL_CACHE_LINE, "all of a cell's are one line");
@@ -34,7 +34,7 @@ static inline bool oriel_entry_lease_has_keys(uint64_t size_bytes)
 }
 
 /* Of the cell of a byte; places of the board are aligned to 16, and below 2^38. */
-static inline uint64_t oriel_entry_lease_key(oriel_place history, uint64_t at)
+static inline uint64_t oriel_entry_lease_key(oriel_shm_offset history, uint64_t at)
 {
     return history << (ORIEL_ENTRY_LEASE_NUMBER_BITS - 4) | at >> ORIEL_CELL_SHIFT;
 }
@@ -119,7 +119,7 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_entry_lease_hold(const struct 
 struct oriel_cell_entry *oriel_entry_lease_end(struct oriel_cell_entry *entry);
 
 /* This process uses the history no more. */
-void oriel_entry_lease_leave(oriel_place history);
+void oriel_entry_lease_leave(oriel_shm_offset history);
 
 /* Nor the board. */
 void oriel_entry_lease_stop(void);

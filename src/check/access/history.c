@@ -16,12 +16,12 @@
 
 #include "base/atomic.h"
 #include "base/delay.h"
-#include "check/access/insert.h"
 #include "check/access/aliased_windows.h"
+#include "check/access/cell_store.h"
 #include "check/access/entry_lease.h"
+#include "check/access/insert.h"
 #include "check/access/record_lease.h"
 #include "check/order/order.h"
-#include "check/access/cell_store.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ enum {
     SMALL_TICKET = 1, /* no record's: those have serials above it */
 };
 
-struct oriel_history *oriel_history_enter(oriel_place place)
+struct oriel_history *oriel_history_enter(oriel_shm_offset place)
 {
     struct oriel_history *history = oriel_shm_at(place);
     oriel_shm_lock(&history->lock);
@@ -51,9 +51,9 @@ void oriel_history_exit(struct oriel_history *history)
     oriel_shm_unlock(&history->lock);
 }
 
-oriel_place oriel_history_make(uint64_t size_bytes)
+oriel_shm_offset oriel_history_make(uint64_t size_bytes)
 {
-    oriel_place place = oriel_shm_allocate(sizeof(struct oriel_history));
+    oriel_shm_offset place = oriel_shm_allocate(sizeof(struct oriel_history));
     if (place == 0)
         return 0;
     struct oriel_history *history = oriel_shm_at(place);
@@ -66,7 +66,7 @@ oriel_place oriel_history_make(uint64_t size_bytes)
     return 0;
 }
 
-void oriel_history_free(oriel_place place)
+void oriel_history_free(oriel_shm_offset place)
 {
     if (place == 0)
         return;
@@ -76,9 +76,9 @@ void oriel_history_free(oriel_place place)
     oriel_shm_free(place, sizeof(struct oriel_history));
 }
 
-void oriel_history_leave(oriel_place place)
+void oriel_history_leave(oriel_shm_offset place)
 {
-    oriel_underway_leave(place);
+    oriel_pending_list_leave(place);
     oriel_entry_lease_leave(place);
     oriel_record_lease_leave(place);
 }
@@ -86,9 +86,9 @@ void oriel_history_leave(oriel_place place)
 /* --- what is called --- */
 
 /* With what stands there, in the tree and in cells. */
-static void meet_all(struct oriel_insertion *arrival, const struct oriel_extent *extents, size_t count)
+static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_extent *extents, size_t count)
 {
-    struct oriel_extent runs;
+    struct oriel_access_extent runs;
     for (size_t i = 0; i < count; i++) {
         if (!oriel_byte_runs_tidy(&extents[i], &runs))
             continue;
@@ -98,9 +98,9 @@ static void meet_all(struct oriel_insertion *arrival, const struct oriel_extent 
 }
 
 /* It is about to stand there (cell_store.c, S2): the record that it becomes keeps the marks. */
-static void mark_all(struct oriel_history *history, const struct oriel_extent *extents, size_t count)
+static void mark_all(struct oriel_history *history, const struct oriel_access_extent *extents, size_t count)
 {
-    struct oriel_extent runs;
+    struct oriel_access_extent runs;
     for (size_t i = 0; i < count; i++)
         if (oriel_byte_runs_tidy(&extents[i], &runs))
             oriel_pages_mark(&history->records.pages, runs.offset, oriel_byte_runs_end(&runs), 1);
@@ -109,10 +109,10 @@ static void mark_all(struct oriel_history *history, const struct oriel_extent *e
 }
 
 /* The number of its first record; 0: the board is full, or there are no bytes. */
-static oriel_record_number keep_all(struct oriel_insertion *arrival, const struct oriel_extent *extents, size_t count)
+static oriel_record_number keep_all(struct oriel_insertion *arrival, const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
-    struct oriel_extent runs;
+    struct oriel_access_extent runs;
     oriel_record_number first = 0;
     oriel_record_number last = 0;
     for (size_t i = 0; i < count; i++) {
@@ -130,7 +130,7 @@ static oriel_record_number keep_all(struct oriel_insertion *arrival, const struc
     return first;
 }
 
-static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_place place, const struct oriel_extent *extents, size_t count)
+static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_shm_offset place, const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = oriel_history_enter(place);
     const struct oriel_access *access = arrival->access;
@@ -149,7 +149,7 @@ static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_place place, 
     return ticket;
 }
 
-void oriel_history_widen(oriel_place place, int64_t low, int64_t high)
+void oriel_history_widen(oriel_shm_offset place, int64_t low, int64_t high)
 {
     struct oriel_history *history = oriel_history_enter(place);
     oriel_pages_mark(&history->records.pages, low, high, 1);
@@ -158,7 +158,7 @@ void oriel_history_widen(oriel_place place, int64_t low, int64_t high)
     oriel_fence_full();
 }
 
-void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_place place, const struct oriel_extent *runs)
+void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset place, const struct oriel_access_extent *runs)
 {
     struct oriel_history *history = oriel_history_enter(place);
     oriel_insertion_meet(arrival, runs, false);
@@ -167,20 +167,20 @@ void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_place plac
 }
 
 /* Whether it does not belong into the tree. */
-static bool stands_in_cells(enum oriel_small small, struct oriel_insertion *arrival, oriel_place place,
-                            const struct oriel_extent *runs)
+static bool stands_in_cells(enum oriel_small small, struct oriel_insertion *arrival, oriel_shm_offset place,
+                            const struct oriel_access_extent *runs)
 {
     if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE))
         oriel_insertion_meet_tree(arrival, place, runs);
     return small != ORIEL_SMALL_NOT;
 }
 
-uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents,
+uint64_t oriel_history_add(oriel_shm_offset place, const struct oriel_access *access, const struct oriel_access_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_insertion arrival;
-    struct oriel_extent runs;
-    oriel_place trait = 0;
+    struct oriel_access_extent runs;
+    oriel_shm_offset trait = 0;
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
     if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
         !stands_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
@@ -188,8 +188,8 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
 }
 
-bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access,
-                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
+bool oriel_history_add_again(oriel_shm_offset place, struct oriel_history_spot spot, const struct oriel_access *access,
+                             oriel_shm_offset *trait, const struct oriel_access_extent *run, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_insertion arrival;
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
@@ -199,7 +199,7 @@ bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, 
     return false;
 }
 
-void oriel_history_look(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+void oriel_history_look(oriel_shm_offset place, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_insertion arrival;
@@ -216,7 +216,7 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
-    struct oriel_extent all;
+    struct oriel_access_extent all;
     struct oriel_record_hits hits;
     struct oriel_record *other = oriel_history_follow(history, hint);
     oriel_record_number into = hint.number;
@@ -268,7 +268,7 @@ static bool lane_is_empty(const struct oriel_history_lane *lane)
     return atomic_load_explicit((const _Atomic oriel_record_number *)&lane->pending, memory_order_relaxed) == 0;
 }
 
-static void complete_lane(oriel_place place, struct oriel_history_lane *lane, int32_t origin, uint64_t group, oriel_tick now)
+static void complete_lane(oriel_shm_offset place, struct oriel_history_lane *lane, int32_t origin, uint64_t group, oriel_tick now)
 {
     if (lane_is_empty(lane))
         return;
@@ -285,25 +285,25 @@ static void complete_lane(oriel_place place, struct oriel_history_lane *lane, in
     oriel_history_exit(history);
 }
 
-void oriel_history_complete(oriel_place place, int32_t origin, uint64_t group, oriel_tick now)
+void oriel_history_complete(oriel_shm_offset place, int32_t origin, uint64_t group, oriel_tick now)
 {
     struct oriel_history *history = oriel_shm_at(place);
-    oriel_underway_complete(place, origin, group, now);
+    oriel_pending_list_complete(place, origin, group, now);
     oriel_record_lease_complete(place, group, now, false);
     complete_lane(place, oriel_history_lane_of(history, origin, 0), origin, 0, now);
     if (group != 0)
         complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
 }
 
-void oriel_history_complete_cells(oriel_place place, int32_t origin, uint64_t group, oriel_tick now)
+void oriel_history_complete_cells(oriel_shm_offset place, int32_t origin, uint64_t group, oriel_tick now)
 {
-    oriel_underway_complete(place, origin, group, now);
+    oriel_pending_list_complete(place, origin, group, now);
 }
 
 typedef void ticket_fn(struct oriel_history *history, oriel_record_number number, uint64_t argument);
 
 /* Calls act for each pending record that has the ticket. */
-static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint64_t argument)
+static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, uint64_t argument)
 {
     if (ticket == 0 ||
         (ticket >= ORIEL_ACCESS_GROUP && lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), 0, ticket))))
@@ -330,10 +330,10 @@ static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint6
     oriel_history_exit(history);
 }
 
-void oriel_history_complete_one(oriel_place place, uint64_t ticket, oriel_tick now)
+void oriel_history_complete_one(oriel_shm_offset place, uint64_t ticket, oriel_tick now)
 {
     if (ticket >= ORIEL_ACCESS_GROUP)
-        oriel_underway_complete(place, NOBODY, ticket, now);
+        oriel_pending_list_complete(place, NOBODY, ticket, now);
     if (ticket >= ORIEL_ACCESS_GROUP)
         oriel_record_lease_complete(place, ticket, now, true);
     for_ticket(place, ticket, complete_record, now);
@@ -345,9 +345,9 @@ static void end_record(struct oriel_history *history, oriel_record_number number
     oriel_history_discard(history, number);
 }
 
-void oriel_history_end_one(oriel_place place, uint64_t ticket)
+void oriel_history_end_one(oriel_shm_offset place, uint64_t ticket)
 {
-    oriel_underway_end(place, ticket);
+    oriel_pending_list_end(place, ticket);
     for_ticket(place, ticket, end_record, 0);
 }
 
@@ -362,14 +362,14 @@ static void end_request(struct oriel_history *history, oriel_record_number numbe
     join_alike(history, number, (struct oriel_history_hint){0, 0});
 }
 
-void oriel_history_request_done(oriel_place place, uint64_t ticket)
+void oriel_history_request_done(oriel_shm_offset place, uint64_t ticket)
 {
     for_ticket(place, ticket, end_request, 0);
 }
 
-void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
+void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
 {
-    oriel_underway_flag(place, origin, flags);
+    oriel_pending_list_flag(place, origin, flags);
     oriel_record_lease_list(place);
     if (lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), origin, 0)))
         return;
@@ -389,14 +389,14 @@ void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
     oriel_history_exit(history);
 }
 
-void oriel_history_forget(oriel_place place, int64_t offset, uint64_t len_bytes)
+void oriel_history_forget(oriel_shm_offset place, int64_t offset, uint64_t len_bytes)
 {
     if (len_bytes == 0)
         return;
     struct oriel_history *history = oriel_history_enter(place);
-    struct oriel_extent hole = {.offset = offset, .len_bytes = len_bytes, .count = 1};
+    struct oriel_access_extent hole = {.offset = offset, .len_bytes = len_bytes, .count = 1};
     struct oriel_record_hits hits;
-    struct oriel_extent after;
+    struct oriel_access_extent after;
     oriel_record_number last = 0;
     do {
         oriel_records_find(&history->records, offset, offset + (int64_t)len_bytes, last == 0 ? NULL : &after, last, &hits);
@@ -412,7 +412,7 @@ void oriel_history_forget(oriel_place place, int64_t offset, uint64_t len_bytes)
     oriel_history_exit(history);
 }
 
-void oriel_history_size(oriel_place place, uint64_t *accesses, uint64_t *bytes)
+void oriel_history_size(oriel_shm_offset place, uint64_t *accesses, uint64_t *bytes)
 {
     struct oriel_history *history = oriel_history_enter(place);
     oriel_pages_size(&history->records.pages, accesses, bytes);

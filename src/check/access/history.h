@@ -6,8 +6,8 @@
 #ifndef ORIEL_CHECK_ACCESS_HISTORY_H
 #define ORIEL_CHECK_ACCESS_HISTORY_H
 
-#include "check/shm/shm.h"
 #include "check/order/clock.h"
+#include "check/shm/shm.h"
 #include "reduce/kind.h"
 
 #include <stdbool.h>
@@ -46,7 +46,7 @@ struct oriel_access {
     uint8_t element;     /* enum oriel_kind; of accumulates */
     uint8_t flags;       /* enum oriel_access_flag */
     int32_t origin;      /* world rank */
-    oriel_place moment;  /* order.h, of the issue; the caller's reference is enough.  Of what stands: 0 */
+    oriel_shm_offset moment;  /* order.h, of the issue; the caller's reference is enough.  Of what stands: 0 */
     oriel_tick complete; /* the origin's number when it was completed; ORIEL_TICK_PENDING */
     oriel_tick issued;   /* the origin's number when it was issued; of what is one, the first's: for texts */
     struct oriel_site site;
@@ -56,7 +56,7 @@ struct oriel_access {
 #define ORIEL_ACCESS_GROUP (UINT64_C(1) << 63)
 
 /* count runs of len_bytes, stride_bytes from start to start; the first at offset.  count 1: stride_bytes is of no account. */
-struct oriel_extent {
+struct oriel_access_extent {
     int64_t offset;
     uint64_t len_bytes;
     uint64_t count;
@@ -74,16 +74,16 @@ struct oriel_conflict {
 typedef void oriel_conflict_fn(const struct oriel_conflict *conflict, void *closure);
 
 /* An empty one in the board, of a memory of about so many bytes (0: nobody knows); 0 when the board is full. */
-oriel_place oriel_history_make(uint64_t size_bytes);
-void oriel_history_free(oriel_place history);
+oriel_shm_offset oriel_history_make(uint64_t size_bytes);
+void oriel_history_free(oriel_shm_offset history);
 
 /* This process adds nothing more, before whoever is the last frees it. */
-void oriel_history_leave(oriel_place history);
+void oriel_history_leave(oriel_shm_offset history);
 
 /* Adds an access to count extents and tells each conflict of it with an unordered one, at most one per pair of sites.  Returns
  * the ticket by which the origin completes it: 0 when it was complete on arrival, or when the board is full (counted).  Without
  * ORIEL_ACCESS_ALONE and group only oriel_history_complete of its origin is certain to complete it. */
-uint64_t oriel_history_add(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents,
+uint64_t oriel_history_add(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure);
 
 /* Where its cells are found, as long as it is there. */
@@ -101,36 +101,36 @@ struct oriel_history_spot {
 /* The same as oriel_history_add of one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE; spot: of its first byte;
  * *trait: 0 at first, and kept for accesses that differ in nothing but numbers and bytes.  Whether it stands in cells alone,
  * where oriel_history_complete_cells finds it. */
-bool oriel_history_add_again(oriel_place history, struct oriel_history_spot spot, const struct oriel_access *access,
-                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure);
+bool oriel_history_add_again(oriel_shm_offset history, struct oriel_history_spot spot, const struct oriel_access *access,
+                             oriel_shm_offset *trait, const struct oriel_access_extent *run, oriel_conflict_fn *tell, void *closure);
 
 /* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
-void oriel_history_look(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+void oriel_history_look(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure);
 
 /* All pending accesses of the origin without a group are complete with its number now, and those of the group (0: of none).  (A
  * flush, an unlock, the end of an epoch.) */
-void oriel_history_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
+void oriel_history_complete(oriel_shm_offset history, int32_t origin, uint64_t group, oriel_tick now);
 
 /* The same where all of them stand in cells (oriel_history_add_again). */
-void oriel_history_complete_cells(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
+void oriel_history_complete_cells(oriel_shm_offset history, int32_t origin, uint64_t group, oriel_tick now);
 
 /* The one with this ticket is. (A request of a buffer.) */
-void oriel_history_complete_one(oriel_place history, uint64_t ticket, oriel_tick now);
+void oriel_history_complete_one(oriel_shm_offset history, uint64_t ticket, oriel_tick now);
 
 /* It is over, and goes: a buffer that is the program's again.  Only where nothing but such stands: what it has superseded does
  * not come back. */
-void oriel_history_end_one(oriel_place history, uint64_t ticket);
+void oriel_history_end_one(oriel_shm_offset history, uint64_t ticket);
 
 /* Flags of an origin's pending accesses are set; of the one with this ticket, that its request is done. */
-void oriel_history_flag(oriel_place history, int32_t origin, uint8_t flags);
-void oriel_history_request_done(oriel_place history, uint64_t ticket);
+void oriel_history_flag(oriel_shm_offset history, int32_t origin, uint8_t flags);
+void oriel_history_request_done(oriel_shm_offset history, uint64_t ticket);
 
 /* Forgets the bytes: memory that was freed or detached. */
-void oriel_history_forget(oriel_place history, int64_t offset, uint64_t len_bytes);
+void oriel_history_forget(oriel_shm_offset history, int64_t offset, uint64_t len_bytes);
 
 /* Accesses that stand there now, and bytes that they take; for tests and the summary. */
-void oriel_history_size(oriel_place history, uint64_t *accesses, uint64_t *bytes);
+void oriel_history_size(oriel_shm_offset history, uint64_t *accesses, uint64_t *bytes);
 
 /* By a processor, not by an operation. */
 static inline bool oriel_access_is_local(const struct oriel_access *access)

@@ -15,7 +15,7 @@ static size_t page_bytes(void)
 }
 
 /* Pages begin lines, the board's blocks do not; a page knows its block. */
-static struct oriel_page *page_in(oriel_place block)
+static struct oriel_page *page_in(oriel_shm_offset block)
 {
     return (struct oriel_page *)(((uintptr_t)oriel_shm_at(block) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE * ORIEL_CACHE_LINE);
 }
@@ -30,10 +30,10 @@ bool oriel_pages_make(struct oriel_pages *pages, uint64_t size_bytes)
     return pages->place != 0;
 }
 
-static void free_chain(oriel_place place)
+static void free_chain(oriel_shm_offset place)
 {
     while (place != 0) {
-        oriel_place next = ((struct oriel_cell *)oriel_shm_at(place))->next;
+        oriel_shm_offset next = ((struct oriel_cell *)oriel_shm_at(place))->next;
         oriel_shm_free(place, sizeof(struct oriel_cell));
         place = next;
     }
@@ -50,7 +50,7 @@ static void free_page(struct oriel_page *page)
 void oriel_pages_free(struct oriel_pages *pages)
 {
     for (uint64_t i = 0; i < pages->count; i++) {
-        oriel_place place = oriel_page_bucket(pages, i)->first;
+        oriel_shm_offset place = oriel_page_bucket(pages, i)->first;
         while (place != 0) {
             struct oriel_page *page = oriel_shm_at(place);
             place = page->next;
@@ -68,7 +68,7 @@ struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t num
     struct oriel_page *page = oriel_page_find(pages, number);
     if (oriel_likely(page != NULL))
         return page;
-    oriel_place block = oriel_shm_allocate(page_bytes());
+    oriel_shm_offset block = oriel_shm_allocate(page_bytes());
     if (block == 0)
         return NULL;
     page = page_in(block);
@@ -116,7 +116,7 @@ void oriel_pages_size(const struct oriel_pages *pages, uint64_t *entries, uint64
     *entries = 0;
     *bytes = pages->count * sizeof(struct oriel_page_bucket);
     for (uint64_t i = 0; i < pages->count; i++)
-        for (oriel_place place = oriel_page_bucket(pages, i)->first; place != 0;) {
+        for (oriel_shm_offset place = oriel_page_bucket(pages, i)->first; place != 0;) {
             const struct oriel_page *page = oriel_shm_at(place);
             for (int k = 0; k < ORIEL_PAGE_CELLS; k++)
                 for (const struct oriel_cell *cell = &page->cells[k]; cell != NULL; cell = oriel_shm_at(cell->next)) {

@@ -24,29 +24,29 @@ struct oriel_cell_entry {
 
 struct oriel_cell {
     _Atomic uint64_t owner; /* a board word lock */
-    oriel_place next;       /* more of the same cell; their owners are of no account */
+    oriel_shm_offset next;       /* more of the same cell; their owners are of no account */
     struct oriel_cell_entry entries[ORIEL_CELL_ENTRIES];
 };
 _Static_assert(sizeof(struct oriel_cell) == 128, "a cell is two lines");
 
 struct oriel_page {
-    oriel_place next; /* of the same bucket */
+    oriel_shm_offset next; /* of the same bucket */
     uint64_t number;  /* offset >> ORIEL_PAGE_SHIFT */
     _Atomic uint64_t used; /* bits of the cells that ever had an entry */
-    oriel_place block; /* of the board, in which the page lies */
+    oriel_shm_offset block; /* of the board, in which the page lies */
     uint64_t unused[4];
     struct oriel_cell cells[ORIEL_PAGE_CELLS];
 };
 _Static_assert(offsetof(struct oriel_page, cells) == 64, "cells begin lines");
 
 struct oriel_page_bucket {
-    _Atomic oriel_place first;
+    _Atomic oriel_shm_offset first;
     _Atomic uint32_t wide; /* records around its pages, and accesses that are about to become some */
     uint32_t unused;
 };
 
 struct oriel_pages {
-    oriel_place place; /* of the buckets */
+    oriel_shm_offset place; /* of the buckets */
     uint64_t count;    /* of them, a power of 2 */
 };
 
@@ -60,7 +60,7 @@ static inline struct oriel_page_bucket *oriel_page_bucket(const struct oriel_pag
 }
 
 /* The page of this number in the chain that begins at place. */
-static inline struct oriel_page *oriel_page_behind(oriel_place place, uint64_t number)
+static inline struct oriel_page *oriel_page_behind(oriel_shm_offset place, uint64_t number)
 {
     while (place != 0) {
         struct oriel_page *page = oriel_shm_at(place);

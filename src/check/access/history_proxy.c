@@ -2,8 +2,8 @@
  * with the machine's number above it.  history_proxy.h says who may call. */
 #include "check/access/history_proxy.h"
 
-#include "check/remote/remote_validate.h"
 #include "check/order/order.h"
+#include "check/remote/remote_validate.h"
 
 enum { MACHINE_SHIFT = 44, CONFLICTS = 16 };
 
@@ -13,14 +13,14 @@ struct open_part {
     uint32_t closed;
 };
 
-static struct oriel_key key_of(oriel_place history)
+static struct oriel_key key_of(oriel_shm_offset history)
 {
     return (struct oriel_key){.words = {UINT64_C(0x50415254), history}}; /* "PART": above all kinds of order.h */
 }
 
 uint64_t oriel_part_open(void)
 {
-    oriel_place history = oriel_history_make(0);
+    oriel_shm_offset history = oriel_history_make(0);
     struct oriel_key key = key_of(history);
     if (history == 0)
         return 0;
@@ -58,25 +58,25 @@ static bool leave_part(void *at, bool made, void *last)
     return !*(bool *)last;
 }
 
-static bool work_on(oriel_place history, oriel_shm_work_fn *work)
+static bool work_on(oriel_shm_offset history, oriel_shm_work_fn *work)
 {
     struct oriel_key key = key_of(history);
     bool answer = false;
     return oriel_shm_work(&key, 0, work, &answer) && answer;
 }
 
-void oriel_part_close(oriel_place history)
+void oriel_part_close(oriel_shm_offset history)
 {
     if (work_on(history, close_part))
         oriel_history_free(history);
 }
 
-bool oriel_part_enter(oriel_place history)
+bool oriel_part_enter(oriel_shm_offset history)
 {
     return work_on(history, enter_part);
 }
 
-void oriel_part_leave(oriel_place history)
+void oriel_part_leave(oriel_shm_offset history)
 {
     if (work_on(history, leave_part))
         oriel_history_free(history);
@@ -87,23 +87,23 @@ static int machine_of(uint64_t number)
     return (int)(number >> MACHINE_SHIFT) - 1;
 }
 
-static oriel_place history_of(uint64_t number)
+static oriel_shm_offset history_of(uint64_t number)
 {
     return number & ((UINT64_C(1) << MACHINE_SHIFT) - 1);
 }
 
-oriel_place oriel_part_of(uint64_t number)
+oriel_shm_offset oriel_part_of(uint64_t number)
 {
     return machine_of(number) == oriel_check_remote_own_machine() ? history_of(number) : number;
 }
 
-bool oriel_part_is_far(oriel_place part)
+bool oriel_part_is_far(oriel_shm_offset part)
 {
     return part >> MACHINE_SHIFT != 0;
 }
 
 /* What is found there is told here, with the clock that this process has kept. */
-static uint64_t add_far(oriel_place part, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_ADD, .words = {history_of(part)}};
@@ -127,21 +127,21 @@ static uint64_t add_far(oriel_place part, const struct oriel_access *access, con
     return answer.word;
 }
 
-uint64_t oriel_part_add(oriel_place part, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
     return oriel_part_is_far(part) ? add_far(part, access, extents, count, tell, closure)
                                    : oriel_history_add(part, access, extents, count, tell, closure);
 }
 
-static void ask(oriel_place part, uint64_t kind, uint64_t first, uint64_t second, uint64_t third)
+static void ask(oriel_shm_offset part, uint64_t kind, uint64_t first, uint64_t second, uint64_t third)
 {
     struct oriel_check_remote_request request = {.kind = kind, .words = {history_of(part), first, second, third}};
     struct oriel_check_remote_answer answer;
     oriel_check_remote_ask(machine_of(part), &request, NULL, 0, &answer, NULL, 0);
 }
 
-void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, oriel_tick now)
+void oriel_part_complete(oriel_shm_offset part, int32_t origin, uint64_t ticket, oriel_tick now)
 {
     if (oriel_part_is_far(part)) {
         ask(part, ORIEL_CHECK_REMOTE_COMPLETE, (uint64_t)(uint32_t)origin, now, ticket);
@@ -150,7 +150,7 @@ void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, orie
     oriel_history_complete(part, origin, ticket, now);
 }
 
-void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now)
+void oriel_part_complete_one(oriel_shm_offset part, uint64_t ticket, oriel_tick now)
 {
     if (oriel_part_is_far(part))
         ask(part, ORIEL_CHECK_REMOTE_COMPLETE_ONE, ticket, now, 0);
@@ -158,7 +158,7 @@ void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now)
         oriel_history_complete_one(part, ticket, now);
 }
 
-void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags)
+void oriel_part_flag(oriel_shm_offset part, int32_t origin, uint8_t flags)
 {
     if (oriel_part_is_far(part))
         ask(part, ORIEL_CHECK_REMOTE_FLAG, (uint64_t)(uint32_t)origin, flags, 0);
@@ -166,7 +166,7 @@ void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags)
         oriel_history_flag(part, origin, flags);
 }
 
-void oriel_part_request_done(oriel_place part, uint64_t ticket)
+void oriel_part_request_done(oriel_shm_offset part, uint64_t ticket)
 {
     if (oriel_part_is_far(part))
         ask(part, ORIEL_CHECK_REMOTE_REQUEST_DONE, ticket, 0, 0);

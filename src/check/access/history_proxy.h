@@ -8,23 +8,23 @@
 
 /* A history on this board that other machines may work on, by the number that they know; 0: the board is full. */
 uint64_t oriel_part_open(void);
-void oriel_part_close(oriel_place history);
+void oriel_part_close(oriel_shm_offset history);
 
 /* Another machine works on it, and it stays until that has left; false: it is none, or closed. */
-bool oriel_part_enter(oriel_place history);
-void oriel_part_leave(oriel_place history);
+bool oriel_part_enter(oriel_shm_offset history);
+void oriel_part_leave(oriel_shm_offset history);
 
 /* From a number to this process's view: the history's place here, or a place elsewhere. */
-oriel_place oriel_part_of(uint64_t number);
-bool oriel_part_is_far(oriel_place part);
+oriel_shm_offset oriel_part_of(uint64_t number);
+bool oriel_part_is_far(oriel_shm_offset part);
 
-uint64_t oriel_part_add(oriel_place part, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure);
 
 /* All pending accesses of the origin, and those of the ticket. */
-void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, oriel_tick now);
-void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now);
-void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags);
-void oriel_part_request_done(oriel_place part, uint64_t ticket);
+void oriel_part_complete(oriel_shm_offset part, int32_t origin, uint64_t ticket, oriel_tick now);
+void oriel_part_complete_one(oriel_shm_offset part, uint64_t ticket, oriel_tick now);
+void oriel_part_flag(oriel_shm_offset part, int32_t origin, uint8_t flags);
+void oriel_part_request_done(oriel_shm_offset part, uint64_t ticket);
 
 #endif

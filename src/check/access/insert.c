@@ -89,22 +89,22 @@ bool oriel_access_may_be_one(const struct oriel_access *a, const struct oriel_ac
            (!oriel_access_pending(a) || (a->flags & ORIEL_ACCESS_ALONE) == 0);
 }
 
-static bool same_runs(const struct oriel_extent *a, const struct oriel_extent *b)
+static bool same_runs(const struct oriel_access_extent *a, const struct oriel_access_extent *b)
 {
     return a->offset == b->offset && a->len_bytes == b->len_bytes && a->count == b->count &&
            (a->count == 1 || a->stride_bytes == b->stride_bytes);
 }
 
-static oriel_record_number join_found(struct oriel_insertion *arrival, const struct oriel_extent *runs)
+static oriel_record_number join_found(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
 {
     struct oriel_records *records = &arrival->history->records;
-    struct oriel_extent all = *runs;
+    struct oriel_access_extent all = *runs;
     oriel_record_number into = 0;
     oriel_record_number gone[ORIEL_INSERTION_JOINS];
     size_t gone_count = 0;
     for (size_t i = 0; i < arrival->joins; i++) {
         oriel_record_number number = arrival->join[i];
-        struct oriel_extent sum;
+        struct oriel_access_extent sum;
         if (!oriel_byte_runs_join(&all, &oriel_record_at(records, number)->runs, &sum))
             continue;
         all = sum;
@@ -124,13 +124,13 @@ static oriel_record_number join_found(struct oriel_insertion *arrival, const str
 /* A loop with holes: the run continues the last ones, or is the third at one distance.  (Two alone are no loop: any two are at
  * some distance.) */
 static oriel_record_number join_loop(struct oriel_insertion *arrival, struct oriel_history_lane *lane,
-                                     const struct oriel_extent *runs)
+                                     const struct oriel_access_extent *runs)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_record *last = oriel_history_follow(history, lane->last);
     if (last == NULL || !oriel_access_may_be_one(&last->access, arrival->access))
         return 0;
-    struct oriel_extent all;
+    struct oriel_access_extent all;
     if (oriel_byte_runs_join(&last->runs, runs, &all)) {
         oriel_record_change(&history->records, lane->last.number, &all);
         return lane->last.number;
@@ -143,7 +143,7 @@ static oriel_record_number join_loop(struct oriel_insertion *arrival, struct ori
         first->runs.len_bytes != runs->len_bytes || distance != last->runs.offset - first->runs.offset ||
         (uint64_t)(distance < 0 ? -distance : distance) > SPARSEST * runs->len_bytes)
         return 0;
-    struct oriel_extent loop = {first->runs.offset, runs->len_bytes, 3, distance};
+    struct oriel_access_extent loop = {first->runs.offset, runs->len_bytes, 3, distance};
     oriel_byte_runs_tidy(&loop, &all);
     oriel_record_change(&history->records, lane->previous.number, &all);
     oriel_delay();
@@ -153,7 +153,7 @@ static oriel_record_number join_loop(struct oriel_insertion *arrival, struct ori
     return lane->last.number;
 }
 
-oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const struct oriel_extent *runs)
+oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_history_lane *lane = oriel_history_lane_of_access(history, arrival->access);
@@ -205,7 +205,7 @@ void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_ac
         arrival->tell(&conflict, arrival->closure);
 }
 
-void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number, const struct oriel_extent *runs)
+void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number, const struct oriel_access_extent *runs)
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
@@ -215,7 +215,7 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
     }
     if (runs->count != 1)
         return;
-    struct oriel_extent pieces[ORIEL_RUNS_PIECES];
+    struct oriel_access_extent pieces[ORIEL_RUNS_PIECES];
     oriel_record_number more[ORIEL_RUNS_PIECES] = {0};
     size_t count = oriel_byte_runs_subtract(&record->runs, runs, pieces);
     for (size_t i = 1; i < count; i++) {
@@ -244,9 +244,9 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
     oriel_record_change(records, number, &pieces[0]); /* S6 */
 }
 
-static bool may_join(const struct oriel_insertion *arrival, const struct oriel_record *record, const struct oriel_extent *runs)
+static bool may_join(const struct oriel_insertion *arrival, const struct oriel_record *record, const struct oriel_access_extent *runs)
 {
-    struct oriel_extent sum;
+    struct oriel_access_extent sum;
     return arrival->joins < ORIEL_INSERTION_JOINS && record->loan == 0 && oriel_access_may_be_one(&record->access, arrival->access) &&
            oriel_byte_runs_join(&record->runs, runs, &sum);
 }
@@ -260,7 +260,7 @@ static bool joins_later(const struct oriel_insertion *arrival, const struct orie
            oriel_access_alike(access, earlier);
 }
 
-static void meet_one(struct oriel_insertion *arrival, oriel_record_number number, const struct oriel_extent *runs)
+static void meet_one(struct oriel_insertion *arrival, oriel_record_number number, const struct oriel_access_extent *runs)
 {
     struct oriel_record *record = oriel_record_at(&arrival->history->records, number);
     int64_t offset;
@@ -279,13 +279,13 @@ static void meet_one(struct oriel_insertion *arrival, oriel_record_number number
         oriel_history_take_bytes(arrival->history, number, runs); /* 3 */
 }
 
-void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_extent *runs, bool again)
+void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs, bool again)
 {
     struct oriel_records *records = &arrival->history->records;
     int64_t low = runs->offset - 1;
     int64_t high = oriel_byte_runs_end(runs) + 1;
     struct oriel_record_hits hits;
-    struct oriel_extent after;
+    struct oriel_access_extent after;
     oriel_record_number after_number = 0;
     arrival->joins = arrival->near = 0;
     do {

@@ -4,8 +4,8 @@
 #define ORIEL_CHECK_ACCESS_INSERT_H
 
 #include "check/access/history.h"
-#include "check/order/order.h"
 #include "check/access/record_tree.h"
+#include "check/order/order.h"
 
 enum {
     ORIEL_LANES = 64,
@@ -32,7 +32,7 @@ struct oriel_history {
     uint32_t busy;
     uint32_t sweep_at; /* records */
     struct oriel_shm_lock beside_lock; /* aliased_windows.c */
-    _Atomic oriel_place beside;
+    _Atomic oriel_shm_offset beside;
     struct oriel_history_lane lanes[ORIEL_LANES];
     struct oriel_records records;
 };
@@ -53,7 +53,7 @@ struct oriel_insertion {
 };
 
 /* Not a word more than is needed: it is made for most accesses. */
-static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_place history, const struct oriel_access *access,
+static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_shm_offset history, const struct oriel_access *access,
                                        oriel_conflict_fn *tell, void *closure, bool stays)
 {
     arrival->history = oriel_shm_at(history);
@@ -66,10 +66,10 @@ static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_
 }
 
 /* In history.c: who comes to a cell of the bytes from low to high looks for more than cells from now on. */
-void oriel_history_widen(oriel_place history, int64_t low, int64_t high);
+void oriel_history_widen(oriel_shm_offset history, int64_t low, int64_t high);
 
 /* In history.c: compares one that stands in a cell with what stands in the tree. */
-void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_place history, const struct oriel_extent *runs);
+void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset history, const struct oriel_access_extent *runs);
 
 static inline bool oriel_access_pending(const struct oriel_access *access)
 {
@@ -81,7 +81,7 @@ struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, 
 struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history, const struct oriel_access *access);
 
 /* In history.c: takes the history's lock, and gives it back. */
-struct oriel_history *oriel_history_enter(oriel_place history);
+struct oriel_history *oriel_history_enter(oriel_shm_offset history);
 void oriel_history_exit(struct oriel_history *history);
 
 /* Into its lane, and out of it. */
@@ -107,7 +107,7 @@ bool oriel_access_alike(const struct oriel_access *a, const struct oriel_access 
 bool oriel_access_may_be_one(const struct oriel_access *a, const struct oriel_access *b);
 
 /* Takes the bytes of runs from a record; what it cannot express, or has no room for, stays. */
-void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number, const struct oriel_extent *runs);
+void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number, const struct oriel_access_extent *runs);
 
 /* Whether the access is issued behind what the origin has completed with that number. */
 static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, int32_t origin, oriel_tick complete) /* 1 */
@@ -120,9 +120,9 @@ void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_ac
 
 /* Compares with what stands at the bytes and tells conflicts; for an access that stays it takes away what that supersedes, and
  * finds what it can join.  again: only the last. */
-void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_extent *runs, bool again);
+void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs, bool again);
 
 /* The record that has the bytes from now on, and the mark that they have got (cell_store.c, S2); 0: the board is full. */
-oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const struct oriel_extent *runs);
+oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const struct oriel_access_extent *runs);
 
 #endif

@@ -6,13 +6,13 @@
 
 #include "base/atomic.h"
 
-struct oriel_underways oriel_underways;
+struct oriel_pending_list oriel_pending_list;
 
-const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry)
+const struct oriel_pending_access *oriel_pending_list_find(const struct oriel_cell_entry *entry)
 {
-    for (unsigned i = 0; i < oriel_underways.count; i++)
-        if (oriel_underways.list[i].entry == entry)
-            return &oriel_underways.list[i];
+    for (unsigned i = 0; i < oriel_pending_list.count; i++)
+        if (oriel_pending_list.list[i].entry == entry)
+            return &oriel_pending_list.list[i];
     return NULL;
 }
 
@@ -22,22 +22,22 @@ static void complete_entry(struct oriel_cell_entry *entry, oriel_tick now)
     atomic_store_explicit(&entry->ticks, oriel_entry_completed(ticks >> 16, now), memory_order_release);
 }
 
-void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now)
+void oriel_pending_list_complete(oriel_shm_offset history, int32_t origin, uint64_t group, oriel_tick now)
 {
-    for (unsigned i = oriel_underways.count; i-- > 0;) {
-        const struct oriel_underway *one = &oriel_underways.list[i];
+    for (unsigned i = oriel_pending_list.count; i-- > 0;) {
+        const struct oriel_pending_access *one = &oriel_pending_list.list[i];
         if (one->history != history || (one->group == 0 ? one->origin != origin : one->group != group))
             continue;
         complete_entry(one->entry, now);
-        if (i != --oriel_underways.count)
-            oriel_underways.list[i] = oriel_underways.list[oriel_underways.count];
+        if (i != --oriel_pending_list.count)
+            oriel_pending_list.list[i] = oriel_pending_list.list[oriel_pending_list.count];
     }
 }
 
-void oriel_underway_end(oriel_place history, uint64_t group)
+void oriel_pending_list_end(oriel_shm_offset history, uint64_t group)
 {
-    for (unsigned i = 0; i < oriel_underways.count;) {
-        struct oriel_underway *one = &oriel_underways.list[i];
+    for (unsigned i = 0; i < oriel_pending_list.count;) {
+        struct oriel_pending_access *one = &oriel_pending_list.list[i];
         if (one->history != history || one->group != group) {
             i++;
             continue;
@@ -46,16 +46,16 @@ void oriel_underway_end(oriel_place history, uint64_t group)
         one->entry->what = 0;
         atomic_store_explicit(&one->entry->ticks, 0, memory_order_relaxed);
         oriel_shm_word_unlock(&one->cell->owner);
-        oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
+        oriel_pending_list.list[i] = oriel_pending_list.list[--oriel_pending_list.count];
     }
 }
 
 /* Another one that it has become like takes its bytes: programs that never complete their operations would pile them up.  Under
  * the cell's lock. */
-static bool join_alike(const struct oriel_underway *one)
+static bool join_alike(const struct oriel_pending_access *one)
 {
-    for (unsigned i = 0; i < oriel_underways.count; i++) {
-        const struct oriel_underway *other = &oriel_underways.list[i];
+    for (unsigned i = 0; i < oriel_pending_list.count; i++) {
+        const struct oriel_pending_access *other = &oriel_pending_list.list[i];
         if (other == one || other->cell != one->cell || other->group != one->group || other->origin != one->origin ||
             !oriel_entry_joins(other->entry->what, one->entry->what))
             continue;
@@ -67,10 +67,10 @@ static bool join_alike(const struct oriel_underway *one)
     return false;
 }
 
-void oriel_underway_flag(oriel_place history, int32_t origin, uint8_t flags)
+void oriel_pending_list_flag(oriel_shm_offset history, int32_t origin, uint8_t flags)
 {
-    for (unsigned i = oriel_underways.count; i-- > 0;) {
-        struct oriel_underway *one = &oriel_underways.list[i];
+    for (unsigned i = oriel_pending_list.count; i-- > 0;) {
+        struct oriel_pending_access *one = &oriel_pending_list.list[i];
         uint8_t had = (uint8_t)one->entry->what;
         if (one->history != history || (had & flags) == flags || one->group != 0 || one->origin != origin)
             continue;
@@ -82,15 +82,15 @@ void oriel_underway_flag(oriel_place history, int32_t origin, uint8_t flags)
         }
         oriel_shm_word_unlock(&one->cell->owner);
         if (joined)
-            oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
+            oriel_pending_list.list[i] = oriel_pending_list.list[--oriel_pending_list.count];
     }
 }
 
-void oriel_underway_leave(oriel_place history)
+void oriel_pending_list_leave(oriel_shm_offset history)
 {
-    for (unsigned i = 0; i < oriel_underways.count;)
-        if (oriel_underways.list[i].history == history)
-            oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
+    for (unsigned i = 0; i < oriel_pending_list.count;)
+        if (oriel_pending_list.list[i].history == history)
+            oriel_pending_list.list[i] = oriel_pending_list.list[--oriel_pending_list.count];
         else
             i++;
 }

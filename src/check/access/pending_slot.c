@@ -9,7 +9,7 @@
 
 const struct oriel_callsite *oriel_pending_slot;
 
-struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again, const struct oriel_way *way, uint64_t at,
+struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again, const struct oriel_window_target *way, uint64_t at,
                                           oriel_tick issued)
 {
     uint64_t move = oriel_entry_move(at & (ORIEL_CELL_BYTES - 1));

@@ -21,7 +21,7 @@ extern const struct oriel_callsite *oriel_pending_slot __attribute__((visibility
 void oriel_pending_slot_release(void);
 
 /* Into its cell, of a page that is there, where it is not lent.  NULL, and nothing has happened: it is one for the lists. */
-struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again, const struct oriel_way *way, uint64_t at,
+struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again, const struct oriel_window_target *way, uint64_t at,
                                           oriel_tick issued);
 
 /* The program's call is to be looked at, and what is held stays: oriel_check_leave must follow. */
@@ -40,7 +40,7 @@ static inline void oriel_pending_slot_let_go(void)
 }
 
 /* Whether the bytes are before the end, at a displacement that is not easy. */
-static inline bool oriel_pending_slot_is_within(const struct oriel_way *way, MPI_Aint disp, uint64_t len_bytes)
+static inline bool oriel_pending_slot_is_within(const struct oriel_window_target *way, MPI_Aint disp, uint64_t len_bytes)
 {
     uint64_t at;
     return !__builtin_mul_overflow((uint64_t)disp, (uint64_t)way->disp_unit, &at) && way->disp_unit != 0 &&
@@ -49,7 +49,7 @@ static inline bool oriel_pending_slot_is_within(const struct oriel_way *way, MPI
 
 /* What is given to a word that is not offered anything. */
 struct oriel_pending_slot_giving {
-    struct oriel_word *word; /* NULL: nothing */
+    struct oriel_word_clock *word; /* NULL: nothing */
     bool mine;
 };
 
@@ -75,8 +75,8 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_use(struct oriel_cell_entry *lent,
 ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, bool accumulates, bool writes, int32_t target, MPI_Aint disp,
                                       const void *origin, const void *compare, const void *result)
 {
-    const struct oriel_way *way = &again->ways[target];
-    struct oriel_word *word = NULL;
+    const struct oriel_window_target *way = &again->ways[target];
+    struct oriel_word_clock *word = NULL;
     uint64_t at = (uint64_t)disp * way->disp_unit;
     if (oriel_unlikely((uint64_t)disp >= way->easy_disps) && !oriel_pending_slot_is_within(way, disp, again->target_bytes))
         return false;

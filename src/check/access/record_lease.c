@@ -26,8 +26,8 @@
 
 #include "base/atomic.h"
 #include "base/delay.h"
-#include "check/intercept/reentrancy.h"
 #include "check/access/cell_store.h"
+#include "check/intercept/reentrancy.h"
 
 #include <string.h>
 
@@ -57,11 +57,11 @@ _Static_assert(sizeof(struct line) == ORIEL_CACHE_LINE, "others' lines are none 
 
 /* What the origin alone knows of a line. */
 struct side {
-    oriel_place history; /* 0: free */
+    oriel_shm_offset history; /* 0: free */
     oriel_record_number number;
     bool pending;
     uint32_t used;
-    struct oriel_extent runs;
+    struct oriel_access_extent runs;
     oriel_tick complete;
     uint64_t group; /* of the part */
     struct oriel_access access; /* as that of the record, of no group */
@@ -69,7 +69,7 @@ struct side {
 
 /* Accesses of a call in a history that have gone the way of all. */
 struct habit {
-    oriel_place history;
+    oriel_shm_offset history;
     uint64_t address;
     uint8_t came; /* since the last was lent */
     uint8_t wait;
@@ -86,8 +86,8 @@ static struct side *ousted; /* it has a line that another history wants */
 
 /* The last that has come in vain. */
 static struct {
-    oriel_place history; /* 0: none */
-    struct oriel_extent run;
+    oriel_shm_offset history; /* 0: none */
+    struct oriel_access_extent run;
     struct oriel_access access;
 } wanted;
 
@@ -95,7 +95,7 @@ static bool start(void)
 {
     if (lines != NULL)
         return true;
-    oriel_place place = oriel_shm_allocate((LINES + 1) * sizeof(struct line));
+    oriel_shm_offset place = oriel_shm_allocate((LINES + 1) * sizeof(struct line));
     if (place == 0)
         return false;
     uintptr_t at = (uintptr_t)oriel_shm_at(place);
@@ -118,12 +118,12 @@ static struct line *line_of(const struct side *side)
     return &lines[side - sides];
 }
 
-static uint64_t mix(oriel_place history, uint64_t address, uint64_t chunk)
+static uint64_t mix(oriel_shm_offset history, uint64_t address, uint64_t chunk)
 {
     return (history ^ address << 20 ^ chunk << 40 ^ chunk >> 24) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static struct habit *habit_of(oriel_place history, uint64_t address)
+static struct habit *habit_of(oriel_shm_offset history, uint64_t address)
 {
     struct habit *habit = &habits[mix(history, address, 0) >> 58];
     _Static_assert(HABITS == 1 << 6, "as many as six bits tell apart");
@@ -137,13 +137,13 @@ static void wait_longer(struct habit *habit)
     habit->wait = 2 * habit->wait >= WAIT_MOST ? WAIT_MOST : (uint8_t)(2 * habit->wait + 1);
 }
 
-static uint8_t *hint_of(oriel_place history, uint64_t address, uint64_t chunk)
+static uint8_t *hint_of(oriel_shm_offset history, uint64_t address, uint64_t chunk)
 {
     _Static_assert(HINTS == 1 << 10 && LINES <= 1 << 8, "as many as ten bits tell apart, and a byte holds");
     return &hints[mix(history, address, chunk) >> 54];
 }
 
-static bool is_whole(const struct side *side, const struct oriel_extent *run)
+static bool is_whole(const struct side *side, const struct oriel_access_extent *run)
 {
     return side->runs.offset == run->offset && side->runs.len_bytes == run->len_bytes;
 }
@@ -165,7 +165,7 @@ static void list_part(struct oriel_history *history, const struct oriel_record *
     if (number == 0)
         return;
     struct oriel_record *more = oriel_record_at(&history->records, number);
-    more->runs = (struct oriel_extent){record->runs.offset + (int64_t)(part >> 32), part & UINT32_MAX, 1, 0};
+    more->runs = (struct oriel_access_extent){record->runs.offset + (int64_t)(part >> 32), part & UINT32_MAX, 1, 0};
     more->access = record->access;
     more->access.complete = ORIEL_TICK_PENDING;
     more->access.issued = atomic_load_explicit(&line_of(side)->issued, memory_order_relaxed);
@@ -210,7 +210,7 @@ static void give_up(struct side *side)
     oriel_history_exit(history);
 }
 
-void oriel_record_lease_leave(oriel_place history)
+void oriel_record_lease_leave(oriel_shm_offset history)
 {
     for (struct side *side = sides; lines != NULL && side < sides + LINES; side++)
         if (side->history == history && history != 0)
@@ -221,12 +221,12 @@ void oriel_record_lease_leave(oriel_place history)
 
 /* --- the origin comes --- */
 
-static bool is_of(const struct side *side, oriel_place history, const struct oriel_access *access, const struct oriel_extent *run)
+static bool is_of(const struct side *side, oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run)
 {
     return side->history == history && oriel_access_alike(&side->access, access) && oriel_byte_runs_contain(&side->runs, run);
 }
 
-static struct side *find(oriel_place history, const struct oriel_access *access, const struct oriel_extent *run)
+static struct side *find(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run)
 {
     uint8_t *hint = hint_of(history, access->site.address, ((uint64_t)run->offset >> CHUNK_SHIFT) + 1);
     if (oriel_likely(is_of(&sides[*hint], history, access, run)))
@@ -254,7 +254,7 @@ static bool stands(struct side *side, uint64_t part, oriel_tick issued)
     return false;
 }
 
-static bool come_in_vain(oriel_place history, const struct oriel_access *access, const struct oriel_extent *run)
+static bool come_in_vain(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run)
 {
     struct habit *habit = habit_of(history, access->site.address);
     habit->came += habit->came < UINT8_MAX;
@@ -268,7 +268,7 @@ static bool come_in_vain(oriel_place history, const struct oriel_access *access,
     return false;
 }
 
-bool oriel_record_lease_come(oriel_place history, const struct oriel_access *access, const struct oriel_extent *run)
+bool oriel_record_lease_come(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run)
 {
     struct oriel_access alone = *access;
     alone.group = 0;
@@ -310,7 +310,7 @@ static bool complete_part(struct side *side, oriel_tick now)
     return true;
 }
 
-void oriel_record_lease_complete(oriel_place history, uint64_t group, oriel_tick now, bool alone)
+void oriel_record_lease_complete(oriel_shm_offset history, uint64_t group, oriel_tick now, bool alone)
 {
     for (unsigned i = pending_count; i-- > 0;) {
         struct side *side = &sides[pending[i]];
@@ -323,7 +323,7 @@ void oriel_record_lease_complete(oriel_place history, uint64_t group, oriel_tick
     }
 }
 
-void oriel_record_lease_list(oriel_place history)
+void oriel_record_lease_list(oriel_shm_offset history)
 {
     for (unsigned i = pending_count; i-- > 0;)
         if (sides[pending[i]].history == history && sides[pending[i]].group == 0)
@@ -339,7 +339,7 @@ static bool is_quiet(struct oriel_history *history, oriel_record_number number, 
     const struct oriel_record *mine = oriel_record_at(records, number);
     int64_t high = oriel_byte_runs_end(&mine->runs);
     struct oriel_record_hits hits;
-    struct oriel_extent after;
+    struct oriel_access_extent after;
     oriel_record_number last = 0;
     size_t around = 0;
     do {
@@ -365,7 +365,7 @@ static bool is_quiet(struct oriel_history *history, oriel_record_number number, 
 }
 
 /* One of nobody, or of the same history; NULL: none is near. */
-static struct side *free_side(oriel_place place, struct oriel_history *history)
+static struct side *free_side(oriel_shm_offset place, struct oriel_history *history)
 {
     for (int i = 0; i < TRIES; i++) {
         struct side *side = &sides[next_line++ % LINES];
@@ -388,7 +388,7 @@ static bool may_be_lent(struct oriel_history *history, oriel_record_number numbe
            is_quiet(history, number, clock);
 }
 
-void oriel_record_lease_offer(oriel_place place, struct oriel_history *history, oriel_record_number number)
+void oriel_record_lease_offer(oriel_shm_offset place, struct oriel_history *history, oriel_record_number number)
 {
     if (oriel_likely(wanted.history != place) || number == 0)
         return;
@@ -461,11 +461,11 @@ void oriel_record_lease_recall_all(struct oriel_history *history)
 }
 
 /* What it is as long as a part is pending. */
-static void tell(struct oriel_insertion *arrival, const struct oriel_record *record, uint64_t part, const struct oriel_extent *runs)
+static void tell(struct oriel_insertion *arrival, const struct oriel_record *record, uint64_t part, const struct oriel_access_extent *runs)
 {
     const struct line *line = oriel_shm_at(record->loan);
     struct oriel_access earlier = record->access;
-    struct oriel_extent bytes = {record->runs.offset + (int64_t)(part >> 32), part & UINT32_MAX, 1, 0};
+    struct oriel_access_extent bytes = {record->runs.offset + (int64_t)(part >> 32), part & UINT32_MAX, 1, 0};
     int64_t offset;
     uint64_t len_bytes;
     earlier.complete = ORIEL_TICK_PENDING;
@@ -479,7 +479,7 @@ static void tell(struct oriel_insertion *arrival, const struct oriel_record *rec
         oriel_insertion_tell(arrival, &earlier, offset, len_bytes);
 }
 
-bool oriel_record_lease_meet(struct oriel_insertion *arrival, struct oriel_record *record, const struct oriel_extent *runs)
+bool oriel_record_lease_meet(struct oriel_insertion *arrival, struct oriel_record *record, const struct oriel_access_extent *runs)
 {
     int64_t offset;
     uint64_t len_bytes;

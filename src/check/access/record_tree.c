@@ -50,7 +50,7 @@ static bool slab_add(struct oriel_records *records, unsigned slab)
         return false;
     if (records->slabs[slab] != 0) /* by one who died before it was used */
         return true;
-    oriel_place place = oriel_shm_allocate(slab_bytes(slab));
+    oriel_shm_offset place = oriel_shm_allocate(slab_bytes(slab));
     if (place == 0)
         return false;
     uintptr_t first = ((uintptr_t)oriel_shm_at(place) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE * ORIEL_CACHE_LINE;
@@ -93,7 +93,7 @@ void oriel_record_drop(struct oriel_records *records, oriel_record_number number
 }
 
 /* By first byte, then by number. */
-static bool comes_before(const struct oriel_extent *a, oriel_record_number number_a, const struct oriel_extent *b,
+static bool comes_before(const struct oriel_access_extent *a, oriel_record_number number_a, const struct oriel_access_extent *b,
                          oriel_record_number number_b)
 {
     return a->offset != b->offset ? a->offset < b->offset : number_a < number_b;
@@ -128,7 +128,7 @@ static void split(struct oriel_records *records, oriel_record_number tree, const
     know_most(records, top);
 }
 
-static void mark(struct oriel_records *records, const struct oriel_extent *runs, int by)
+static void mark(struct oriel_records *records, const struct oriel_access_extent *runs, int by)
 {
     oriel_pages_mark(&records->pages, runs->offset, oriel_byte_runs_end(runs), by);
 }
@@ -196,7 +196,7 @@ void oriel_record_remove(struct oriel_records *records, oriel_record_number numb
 }
 
 /* The pages of the one that are not the other's. */
-static void mark_beyond(struct oriel_records *records, const struct oriel_extent *runs, const struct oriel_extent *other, int by)
+static void mark_beyond(struct oriel_records *records, const struct oriel_access_extent *runs, const struct oriel_access_extent *other, int by)
 {
     const int64_t inside = (1 << ORIEL_PAGE_SHIFT) - 1;
     int64_t low = runs->offset & ~inside;
@@ -209,7 +209,7 @@ static void mark_beyond(struct oriel_records *records, const struct oriel_extent
         oriel_pages_mark(&records->pages, low > other_high ? low : other_high, high, by);
 }
 
-void oriel_record_change(struct oriel_records *records, oriel_record_number number, const struct oriel_extent *runs)
+void oriel_record_change(struct oriel_records *records, oriel_record_number number, const struct oriel_access_extent *runs)
 {
     struct oriel_record *record = at(records, number);
     int64_t end = oriel_byte_runs_end(runs);
@@ -236,7 +236,7 @@ struct search {
     struct oriel_records *records;
     int64_t low;
     int64_t high;
-    const struct oriel_extent *after;
+    const struct oriel_access_extent *after;
     oriel_record_number after_number;
     struct oriel_record_hits *hits;
 };
@@ -258,7 +258,7 @@ static void search_below(const struct search *search, oriel_record_number tree)
     }
 }
 
-void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high, const struct oriel_extent *after,
+void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high, const struct oriel_access_extent *after,
                         oriel_record_number after_number, struct oriel_record_hits *hits)
 {
     hits->count = 0;

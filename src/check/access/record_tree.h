@@ -16,11 +16,11 @@ struct oriel_record {
     uint32_t priority; /* a treap: no child's is above its parent's */
     uint32_t serial;   /* another one when the number is used again */
     int64_t most;      /* the end of what lies highest in the subtree */
-    struct oriel_extent runs;
+    struct oriel_access_extent runs;
     struct oriel_access access;
     oriel_record_number before; /* pending ones of a lane; behind also chains free ones */
     oriel_record_number behind;
-    oriel_place loan; /* the line in which its numbers stand, record_lease.c's; 0: it is not lent */
+    oriel_shm_offset loan; /* the line in which its numbers stand, record_lease.c's; 0: it is not lent */
 } __attribute__((aligned(64))); /* a search looks at the first line of each record that it passes, and no other */
 _Static_assert(offsetof(struct oriel_record, access) <= 64, "what a search looks at is one line");
 
@@ -35,7 +35,7 @@ struct oriel_records {
     uint32_t serial;
     uint32_t chance;
     int64_t slabs[ORIEL_RECORD_SLABS]; /* from this struct to each one's first record; each is twice as large as the last */
-    oriel_place places[ORIEL_RECORD_SLABS]; /* what the board gave for them */
+    oriel_shm_offset places[ORIEL_RECORD_SLABS]; /* what the board gave for them */
 };
 
 /* Of a memory of about so many bytes; false when the board is full. */
@@ -67,7 +67,7 @@ void oriel_record_insert(struct oriel_records *records, oriel_record_number numb
 void oriel_record_remove(struct oriel_records *records, oriel_record_number number);
 
 /* Changes the runs of one that is in the tree. */
-void oriel_record_change(struct oriel_records *records, oriel_record_number number, const struct oriel_extent *runs);
+void oriel_record_change(struct oriel_records *records, oriel_record_number number, const struct oriel_access_extent *runs);
 
 enum { ORIEL_RECORD_HITS = 32 };
 
@@ -78,7 +78,7 @@ struct oriel_record_hits {
 
 /* The records that have bytes, or holes between bytes, from low to high, in the tree's order, behind after (NULL: from the
  * start); as many as there is room for.  Full: there may be more. */
-void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high, const struct oriel_extent *after,
+void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high, const struct oriel_access_extent *after,
                         oriel_record_number after_number, struct oriel_record_hits *hits);
 
 /* Takes those out of the tree, and drops them, of which gone says so. */

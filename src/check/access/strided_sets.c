@@ -8,17 +8,17 @@ typedef oriel_uint128 wide;
 typedef uint64_t wide; /* products of strides and counts: enough for memories of some GiB */
 #endif
 
-static bool single(const struct oriel_extent *runs)
+static bool single(const struct oriel_access_extent *runs)
 {
     return runs->count == 1;
 }
 
-static struct oriel_extent run_between(int64_t low, int64_t high)
+static struct oriel_access_extent run_between(int64_t low, int64_t high)
 {
-    return (struct oriel_extent){.offset = low, .len_bytes = (uint64_t)(high - low), .count = 1};
+    return (struct oriel_access_extent){.offset = low, .len_bytes = (uint64_t)(high - low), .count = 1};
 }
 
-bool oriel_byte_runs_tidy(const struct oriel_extent *extent, struct oriel_extent *out)
+bool oriel_byte_runs_tidy(const struct oriel_access_extent *extent, struct oriel_access_extent *out)
 {
     if (extent->len_bytes == 0 || extent->count == 0)
         return false;
@@ -54,7 +54,7 @@ static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64
 }
 
 /* Which run of b, among those that there are, meets the bytes from low to high; the caller knows that one does. */
-static int64_t run_at(const struct oriel_extent *b, int64_t low)
+static int64_t run_at(const struct oriel_access_extent *b, int64_t low)
 {
     int64_t behind = low - b->offset - (int64_t)b->len_bytes + 1; /* a run that starts there, or later, ends behind low */
     return behind <= 0 ? b->offset : b->offset + ((behind - 1) / b->stride_bytes + 1) * b->stride_bytes;
@@ -62,7 +62,7 @@ static int64_t run_at(const struct oriel_extent *b, int64_t low)
 
 /* The runs first .. last of a, each of which lies with at least one byte between b's first and last: with an endless b they have
  * the same bytes in common as with b, since whoever reaches a run that b has not got would have to pass one that it has. */
-static bool meet_among(const struct oriel_extent *a, const struct oriel_extent *b, uint64_t first, uint64_t last, uint64_t *which)
+static bool meet_among(const struct oriel_access_extent *a, const struct oriel_access_extent *b, uint64_t first, uint64_t last, uint64_t *which)
 {
     uint64_t stride = (uint64_t)b->stride_bytes;
     uint64_t span = a->len_bytes + b->len_bytes - 1; /* starts of a run, relative to one of b's, where the two meet */
@@ -80,14 +80,14 @@ static bool meet_among(const struct oriel_extent *a, const struct oriel_extent *
     return further <= last - first;
 }
 
-bool oriel_byte_runs_meet(const struct oriel_extent *a, const struct oriel_extent *b, int64_t *offset, uint64_t *len_bytes)
+bool oriel_byte_runs_meet(const struct oriel_access_extent *a, const struct oriel_access_extent *b, int64_t *offset, uint64_t *len_bytes)
 {
     int64_t end_a = oriel_byte_runs_end(a);
     int64_t end_b = oriel_byte_runs_end(b);
     if (a->offset >= end_b || b->offset >= end_a)
         return false;
     if (single(a) && !single(b)) {
-        const struct oriel_extent *swap = a;
+        const struct oriel_access_extent *swap = a;
         a = b;
         b = swap;
         end_b = end_a;
@@ -115,7 +115,7 @@ bool oriel_byte_runs_meet(const struct oriel_extent *a, const struct oriel_exten
     return true;
 }
 
-bool oriel_byte_runs_contain(const struct oriel_extent *outer, const struct oriel_extent *inner)
+bool oriel_byte_runs_contain(const struct oriel_access_extent *outer, const struct oriel_access_extent *inner)
 {
     int64_t into = inner->offset - outer->offset;
     if (into < 0 || oriel_byte_runs_end(inner) > oriel_byte_runs_end(outer))
@@ -127,13 +127,13 @@ bool oriel_byte_runs_contain(const struct oriel_extent *outer, const struct orie
     return (uint64_t)(into % outer->stride_bytes) + inner->len_bytes <= outer->len_bytes;
 }
 
-static bool same_shape(const struct oriel_extent *a, const struct oriel_extent *b)
+static bool same_shape(const struct oriel_access_extent *a, const struct oriel_access_extent *b)
 {
     return a->count == b->count && a->stride_bytes == b->stride_bytes;
 }
 
 /* b begins where a ends, by bytes or by runs; or within it. */
-static bool continue_with(const struct oriel_extent *a, const struct oriel_extent *b, struct oriel_extent *out)
+static bool continue_with(const struct oriel_access_extent *a, const struct oriel_access_extent *b, struct oriel_access_extent *out)
 {
     *out = *a;
     int64_t end = a->offset + (int64_t)a->len_bytes;
@@ -145,7 +145,7 @@ static bool continue_with(const struct oriel_extent *a, const struct oriel_exten
         return true;
     }
     if (same_shape(a, b) && b->offset == end) { /* columns side by side */
-        struct oriel_extent wider = *a;
+        struct oriel_access_extent wider = *a;
         wider.len_bytes += b->len_bytes;
         return wider.len_bytes <= (uint64_t)a->stride_bytes && oriel_byte_runs_tidy(&wider, out);
     }
@@ -158,7 +158,7 @@ static bool continue_with(const struct oriel_extent *a, const struct oriel_exten
     return true;
 }
 
-bool oriel_byte_runs_join(const struct oriel_extent *a, const struct oriel_extent *b, struct oriel_extent *out)
+bool oriel_byte_runs_join(const struct oriel_access_extent *a, const struct oriel_access_extent *b, struct oriel_access_extent *out)
 {
     if (oriel_byte_runs_contain(a, b)) {
         *out = *a;
@@ -172,18 +172,18 @@ bool oriel_byte_runs_join(const struct oriel_extent *a, const struct oriel_exten
 }
 
 /* The runs first .. behind - 1. */
-static size_t keep_runs(const struct oriel_extent *from, uint64_t first, uint64_t behind, struct oriel_extent *piece)
+static size_t keep_runs(const struct oriel_access_extent *from, uint64_t first, uint64_t behind, struct oriel_access_extent *piece)
 {
     if (first >= behind)
         return 0;
-    struct oriel_extent runs = *from;
+    struct oriel_access_extent runs = *from;
     runs.offset += (int64_t)first * from->stride_bytes;
     runs.count = behind - first;
     oriel_byte_runs_tidy(&runs, piece);
     return 1;
 }
 
-static size_t keep_between(int64_t low, int64_t high, struct oriel_extent *piece)
+static size_t keep_between(int64_t low, int64_t high, struct oriel_access_extent *piece)
 {
     if (low >= high)
         return 0;
@@ -191,8 +191,8 @@ static size_t keep_between(int64_t low, int64_t high, struct oriel_extent *piece
     return 1;
 }
 
-size_t oriel_byte_runs_subtract(const struct oriel_extent *from, const struct oriel_extent *hole,
-                           struct oriel_extent pieces[ORIEL_RUNS_PIECES])
+size_t oriel_byte_runs_subtract(const struct oriel_access_extent *from, const struct oriel_access_extent *hole,
+                           struct oriel_access_extent pieces[ORIEL_RUNS_PIECES])
 {
     int64_t low = hole->offset;
     int64_t high = oriel_byte_runs_end(hole);

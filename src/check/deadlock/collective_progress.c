@@ -1,8 +1,8 @@
 /* Communicators and windows as places where members meet: how far each has come with collective calls, and who holds which lock.
  * A member writes its own slot and its own row, on its own machine's board; it is said before the call that others may wait in,
  * and taken back before the one that lets them go on.  wait_records.h says who may call. */
-#include "check/order/order.h"
 #include "check/deadlock/wait_internal.h"
+#include "check/order/order.h"
 
 #include <string.h>
 

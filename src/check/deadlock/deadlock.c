@@ -22,12 +22,12 @@ bool oriel_deadlock_open(struct oriel_deadlock *finder, int world_size, uint64_t
     *finder = (struct oriel_deadlock){.patience_ns = patience};
     finder->seen = calloc((size_t)(unsigned)world_size, sizeof *finder->seen);
     finder->set = calloc((size_t)(unsigned)world_size, sizeof *finder->set);
-    return finder->seen != NULL && finder->set != NULL && oriel_look_open(&finder->look, world_size);
+    return finder->seen != NULL && finder->set != NULL && oriel_wait_snapshot_open(&finder->look, world_size);
 }
 
 void oriel_deadlock_close(struct oriel_deadlock *finder)
 {
-    oriel_look_close(&finder->look);
+    oriel_wait_snapshot_close(&finder->look);
     free(finder->seen);
     free(finder->set);
 }
@@ -65,7 +65,7 @@ static char read_state(int32_t pid, int32_t tid)
     return end[2];
 }
 
-static void first_seen(struct oriel_deadlock_seen *seen, const struct oriel_looked *looked, uint64_t now_ns)
+static void first_seen(struct oriel_deadlock_seen *seen, const struct oriel_wait_snapshot_rank *looked, uint64_t now_ns)
 {
     *seen = (struct oriel_deadlock_seen){.serial = looked->serial, .since_ns = now_ns};
     if (looked->state == ORIEL_DEADLOCK_SET_WAITS)
@@ -122,7 +122,7 @@ static bool is_slow(const struct oriel_wait_noted *noted)
 }
 
 /* One that has waited long enough, and is what it seems. */
-static bool is_steady(const struct oriel_deadlock *finder, const struct oriel_looked *looked,
+static bool is_steady(const struct oriel_deadlock *finder, const struct oriel_wait_snapshot_rank *looked,
                       const struct oriel_deadlock_seen *seen, uint64_t now_ns)
 {
     if (looked->state != ORIEL_DEADLOCK_SET_WAITS || seen->looks < LOOKS || now_ns - seen->since_ns < finder->patience_ns)
@@ -135,9 +135,9 @@ static bool is_steady(const struct oriel_deadlock *finder, const struct oriel_lo
 static bool look_here(struct oriel_deadlock *finder, uint64_t now_ns)
 {
     bool any = false;
-    oriel_look_states(&finder->look);
+    oriel_wait_snapshot_states(&finder->look);
     for (int rank = 0; rank < finder->look.n; rank++) {
-        const struct oriel_looked *looked = &finder->look.ranks[rank];
+        const struct oriel_wait_snapshot_rank *looked = &finder->look.ranks[rank];
         struct oriel_deadlock_seen *seen = &finder->seen[rank];
         if (seen->serial == looked->serial)
             seen->looks++;
@@ -154,12 +154,12 @@ static bool look_here(struct oriel_deadlock *finder, uint64_t now_ns)
 static int find(struct oriel_deadlock *finder, uint64_t now_ns)
 {
     bool any = look_here(finder, now_ns);
-    if (finder->marks || (finder->look.far == NULL ? !any : !oriel_look_machines(&finder->look, finder->set)))
+    if (finder->marks || (finder->look.far == NULL ? !any : !oriel_wait_snapshot_nodes(&finder->look, finder->set)))
         return 0;
-    oriel_look_waits(&finder->look, finder->set);
+    oriel_wait_snapshot_waits(&finder->look, finder->set);
     if (oriel_deadlock_set_find(&finder->look.graph, finder->set) == 0)
         return 0;
-    oriel_look_again(&finder->look, finder->set);
+    oriel_wait_snapshot_again(&finder->look, finder->set);
     return oriel_deadlock_set_find(&finder->look.graph, finder->set);
 }
 

@@ -14,7 +14,7 @@ struct oriel_deadlock_seen {
 };
 
 struct oriel_deadlock {
-    struct oriel_look look;
+    struct oriel_wait_snapshot look;
     struct oriel_deadlock_seen *seen;
     bool *set;
     uint64_t patience_ns; /* a rank has waited so long */

@@ -2,10 +2,10 @@
  * rank that has finished.  Equal pairs of calls are one finding, counted.  deadlock.c calls. */
 #include "check/deadlock/deadlock.h"
 
-#include "check/report/finding.h"
-#include "check/report/finding_internal.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
+#include "check/report/finding.h"
+#include "check/report/finding_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static const char *call_of(uint16_t call)
 }
 
 /* What the rank shall do. */
-static void say_need(struct oriel_text *text, struct oriel_look *look, int rank, const struct oriel_wait_need *need, int next)
+static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank, const struct oriel_wait_need *need, int next)
 {
     const struct oriel_collective_progress *gathering = NULL;
     uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
@@ -55,10 +55,10 @@ static void say_need(struct oriel_text *text, struct oriel_look *look, int rank,
                        next);
         break;
     case ORIEL_NEED_CALL:
-        gathering = oriel_look_gathering(look, rank, need);
+        gathering = oriel_wait_snapshot_gathering(look, rank, need);
         for (int i = 0; gathering != NULL && i < gathering->n; i++)
             if (gathering->slots[i].world_rank - 1 == next &&
-                oriel_look_mismatch(gathering, i, need->words[1], (uint16_t)(need->words[2] >> 1)))
+                oriel_wait_snapshot_mismatch(gathering, i, need->words[1], (uint16_t)(need->words[2] >> 1)))
                 oriel_text_add(text, "rank %d, which has called another function there in place of %s", next,
                                call_of((uint16_t)(need->words[2] >> 1)));
         if (text->used == 0 || text->bytes[text->used - 1] == ' ')
@@ -83,8 +83,8 @@ static void say_need(struct oriel_text *text, struct oriel_look *look, int rank,
 
 static void tell(struct oriel_deadlock *finder, int rank, int next, const struct oriel_deadlock_set_clause *by, const char *rest)
 {
-    const struct oriel_looked *looked = &finder->look.ranks[rank];
-    const struct oriel_looked *waited = &finder->look.ranks[next];
+    const struct oriel_wait_snapshot_rank *looked = &finder->look.ranks[rank];
+    const struct oriel_wait_snapshot_rank *waited = &finder->look.ranks[next];
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_text text = {.bytes = finding.detail, .room = sizeof finding.detail};
     finding.rule = ORIEL_RULE_DEADLOCK;
@@ -94,7 +94,7 @@ static void tell(struct oriel_deadlock *finder, int rank, int next, const struct
     finding.other.epoch = 0;
     finding.window = looked->noted.name[0] == '\0' ? NULL : looked->noted.name;
     oriel_text_add(&text, "Rank %d waits for ", rank);
-    say_need(&text, &finder->look, rank, oriel_look_need(&finder->look, rank, by), next);
+    say_need(&text, &finder->look, rank, oriel_wait_snapshot_need(&finder->look, rank, by), next);
     if (waited->state == ORIEL_DEADLOCK_SET_FINISHED)
         oriel_text_add(&text, ", which has %s", waited->noted.site.call == 0 ? "ended" : "finished");
     oriel_text_add(&text, "%s.", rest);

@@ -5,9 +5,9 @@
 
 #include "base/options.h"
 #include "base/wait.h"
+#include "check/intercept/reentrancy.h"
 #include "check/remote/remote_waits.h"
 #include "check/report/finding.h"
-#include "check/intercept/reentrancy.h"
 #include "host/host.h"
 
 #include <pthread.h>

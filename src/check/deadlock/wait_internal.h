@@ -44,7 +44,7 @@ struct oriel_wait_record {
 };
 
 struct oriel_wait_table {
-    oriel_place records[1]; /* by rank of MPI_COMM_WORLD; 0: none of this machine */
+    oriel_shm_offset records[1]; /* by rank of MPI_COMM_WORLD; 0: none of this machine */
 };
 
 struct oriel_collective_progress_slot {

@@ -245,8 +245,8 @@ enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads
 {
     struct oriel_key key = oriel_wait_table_key();
     struct oriel_identity identity;
-    oriel_place *records = oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)world_size * sizeof *records, NULL));
-    oriel_place place = oriel_shm_allocate(sizeof(struct oriel_wait_record));
+    oriel_shm_offset *records = oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)world_size * sizeof *records, NULL));
+    oriel_shm_offset place = oriel_shm_allocate(sizeof(struct oriel_wait_record));
     struct oriel_wait_record *record = oriel_shm_at(place);
     if (records == NULL || record == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no room for what rank %d waits for in the checker's memory", world_rank);
@@ -283,8 +283,8 @@ bool oriel_wait_record_has_died(const struct oriel_wait_record *record)
 bool oriel_waits_has_died(int world_rank)
 {
     struct oriel_key key = oriel_wait_table_key();
-    size_t table_bytes = (size_t)(unsigned)oriel_shm_world_size() * sizeof(oriel_place);
-    const oriel_place *records = oriel_shm_at(oriel_shm_find(&key, table_bytes, NULL));
+    size_t table_bytes = (size_t)(unsigned)oriel_shm_world_size() * sizeof(oriel_shm_offset);
+    const oriel_shm_offset *records = oriel_shm_at(oriel_shm_find(&key, table_bytes, NULL));
     const struct oriel_wait_record *record =
         records == NULL ? NULL : oriel_shm_at(__atomic_load_n(&records[world_rank], __ATOMIC_ACQUIRE));
     return record != NULL && atomic_load_explicit(&record->state, memory_order_acquire) == ORIEL_STATE_RUNS &&

@@ -6,8 +6,8 @@
 #define ORIEL_CHECK_DEADLOCK_WAIT_RECORDS_H
 
 #include "base/status.h"
-#include "check/shm/shm.h"
 #include "check/access/history.h"
+#include "check/shm/shm.h"
 
 #include <stdbool.h>
 #include <stdint.h>

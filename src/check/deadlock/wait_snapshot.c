@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool oriel_look_open(struct oriel_look *look, int n)
+bool oriel_wait_snapshot_open(struct oriel_wait_snapshot *look, int n)
 {
-    *look = (struct oriel_look){.n = n};
+    *look = (struct oriel_wait_snapshot){.n = n};
     look->ranks = calloc((size_t)(unsigned)n, sizeof *look->ranks);
     return look->ranks != NULL && oriel_deadlock_set_open(&look->graph, n);
 }
 
-void oriel_look_close(struct oriel_look *look)
+void oriel_wait_snapshot_close(struct oriel_wait_snapshot *look)
 {
-    oriel_look_machines_close(look);
+    oriel_wait_snapshot_nodes_close(look);
     free(look->ranks);
     oriel_deadlock_set_close(&look->graph);
-    *look = (struct oriel_look){.n = 0};
+    *look = (struct oriel_wait_snapshot){.n = 0};
 }
 
 /* --- records --- */
@@ -31,13 +31,13 @@ static bool is_waiting(uint64_t serial)
 }
 
 /* Its process has died: it is where no call is. */
-static void end_by_death(struct oriel_looked *looked)
+static void end_by_death(struct oriel_wait_snapshot_rank *looked)
 {
     looked->state = ORIEL_DEADLOCK_SET_FINISHED;
     looked->noted.site = (struct oriel_site){.call = 0};
 }
 
-static void look_at(struct oriel_looked *looked, oriel_place place)
+static void look_at(struct oriel_wait_snapshot_rank *looked, oriel_shm_offset place)
 {
     struct oriel_wait_record *record = oriel_shm_at(place);
     looked->record = record;
@@ -57,29 +57,29 @@ static void look_at(struct oriel_looked *looked, oriel_place place)
     }
 }
 
-static const oriel_place *find_records(int n)
+static const oriel_shm_offset *find_records(int n)
 {
     struct oriel_key key = oriel_wait_table_key();
-    return oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)n * sizeof(oriel_place), NULL));
+    return oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)n * sizeof(oriel_shm_offset), NULL));
 }
 
-void oriel_look_states(struct oriel_look *look)
+void oriel_wait_snapshot_states(struct oriel_wait_snapshot *look)
 {
-    const oriel_place *records = find_records(look->n);
+    const oriel_shm_offset *records = find_records(look->n);
     for (int rank = 0; rank < look->n; rank++)
         look_at(&look->ranks[rank], records == NULL ? 0 : __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
 }
 
-static bool has_gone_on(const struct oriel_looked *looked)
+static bool has_gone_on(const struct oriel_wait_snapshot_rank *looked)
 {
     return atomic_load_explicit(&looked->record->serial, memory_order_acquire) != looked->serial ||
            atomic_load(&looked->record->many) != 0;
 }
 
-void oriel_look_again(const struct oriel_look *look, bool *set)
+void oriel_wait_snapshot_again(const struct oriel_wait_snapshot *look, bool *set)
 {
     if (look->far != NULL) {
-        oriel_look_machines_again(look, set);
+        oriel_wait_snapshot_nodes_again(look, set);
         return;
     }
     atomic_thread_fence(memory_order_seq_cst);
@@ -89,7 +89,7 @@ void oriel_look_again(const struct oriel_look *look, bool *set)
 
 /* --- reports --- */
 
-static bool report(struct oriel_wait_report *out, const struct oriel_looked *looked)
+static bool report(struct oriel_wait_report *out, const struct oriel_wait_snapshot_rank *looked)
 {
     if (looked->state == ORIEL_DEADLOCK_SET_COMPUTES ||
         (looked->state == ORIEL_DEADLOCK_SET_WAITS && atomic_load(&looked->record->steady) != looked->serial))
@@ -107,9 +107,9 @@ size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room)
 {
     size_t count = 0;
     int n = oriel_shm_world_size();
-    const oriel_place *records = find_records(n);
+    const oriel_shm_offset *records = find_records(n);
     for (int rank = 0; rank < n && records != NULL && count < room; rank++) {
-        struct oriel_looked looked = {.serial = 0};
+        struct oriel_wait_snapshot_rank looked = {.serial = 0};
         look_at(&looked, __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
         if (looked.state == ORIEL_DEADLOCK_SET_WAITS && oriel_wait_record_has_died(looked.record))
             end_by_death(&looked); /* nobody there could ask the kernel */
@@ -135,7 +135,7 @@ bool oriel_wait_is_given(const struct oriel_key *key)
            oriel_shm_work(key, 0, there_is, NULL);
 }
 
-static bool is_given(const struct oriel_look *look, int waiter, const uint64_t words[4])
+static bool is_given(const struct oriel_wait_snapshot *look, int waiter, const uint64_t words[4])
 {
     struct oriel_key asked, key;
     memcpy(asked.words, words, sizeof asked.words);
@@ -144,14 +144,14 @@ static bool is_given(const struct oriel_look *look, int waiter, const uint64_t w
                              : look->far->is_given(machine < 0 ? look->far->machine_of(waiter) : machine, &key);
 }
 
-const struct oriel_collective_progress *oriel_look_gathering(struct oriel_look *look, int rank, const struct oriel_wait_need *need)
+const struct oriel_collective_progress *oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank, const struct oriel_wait_need *need)
 {
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
     if (look->far == NULL)
         return oriel_shm_at(need->words[kind == ORIEL_NEED_RECEIVE ? 2 : 0]);
     if (kind == ORIEL_NEED_RECEIVE)
-        return oriel_look_met(look, rank, need->words[0], false);
-    return oriel_look_met(look, rank, need->words[3], kind == ORIEL_NEED_LOCK || (need->words[2] & ORIEL_NEED_OF_WINDOW) != 0);
+        return oriel_wait_snapshot_met(look, rank, need->words[0], false);
+    return oriel_wait_snapshot_met(look, rank, need->words[3], kind == ORIEL_NEED_LOCK || (need->words[2] & ORIEL_NEED_OF_WINDOW) != 0);
 }
 
 static int32_t world_rank(const struct oriel_collective_progress *gathering, int member)
@@ -159,7 +159,7 @@ static int32_t world_rank(const struct oriel_collective_progress *gathering, int
     return atomic_load_explicit(&gathering->slots[member].world_rank, memory_order_relaxed) - 1;
 }
 
-bool oriel_look_mismatch(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call)
+bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call)
 {
     const struct oriel_collective_progress_slot *slot = &gathering->slots[member];
     if (number == (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST)
@@ -175,10 +175,10 @@ static bool has_come(const struct oriel_collective_progress *gathering, int memb
     if (number == (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST)
         return atomic_load_explicit(&gathering->slots[member].last, memory_order_acquire) != 0;
     return atomic_load_explicit(&gathering->slots[member].number, memory_order_acquire) >= number &&
-           !oriel_look_mismatch(gathering, member, number, call);
+           !oriel_wait_snapshot_mismatch(gathering, member, number, call);
 }
 
-static void add_call(struct oriel_look *look, const struct oriel_collective_progress *gathering, const struct oriel_wait_need *need)
+static void add_call(struct oriel_wait_snapshot *look, const struct oriel_collective_progress *gathering, const struct oriel_wait_need *need)
 {
     uint16_t call = (uint16_t)(need->words[2] >> 1);
     bool below = need->words[2] & 1;
@@ -191,7 +191,7 @@ static void add_call(struct oriel_look *look, const struct oriel_collective_prog
             oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
 }
 
-static void add_lock(struct oriel_look *look, const struct oriel_collective_progress *gathering, const struct oriel_wait_need *need,
+static void add_lock(struct oriel_wait_snapshot *look, const struct oriel_collective_progress *gathering, const struct oriel_wait_need *need,
                      int waiter)
 {
     int target = (int)(int64_t)need->words[1];
@@ -209,9 +209,9 @@ static void add_lock(struct oriel_look *look, const struct oriel_collective_prog
 }
 
 /* Whether what the rank does now meets a message of that kind from or to the other: communicator alike, and tag. */
-static bool meets(const struct oriel_look *look, int rank, enum oriel_need kind, int other, const struct oriel_wait_need *need)
+static bool meets(const struct oriel_wait_snapshot *look, int rank, enum oriel_need kind, int other, const struct oriel_wait_need *need)
 {
-    const struct oriel_looked *looked = &look->ranks[rank];
+    const struct oriel_wait_snapshot_rank *looked = &look->ranks[rank];
     if (looked->state != ORIEL_DEADLOCK_SET_WAITS)
         return false;
     for (uint32_t i = 0; i < looked->noted.count; i++) {
@@ -234,28 +234,28 @@ static bool counts(const _Atomic int32_t *counter)
     return atomic_load_explicit(counter, memory_order_acquire) > 0;
 }
 
-static bool is_received(const struct oriel_look *look, int waiter, const struct oriel_wait_need *need)
+static bool is_received(const struct oriel_wait_snapshot *look, int waiter, const struct oriel_wait_need *need)
 {
     const struct oriel_wait_record *to = look->ranks[need->rank].record;
     return to == NULL || counts(&to->receiving_any) || counts(&to->receiving[waiter % ORIEL_WAIT_BUCKETS]) ||
            meets(look, need->rank, ORIEL_NEED_RECEIVE, waiter, need);
 }
 
-static bool is_sent(const struct oriel_look *look, int from, int waiter, const struct oriel_wait_need *need)
+static bool is_sent(const struct oriel_wait_snapshot *look, int from, int waiter, const struct oriel_wait_need *need)
 {
     const struct oriel_wait_record *record = look->ranks[from].record;
     return record == NULL || counts(&record->sending[waiter % ORIEL_WAIT_BUCKETS]) ||
            meets(look, from, ORIEL_NEED_SEND, waiter, need);
 }
 
-static void add_receive(struct oriel_look *look, int waiter, const struct oriel_wait_need *need)
+static void add_receive(struct oriel_wait_snapshot *look, int waiter, const struct oriel_wait_need *need)
 {
     if (need->rank >= 0 && need->rank < look->n && !is_sent(look, need->rank, waiter, need))
         oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
 /* From any member of the gathering. */
-static void add_receive_any(struct oriel_look *look, const struct oriel_collective_progress *gathering, int waiter,
+static void add_receive_any(struct oriel_wait_snapshot *look, const struct oriel_collective_progress *gathering, int waiter,
                             const struct oriel_wait_need *need)
 {
     for (int member = 0; member < gathering->n; member++) {
@@ -268,9 +268,9 @@ static void add_receive_any(struct oriel_look *look, const struct oriel_collecti
             oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
 }
 
-static void add_met(struct oriel_look *look, int waiter, uint32_t kind, const struct oriel_wait_need *need)
+static void add_met(struct oriel_wait_snapshot *look, int waiter, uint32_t kind, const struct oriel_wait_need *need)
 {
-    const struct oriel_collective_progress *gathering = oriel_look_gathering(look, waiter, need);
+    const struct oriel_collective_progress *gathering = oriel_wait_snapshot_gathering(look, waiter, need);
     if (gathering == NULL || gathering->n > look->n)
         return;
     if (kind == ORIEL_NEED_CALL)
@@ -281,7 +281,7 @@ static void add_met(struct oriel_look *look, int waiter, uint32_t kind, const st
         add_receive_any(look, gathering, waiter, need);
 }
 
-static void add_need(struct oriel_look *look, int waiter, uint32_t number)
+static void add_need(struct oriel_wait_snapshot *look, int waiter, uint32_t number)
 {
     const struct oriel_wait_need *need = &look->ranks[waiter].noted.needs[number];
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
@@ -299,17 +299,17 @@ static void add_need(struct oriel_look *look, int waiter, uint32_t number)
 }
 
 /* Reports of all machines are as they were while they were copied. */
-static void look_again_here(const struct oriel_look *look, bool *set)
+static void look_again_here(const struct oriel_wait_snapshot *look, bool *set)
 {
     if (look->far == NULL)
-        oriel_look_again(look, set);
+        oriel_wait_snapshot_again(look, set);
 }
 
-void oriel_look_waits(struct oriel_look *look, bool *set)
+void oriel_wait_snapshot_waits(struct oriel_wait_snapshot *look, bool *set)
 {
     oriel_deadlock_set_clear(&look->graph);
     for (int rank = 0; rank < look->n; rank++) {
-        struct oriel_looked *looked = &look->ranks[rank];
+        struct oriel_wait_snapshot_rank *looked = &look->ranks[rank];
         look->graph.ranks[rank].state = set[rank] || looked->state != ORIEL_DEADLOCK_SET_WAITS ? looked->state : ORIEL_DEADLOCK_SET_COMPUTES;
         if (set[rank])
             looked->noted = looked->record->noted;

@@ -6,7 +6,7 @@
 #include "check/deadlock/deadlock_set.h"
 #include "check/deadlock/wait_internal.h"
 
-struct oriel_looked {
+struct oriel_wait_snapshot_rank {
     uint64_t serial;
     enum oriel_deadlock_set_state state;
     struct oriel_wait_record *record;       /* NULL: none of this machine; of all machines a copy, NULL of who computes */
@@ -14,7 +14,7 @@ struct oriel_looked {
 };
 
 /* How machines are asked (remote_waits.c), this one too.  What is returned is from malloc; NULL: no answer, or there is none. */
-struct oriel_look_far {
+struct oriel_wait_snapshot_remote {
     int (*machines)(void);
     int (*machine_of)(int world_rank);
     struct oriel_wait_report *(*reports)(int machine, size_t *count);
@@ -22,54 +22,54 @@ struct oriel_look_far {
     bool (*is_given)(int machine, const struct oriel_key *key);
 };
 
-struct oriel_look_met;
+struct oriel_wait_snapshot_met;
 
-struct oriel_look {
+struct oriel_wait_snapshot {
     int n;
-    struct oriel_looked *ranks;
+    struct oriel_wait_snapshot_rank *ranks;
     struct oriel_deadlock_set_graph graph;
-    const struct oriel_look_far *far;   /* NULL: this machine's ranks only */
+    const struct oriel_wait_snapshot_remote *far;   /* NULL: this machine's ranks only */
     struct oriel_wait_report **reports; /* by machine; then */
-    struct oriel_look_met *met;         /* gatherings, as all machines had them in this look */
+    struct oriel_wait_snapshot_met *met;         /* gatherings, as all machines had them in this look */
 };
 
-bool oriel_look_open(struct oriel_look *look, int n);
-void oriel_look_close(struct oriel_look *look);
+bool oriel_wait_snapshot_open(struct oriel_wait_snapshot *look, int n);
+void oriel_wait_snapshot_close(struct oriel_wait_snapshot *look);
 
 /* Who waits, and who has finished. */
-void oriel_look_states(struct oriel_look *look);
+void oriel_wait_snapshot_states(struct oriel_wait_snapshot *look);
 
 /* What those of the set wait for, as it is now; who has gone on since is taken out. */
-void oriel_look_waits(struct oriel_look *look, bool *set);
+void oriel_wait_snapshot_waits(struct oriel_wait_snapshot *look, bool *set);
 
 /* Takes out of the set who has gone on since. */
-void oriel_look_again(const struct oriel_look *look, bool *set);
+void oriel_wait_snapshot_again(const struct oriel_wait_snapshot *look, bool *set);
 
 /* --- wait_snapshot_remote.c --- */
 
 /* In the place of this machine's states those of all machines; set: who waits steadily.  False: a machine does not answer. */
-bool oriel_look_machines(struct oriel_look *look, bool *set);
+bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set);
 
-/* As oriel_look_again, of all machines. */
-void oriel_look_machines_again(const struct oriel_look *look, bool *set);
-void oriel_look_machines_close(struct oriel_look *look);
+/* As oriel_wait_snapshot_again, of all machines. */
+void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, bool *set);
+void oriel_wait_snapshot_nodes_close(struct oriel_wait_snapshot *look);
 
 /* As its members on all machines have come to it; NULL: not all of them know it any more.  waiter: whose need it is. */
-const struct oriel_collective_progress *oriel_look_met(struct oriel_look *look, int waiter, uint64_t id, bool is_window);
+const struct oriel_collective_progress *oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window);
 
 /* --- needs --- */
 
 /* The gathering of a need of the rank's; NULL: nothing is known of it. */
-const struct oriel_collective_progress *oriel_look_gathering(struct oriel_look *look, int rank, const struct oriel_wait_need *need);
+const struct oriel_collective_progress *oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank, const struct oriel_wait_need *need);
 
 /* The need that a clause of the rank is made of. */
-static inline const struct oriel_wait_need *oriel_look_need(const struct oriel_look *look, int rank,
+static inline const struct oriel_wait_need *oriel_wait_snapshot_need(const struct oriel_wait_snapshot *look, int rank,
                                                             const struct oriel_deadlock_set_clause *clause)
 {
     return &look->ranks[rank].noted.needs[clause->need];
 }
 
 /* Whether the member has called something else in the place of the call that others wait in. */
-bool oriel_look_mismatch(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call);
+bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call);
 
 #endif

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct oriel_look_met {
-    struct oriel_look_met *next;
+struct oriel_wait_snapshot_met {
+    struct oriel_wait_snapshot_met *next;
     uint64_t id;
     bool is_window;
     struct oriel_collective_progress *gathering; /* NULL: not all know it */
 };
 
-static void forget(struct oriel_look *look)
+static void forget(struct oriel_wait_snapshot *look)
 {
     int machines = look->far == NULL ? 0 : look->far->machines();
     for (int i = 0; i < machines && look->reports != NULL; i++) {
@@ -21,14 +21,14 @@ static void forget(struct oriel_look *look)
         look->reports[i] = NULL;
     }
     while (look->met != NULL) {
-        struct oriel_look_met *met = look->met;
+        struct oriel_wait_snapshot_met *met = look->met;
         look->met = met->next;
         free(met->gathering);
         free(met);
     }
 }
 
-void oriel_look_machines_close(struct oriel_look *look)
+void oriel_wait_snapshot_nodes_close(struct oriel_wait_snapshot *look)
 {
     forget(look);
     free(look->reports);
@@ -37,13 +37,13 @@ void oriel_look_machines_close(struct oriel_look *look)
 
 /* --- records --- */
 
-bool oriel_look_machines(struct oriel_look *look, bool *set)
+bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set)
 {
     int machines = look->far->machines();
     bool answered = look->reports != NULL || (look->reports = calloc((size_t)(unsigned)machines, sizeof *look->reports)) != NULL;
     forget(look);
     for (int rank = 0; rank < look->n; rank++) {
-        look->ranks[rank] = (struct oriel_looked){.state = ORIEL_DEADLOCK_SET_COMPUTES};
+        look->ranks[rank] = (struct oriel_wait_snapshot_rank){.state = ORIEL_DEADLOCK_SET_COMPUTES};
         set[rank] = false;
     }
     for (int i = 0; i < machines && answered; i++) {
@@ -54,7 +54,7 @@ bool oriel_look_machines(struct oriel_look *look, bool *set)
             struct oriel_wait_report *report = &reports[k];
             if (report->rank < 0 || report->rank >= look->n || look->far->machine_of(report->rank) != i)
                 continue;
-            struct oriel_looked *looked = &look->ranks[report->rank];
+            struct oriel_wait_snapshot_rank *looked = &look->ranks[report->rank];
             looked->serial = report->serial;
             looked->state = (enum oriel_deadlock_set_state)report->state;
             looked->record = &report->record;
@@ -65,7 +65,7 @@ bool oriel_look_machines(struct oriel_look *look, bool *set)
     return answered;
 }
 
-void oriel_look_machines_again(const struct oriel_look *look, bool *set)
+void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, bool *set)
 {
     bool *same = calloc((size_t)(unsigned)look->n, sizeof *same);
     for (int i = 0; i < look->far->machines() && same != NULL; i++) {
@@ -86,7 +86,7 @@ void oriel_look_machines_again(const struct oriel_look *look, bool *set)
 /* --- gatherings --- */
 
 /* What the members of that machine have written, in the place of what stands there. */
-static bool add_machine(const struct oriel_look *look, int machine, struct oriel_collective_progress *into)
+static bool add_machine(const struct oriel_wait_snapshot *look, int machine, struct oriel_collective_progress *into)
 {
     bool any = false;
     for (int i = 0; i < into->n && !any; i++)
@@ -108,7 +108,7 @@ static bool add_machine(const struct oriel_look *look, int machine, struct oriel
     return true;
 }
 
-static struct oriel_collective_progress *put_together(const struct oriel_look *look, int waiter, uint64_t id, bool is_window)
+static struct oriel_collective_progress *put_together(const struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window)
 {
     int own = look->far->machine_of(waiter);
     struct oriel_collective_progress *whole = look->far->gathering(own, id, is_window);
@@ -120,16 +120,16 @@ static struct oriel_collective_progress *put_together(const struct oriel_look *l
     return whole;
 }
 
-const struct oriel_collective_progress *oriel_look_met(struct oriel_look *look, int waiter, uint64_t id, bool is_window)
+const struct oriel_collective_progress *oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window)
 {
-    struct oriel_look_met *met = look->met;
+    struct oriel_wait_snapshot_met *met = look->met;
     while (met != NULL && (met->id != id || met->is_window != is_window))
         met = met->next;
     if (met == NULL) {
         met = malloc(sizeof *met);
         if (met == NULL)
             return NULL;
-        *met = (struct oriel_look_met){.next = look->met, .id = id, .is_window = is_window};
+        *met = (struct oriel_wait_snapshot_met){.next = look->met, .id = id, .is_window = is_window};
         met->gathering = put_together(look, waiter, id, is_window);
         look->met = met;
     }

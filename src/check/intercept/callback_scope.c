@@ -1,9 +1,9 @@
 /* The functions that a thread is in, the innermost last: not in their own frames, which may be gone.  callback_scope.h says who calls. */
 #include "check/intercept/callback_scope.h"
 
+#include "check/intercept/request_table.h"
 #include "check/local/local_accesses.h"
 #include "check/order/order.h"
-#include "check/intercept/request_table.h"
 
 #include <pthread.h>
 #include <unwind.h>
@@ -13,7 +13,7 @@ enum { LEVELS = 32 };
 /* Of this thread, as many as oriel_check_where says.  Those that are entered inside so many are not remembered. */
 static _Thread_local struct running {
     uint64_t serial; /* of its beginning, in this thread */
-    struct oriel_place_inside place;
+    struct oriel_callback_position place;
     bool is_handler;
     bool has_released;        /* a handler: the buffers of what its call has completed */
     bool may_lose;            /* of a call that has to do with messages and requests, or meets others */
@@ -117,7 +117,7 @@ static void note_inside(struct oriel_callback_scope *inside, struct oriel_wait_s
                                     .wait = wait};
 }
 
-void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct oriel_place_inside place)
+void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct oriel_callback_position place)
 {
     note_inside(inside, oriel_wait_suspend());
     enter(inside, (struct running){
@@ -126,7 +126,7 @@ void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct orie
 
 /* The call does not wait; it may have met nobody, and then has a number that the others' next call has; and of a program with
  * several threads others may come to the same before this one goes on. */
-void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside, struct oriel_place_inside place, bool may_lose, int code)
+void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside, struct oriel_callback_position place, bool may_lose, int code)
 {
     note_inside(inside, NULL);
     if (inside->depth > 0) {
@@ -160,7 +160,7 @@ void oriel_callback_scope_end(struct oriel_callback_scope *inside)
 /* --- looking --- */
 
 struct walk {
-    const struct oriel_place_inside *place;
+    const struct oriel_callback_position *place;
     bool is_left;
 };
 

@@ -14,9 +14,9 @@
 #ifndef ORIEL_CHECK_INTERCEPT_CALLBACK_SCOPE_H
 #define ORIEL_CHECK_INTERCEPT_CALLBACK_SCOPE_H
 
-#include "check/intercept/reentrancy.h"
-#include "check/intercept/messages.h"
 #include "check/deadlock/wait_records.h"
+#include "check/intercept/messages.h"
+#include "check/intercept/reentrancy.h"
 
 /* What the thread comes back to. */
 struct oriel_callback_scope {
@@ -29,19 +29,19 @@ struct oriel_callback_scope {
 };
 
 /* Which function stands in the program's place: an address in the host to which it returns, and the end of its frame. */
-struct oriel_place_inside {
+struct oriel_callback_position {
     const void *address;
     uintptr_t end;
 };
-#define ORIEL_PLACE_INSIDE() \
-    (struct oriel_place_inside) { __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa() }
+#define ORIEL_CALLBACK_POSITION() \
+    (struct oriel_callback_position) { __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa() }
 
 /* Around the program's function.  What the call around it waits for does not stand meanwhile. */
-void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct oriel_place_inside place);
+void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct oriel_callback_position place);
 
 /* The same around an error handler; the call around it has failed with that code.  may_lose: calls that fail with it have to do
  * with messages and requests. */
-void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside, struct oriel_place_inside place, bool may_lose, int code);
+void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside, struct oriel_callback_position place, bool may_lose, int code);
 
 void oriel_callback_scope_end(struct oriel_callback_scope *inside);
 

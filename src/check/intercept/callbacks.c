@@ -5,8 +5,8 @@
 #include "check/intercept/callbacks.h"
 
 #include "base/code_address.h"
-#include "check/intercept/wrap.h"
 #include "check/intercept/callback_scope.h"
+#include "check/intercept/wrap.h"
 #include "check/report/call_sites.h"
 
 #include <pthread.h>
@@ -60,8 +60,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
  * functions in C.) */
 static bool is_cxx(const void *address)
 {
-    struct oriel_place place;
-    return oriel_place_find((uint64_t)(uintptr_t)address, &place) && oriel_place_is_cxx_binding(place.module);
+    struct oriel_code_address place;
+    return oriel_code_address_find((uint64_t)(uintptr_t)address, &place) && oriel_code_address_is_cxx_binding(place.module);
 }
 
 /* NULL: there is no memory. */
@@ -89,7 +89,7 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
     {                                                                                                                  \
         const struct attribute *attribute = extra;                                                                     \
         struct oriel_callback_scope inside;                                                                                    \
-        oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());                                                             \
+        oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());                                                             \
         int code = ((MPI_##Kind##_copy_attr_function *)attribute->copy)(object, keyval, attribute->extra, in, out, flag); \
         oriel_callback_scope_end(&inside);                                                                                     \
         return code;                                                                                                   \
@@ -98,7 +98,7 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
     {                                                                                                                  \
         const struct attribute *attribute = extra;                                                                     \
         struct oriel_callback_scope inside;                                                                                    \
-        oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());                                                             \
+        oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());                                                             \
         int code = ((MPI_##Kind##_delete_attr_function *)attribute->del)(object, keyval, value, attribute->extra);     \
         oriel_callback_scope_end(&inside);                                                                                     \
         if (code != MPI_SUCCESS)                                                                                       \
@@ -142,7 +142,7 @@ static int query_generalised(void *extra, MPI_Status *status)
 {
     const struct generalised *request = extra;
     struct oriel_callback_scope inside;
-    oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());
+    oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());
     int code = request->query(request->extra, status);
     oriel_callback_scope_end(&inside);
     return code;
@@ -153,7 +153,7 @@ static int free_generalised(void *extra)
 {
     struct generalised *request = extra;
     struct oriel_callback_scope inside;
-    oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());
+    oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());
     int code = request->free(request->extra);
     oriel_callback_scope_end(&inside);
     free(request);
@@ -164,7 +164,7 @@ static int cancel_generalised(void *extra, int complete)
 {
     const struct generalised *request = extra;
     struct oriel_callback_scope inside;
-    oriel_callback_scope_begin(&inside, ORIEL_PLACE_INSIDE());
+    oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());
     int code = request->cancel(request->extra, complete);
     oriel_callback_scope_end(&inside);
     return code;

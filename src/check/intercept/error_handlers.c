@@ -3,11 +3,11 @@
  * and what they call is not looked at.  Programs call, and callbacks.c. */
 #include "check/intercept/error_handlers.h"
 
-#include "check/intercept/wrap.h"
-#include "check/intercept/callbacks.h"
-#include "check/report/finding.h"
 #include "check/intercept/callback_scope.h"
+#include "check/intercept/callbacks.h"
+#include "check/intercept/wrap.h"
 #include "check/order/order.h"
+#include "check/report/finding.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static struct {
 } handlers[HANDLERS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void run(int at, struct oriel_place_inside place, void *handle, int *code, void *const words[WORDS])
+static void run(int at, struct oriel_callback_position place, void *handle, int *code, void *const words[WORDS])
 {
     enum oriel_handler_kind kind = handlers[at].kind;
     struct oriel_callback_scope inside;
@@ -43,7 +43,7 @@ static void run(int at, struct oriel_place_inside place, void *handle, int *code
         for (int i = 0; i < WORDS; i++)                                                          \
             words[i] = va_arg(list, void *);                                                     \
         va_end(list);                                                                            \
-        run(at, ORIEL_PLACE_INSIDE(), handle, code, words);                                      \
+        run(at, ORIEL_CALLBACK_POSITION(), handle, code, words);                                      \
     }
 #define NAME(at) handler_##at,
 #define EIGHT(EACH, tens)                                                                        \

@@ -113,12 +113,12 @@ void oriel_collective_end(struct oriel_collective *collective, bool failed)
 
 /* --- with requests --- */
 
-struct oriel_underway {
+struct oriel_collective_request {
     struct oriel_collective collective;
     oriel_local_group buffers;
 };
 
-static void pending_end(struct oriel_underway *pending, bool failed)
+static void pending_end(struct oriel_collective_request *pending, bool failed)
 {
     oriel_collective_end(&pending->collective, failed);
     oriel_local_complete(pending->buffers);
@@ -133,16 +133,16 @@ static void pending_done(void *closure, const MPI_Status *status)
 
 static void pending_release(void *closure)
 {
-    const struct oriel_underway *pending = closure;
+    const struct oriel_collective_request *pending = closure;
     oriel_local_complete(pending->buffers);
 }
 
 static const struct oriel_request_kind pending_kind = {pending_done, pending_release};
 
-struct oriel_underway *oriel_underway_begin(MPI_Comm comm, enum oriel_flow flow, int root, const char *name,
+struct oriel_collective_request *oriel_collective_request_begin(MPI_Comm comm, enum oriel_flow flow, int root, const char *name,
                                           oriel_local_group buffers)
 {
-    struct oriel_underway *pending = malloc(sizeof *pending);
+    struct oriel_collective_request *pending = malloc(sizeof *pending);
     if (pending == NULL) {
         oriel_order_doubt();
         oriel_order_unknown_begin(name);
@@ -154,19 +154,19 @@ struct oriel_underway *oriel_underway_begin(MPI_Comm comm, enum oriel_flow flow,
     return pending;
 }
 
-void oriel_underway_arrived(struct oriel_underway *pending, const struct oriel_site *site, MPI_Comm comm)
+void oriel_collective_request_arrived(struct oriel_collective_request *pending, const struct oriel_site *site, MPI_Comm comm)
 {
     struct oriel_collective alone = {.comm = pending == NULL && comm != MPI_COMM_NULL ? oriel_comm_find(comm) : NULL};
     oriel_collective_arrived(site, pending == NULL ? &alone : &pending->collective);
 }
 
-int oriel_underway_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs)
+int oriel_collective_request_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs)
 {
-    const struct oriel_underway *pending = oriel_request_closure(record, &pending_kind);
+    const struct oriel_collective_request *pending = oriel_request_closure(record, &pending_kind);
     return pending == NULL ? 0 : oriel_collective_needs(&pending->collective, needs);
 }
 
-void oriel_underway_started(struct oriel_underway *pending, bool failed, MPI_Request request)
+void oriel_collective_request_started(struct oriel_collective_request *pending, bool failed, MPI_Request request)
 {
     oriel_begun = (struct oriel_begun){0};
     if (pending == NULL)

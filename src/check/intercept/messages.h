@@ -3,8 +3,8 @@
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_H
 
-#include "check/order/communicators.h"
 #include "check/local/local_accesses.h"
+#include "check/order/communicators.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
 
@@ -62,13 +62,13 @@ void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel
 void oriel_collective_end(struct oriel_collective *collective, bool failed);
 
 /* One with a request, from begin on in memory of its own; NULL when that is exhausted: then the call is taken as not modelled. */
-struct oriel_underway;
-struct oriel_underway *oriel_underway_begin(MPI_Comm comm, enum oriel_flow flow, int root, const char *name,
+struct oriel_collective_request;
+struct oriel_collective_request *oriel_collective_request_begin(MPI_Comm comm, enum oriel_flow flow, int root, const char *name,
                                           oriel_local_group buffers);
 /* Before it. */
-void oriel_underway_arrived(struct oriel_underway *pending, const struct oriel_site *site, MPI_Comm comm);
+void oriel_collective_request_arrived(struct oriel_collective_request *pending, const struct oriel_site *site, MPI_Comm comm);
 /* Behind the call that started it. */
-void oriel_underway_started(struct oriel_underway *pending, bool failed, MPI_Request request);
+void oriel_collective_request_started(struct oriel_collective_request *pending, bool failed, MPI_Request request);
 
 /* A call that is not modelled whose request completes later. */
 void oriel_unknown_started(bool failed, MPI_Request request);

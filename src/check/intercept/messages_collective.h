@@ -4,9 +4,9 @@
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_COLLECTIVE_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_COLLECTIVE_H
 
-#include "check/intercept/wrap.h"
 #include "check/intercept/messages.h"
 #include "check/intercept/messages_waits.h"
+#include "check/intercept/wrap.h"
 
 /* Who this process is in the communicator. */
 void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
@@ -90,11 +90,11 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
         {                                                                                                \
             buffers                                                                                      \
         }                                                                                                \
-        struct oriel_underway *pending =                                                                  \
-            oriel_underway_begin(comm, ORIEL_FLOW_##its_flow, its_root, "MPI_" #base, uses.group);        \
-        oriel_underway_arrived(pending, &uses.site, comm);                                                \
+        struct oriel_collective_request *pending =                                                                  \
+            oriel_collective_request_begin(comm, ORIEL_FLOW_##its_flow, its_root, "MPI_" #base, uses.group);        \
+        oriel_collective_request_arrived(pending, &uses.site, comm);                                                \
         ORIEL_CHECK_PASS(code, exported, arguments);                                                     \
-        oriel_underway_started(pending, code != MPI_SUCCESS, *request);                                   \
+        oriel_collective_request_started(pending, code != MPI_SUCCESS, *request);                                   \
         return code;                                                                                     \
     }
 

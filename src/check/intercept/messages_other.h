@@ -3,8 +3,8 @@
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_OTHER_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_OTHER_H
 
-#include "check/intercept/wrap.h"
 #include "check/intercept/messages.h"
+#include "check/intercept/wrap.h"
 
 #define ORIEL_UNKNOWN_UNTIL(name, parameters, arguments, ended)         \
     ORIEL_CHECK_WRAP(name, parameters)                                  \

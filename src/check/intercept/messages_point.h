@@ -3,14 +3,14 @@
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_POINT_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_POINT_H
 
-#include "check/intercept/wrap.h"
 #include "check/intercept/messages.h"
 #include "check/intercept/messages_waits.h"
 #include "check/intercept/request_table.h"
+#include "check/intercept/wrap.h"
 
 #include <stdlib.h>
 
-struct oriel_buffer {
+struct oriel_message_buffer {
     const void *address;
     MPI_Count count;
     MPI_Datatype datatype;
@@ -64,7 +64,7 @@ struct oriel_message {
     const char *called;
     bool sends, receives, synchronous, persists;
     int destination, send_tag, source, receive_tag;
-    struct oriel_buffer sent, received;
+    struct oriel_message_buffer sent, received;
     struct oriel_send_half send;
     struct oriel_receive_half receive;
     struct oriel_uses uses;
@@ -173,7 +173,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     {                                                                                                \
         struct oriel_send_half send;                                                                 \
         struct oriel_receive_half receive;                                                           \
-        struct oriel_buffer sent = sent_buffer, received = received_buffer;                          \
+        struct oriel_message_buffer sent = sent_buffer, received = received_buffer;                          \
         struct oriel_uses uses;                                                                      \
         MPI_Status own;                                                                              \
         int code;                                                                                    \
@@ -198,7 +198,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         return code;                                                                                 \
     }
 
-#define BUFFER(...) ((struct oriel_buffer){__VA_ARGS__})
+#define BUFFER(...) ((struct oriel_message_buffer){__VA_ARGS__})
 
 #define ORIEL_SENDRECV(name, Count)                                                                  \
     ORIEL_BOTH(name, Sendrecv,                                                                       \

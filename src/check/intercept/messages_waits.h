@@ -4,9 +4,9 @@
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_WAITS_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_WAITS_H
 
+#include "check/deadlock/wait_records.h"
 #include "check/intercept/messages.h"
 #include "check/intercept/request_table.h"
-#include "check/deadlock/wait_records.h"
 
 struct oriel_send_half;
 struct oriel_receive_half;
@@ -25,7 +25,7 @@ bool oriel_wait_creation(const struct oriel_site *site, MPI_Comm comm, uint16_t 
 
 /* What a request that is under way waits for; at most two needs.  0: that is not known. */
 int oriel_message_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs);
-int oriel_underway_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs);
+int oriel_collective_request_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs);
 
 int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_receive_half *receive, struct oriel_wait_need *needs);
 int oriel_collective_needs(const struct oriel_collective *collective, struct oriel_wait_need *need);

@@ -3,10 +3,10 @@
 #include "check/intercept/windows.h"
 
 #include "base/hash_table.h"
-#include "check/remote/remote.h"
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"
 #include "check/order/word_clocks.h"
+#include "check/remote/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,25 +148,25 @@ struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel
 }
 
 /* Of the one that comes first. */
-static oriel_place made_once(const struct oriel_checked *window, int32_t target, oriel_place *at,
-                             oriel_place (*make)(uint64_t size_bytes), void (*drop)(oriel_place))
+static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t target, oriel_shm_offset *at,
+                             oriel_shm_offset (*make)(uint64_t size_bytes), void (*drop)(oriel_shm_offset))
 {
-    _Atomic oriel_place *place = (_Atomic oriel_place *)at;
-    oriel_place found = 0;
+    _Atomic oriel_shm_offset *place = (_Atomic oriel_shm_offset *)at;
+    oriel_shm_offset found = 0;
     int64_t size_bytes = window->members[target].size_bytes;
-    oriel_place made = make(size_bytes > 0 ? (uint64_t)size_bytes : 0);
+    oriel_shm_offset made = make(size_bytes > 0 ? (uint64_t)size_bytes : 0);
     if (made == 0 || atomic_compare_exchange_strong(place, &found, made))
         return made;
     drop(made);
     return found;
 }
 
-oriel_place oriel_window_make_history(const struct oriel_checked *window, int32_t target)
+oriel_shm_offset oriel_window_make_history(const struct oriel_checked *window, int32_t target)
 {
     return made_once(window, target, &window->common->shares[target].history, oriel_history_make, oriel_history_free);
 }
 
-oriel_place oriel_window_make_words(const struct oriel_checked *window, int32_t target)
+oriel_shm_offset oriel_window_make_words(const struct oriel_checked *window, int32_t target)
 {
     return made_once(window, target, &window->common->shares[target].words, oriel_words_make, oriel_words_free);
 }
@@ -191,7 +191,7 @@ static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
 
 static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *window, int32_t target)
 {
-    oriel_place history = oriel_window_history(window, target);
+    oriel_shm_offset history = oriel_window_history(window, target);
     window->touched_histories -= !window->threaded;
     untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
     window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
@@ -302,26 +302,26 @@ void oriel_window_refused(struct oriel_checked *window, int32_t target)
 
 void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags)
 {
-    oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    oriel_shm_offset history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
     if (history != 0)
         oriel_part_flag(history, oriel_order_rank(), flags);
 }
 
 void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
 {
-    oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    oriel_shm_offset history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
     if (history != 0)
         oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
 }
 
-bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_note_ask *ask,
-                      struct oriel_note_answer *answer)
+bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_member_state_ask *ask,
+                      struct oriel_member_state_answer *answer)
 {
     int machine = oriel_check_remote_machine((int)window->members[member].world_rank);
     if (window->notes == NULL)
         return false;
     if (machine != oriel_check_remote_own_machine())
         return oriel_check_remote_note(machine, window->id, ask, answer) && answer->rank < window->n && answer->gone_rank < window->n;
-    oriel_note_work(window->notes, ask, answer);
+    oriel_member_state_work(window->notes, ask, answer);
     return true;
 }

@@ -4,12 +4,12 @@
 #ifndef ORIEL_CHECK_INTERCEPT_WINDOWS_H
 #define ORIEL_CHECK_INTERCEPT_WINDOWS_H
 
-#include "check/rules/epoch_rules.h"
+#include "check/deadlock/wait_records.h"
 #include "check/local/local_accesses.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
-#include "check/deadlock/wait_records.h"
+#include "check/rules/epoch_rules.h"
 #include "host/host.h"
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ enum oriel_promise {
 };
 
 /* What each member tells the others at creation. */
-struct oriel_member {
+struct oriel_checked_member {
     uint64_t id; /* the first member's counts: the window's */
     int64_t size_bytes;
     int64_t disp_unit;
@@ -46,8 +46,8 @@ struct oriel_member {
 
 /* One member's part of what all share. */
 struct oriel_share {
-    oriel_place history;  /* of the accesses to this member's memory; 0 before the first */
-    oriel_place words;    /* that carry order there; likewise */
+    oriel_shm_offset history;  /* of the accesses to this member's memory; 0 before the first */
+    oriel_shm_offset words;    /* that carry order there; likewise */
     int32_t pid;          /* 0: it has not made its entry yet */
     _Atomic uint32_t met; /* 1 more than the last of the counts below that this member has added itself to, to meet all others */
 };
@@ -63,11 +63,11 @@ enum oriel_ending_count {
 };
 
 /* What all members of a window on one machine share; in the board. */
-struct oriel_common {
+struct oriel_window_shared {
     _Atomic uint32_t counts[ORIEL_ENDING_COUNTS];
     _Atomic uint32_t locked_all; /* MPI_Win_lock_all was used */
     _Atomic uint32_t bulk;       /* accumulates of many elements were */
-    oriel_place locks;           /* history of the locks held: a member is a byte */
+    oriel_shm_offset locks;           /* history of the locks held: a member is a byte */
     struct oriel_share shares[];
 };
 
@@ -78,18 +78,18 @@ struct oriel_late_word {
     int64_t offset;
 };
 
-struct oriel_attached;
-struct oriel_asked;
+struct oriel_attached_list;
+struct oriel_window_request;
 struct oriel_words;
 
 /* What a small operation on a member needs to know of it, which callsite_cache.c has found out.  One line. */
-struct oriel_way {
+struct oriel_window_target {
     _Alignas(64) uint64_t ready; /* true as long as this is oriel_check_changes */
     uint32_t epoch;              /* number of the call that opened it: oriel_site's */
     uint32_t disp_unit;          /* 0: it is larger */
     uint64_t size_bytes;
     uint64_t easy_disps;         /* displacements below this have a cell's bytes before the end */
-    oriel_place history;
+    oriel_shm_offset history;
     struct oriel_history_ground ground;
     struct oriel_words *words; /* NULL: there are none yet */
     const char *memory;        /* the member's, as this process has it, from creation on; NULL: it is not known */
@@ -113,13 +113,13 @@ struct oriel_checked {
     bool here;    /* all members are on this machine: common is there */
     bool ordered; /* order is known of all members: accesses are compared */
     const void *base;
-    struct oriel_member *members;
+    struct oriel_checked_member *members;
     struct oriel_epochs epochs;
-    struct oriel_common *common;
-    struct oriel_notes *notes; /* this machine's; NULL: nothing is asked of other members */
+    struct oriel_window_shared *common;
+    struct oriel_member_states *notes; /* this machine's; NULL: nothing is asked of other members */
     struct oriel_collective_progress *gathering; /* NULL: waits on it are not noted */
-    struct oriel_attached *attached; /* what else this process's loads and stores are watched in */
-    struct oriel_asked *asked;       /* operations with requests that are open */
+    struct oriel_attached_list *attached; /* what else this process's loads and stores are watched in */
+    struct oriel_window_request *asked;       /* operations with requests that are open */
     uint8_t *touched;                /* of each member: what of this process is pending there */
     bool touched_any;
     uint32_t touched_histories;      /* members whose history holds pending accesses of this process */
@@ -138,11 +138,11 @@ struct oriel_checked {
     int32_t late_more_target; /* whose they all are; -1: of several */
     bool threaded;             /* MPI_THREAD_MULTIPLE: the mutex is needed */
     bool prompt;               /* one rank's, or served by Oriel on one machine: operations are done when they return */
-    oriel_place since;                   /* the moment before the last synchronisation gave its clock; 0: none */
+    oriel_shm_offset since;                   /* the moment before the last synchronisation gave its clock; 0: none */
     bool all_unchecked;                  /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
     bool known_all;                      /* every exclusive lock's entry was taken once for lock_all */
     struct oriel_conflict_place *places; /* the members, for oriel_window_conflict */
-    struct oriel_way *ways;              /* to each member */
+    struct oriel_window_target *ways;              /* to each member */
     struct oriel_checked *next_kept;     /* of those that are freed and stay */
 };
 
@@ -204,31 +204,31 @@ struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel
                                   uint64_t second);
 
 /* Made unless another process has done so first; with common. */
-oriel_place oriel_window_make_history(const struct oriel_checked *window, int32_t target);
-oriel_place oriel_window_make_words(const struct oriel_checked *window, int32_t target);
+oriel_shm_offset oriel_window_make_history(const struct oriel_checked *window, int32_t target);
+oriel_shm_offset oriel_window_make_words(const struct oriel_checked *window, int32_t target);
 
-static inline oriel_place oriel_window_made(const oriel_place *place)
+static inline oriel_shm_offset oriel_window_made(const oriel_shm_offset *place)
 {
-    return atomic_load_explicit((const _Atomic oriel_place *)place, memory_order_acquire);
+    return atomic_load_explicit((const _Atomic oriel_shm_offset *)place, memory_order_acquire);
 }
 
 /* The history of a member's memory (history_proxy.h), made when first wanted; 0: there is none, the board is full. */
-static inline oriel_place oriel_window_history(const struct oriel_checked *window, int32_t target)
+static inline oriel_shm_offset oriel_window_history(const struct oriel_checked *window, int32_t target)
 {
     if (!window->ordered)
         return 0;
     if (window->common == NULL)
         return window->members[target].part;
-    oriel_place made = oriel_window_made(&window->common->shares[target].history);
+    oriel_shm_offset made = oriel_window_made(&window->common->shares[target].history);
     return made != 0 ? made : oriel_window_make_history(window, target);
 }
 
 /* The words of a member's memory, likewise; 0 also for windows over several machines. */
-static inline oriel_place oriel_window_words(const struct oriel_checked *window, int32_t target)
+static inline oriel_shm_offset oriel_window_words(const struct oriel_checked *window, int32_t target)
 {
     if (window->common == NULL)
         return 0;
-    oriel_place made = oriel_window_made(&window->common->shares[target].words);
+    oriel_shm_offset made = oriel_window_made(&window->common->shares[target].words);
     return made != 0 ? made : oriel_window_make_words(window, target);
 }
 
@@ -257,8 +257,8 @@ void oriel_window_take_posts(struct oriel_checked *window);
 void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, MPI_Aint target_disp);
 
 /* Asks what stands on that member's machine; false: nobody knows. */
-bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_note_ask *ask,
-                      struct oriel_note_answer *answer);
+bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_member_state_ask *ask,
+                      struct oriel_member_state_answer *answer);
 
 /* The conflict of two accesses to a member's memory: closure is a struct oriel_conflict_place. */
 void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure);

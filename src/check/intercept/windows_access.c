@@ -14,10 +14,10 @@
 #include "check/intercept/windows_operate.h"
 
 #include "check/access/datatype_runs.h"
-#include "check/access/record_lease.h"
 #include "check/access/history_proxy.h"
-#include "check/order/rank_clocks.h"
+#include "check/access/record_lease.h"
 #include "check/intercept/request_table.h"
+#include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
 /* Where the board had no room for a word, or it is another machine's, it stands under a key. */
 void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches)
 {
-    oriel_place words = oriel_window_words(window, target);
+    oriel_shm_offset words = oriel_window_words(window, target);
     if (words != 0 && oriel_word_give(words, (uint64_t)offset, fetches))
         return;
     if (window->common != NULL)
@@ -47,7 +47,7 @@ void oriel_window_give_word(const struct oriel_checked *window, int32_t target, 
 
 void oriel_window_take_word(const struct oriel_checked *window, int32_t target, int64_t offset)
 {
-    oriel_place words = oriel_window_words(window, target);
+    oriel_shm_offset words = oriel_window_words(window, target);
     if (words != 0 && oriel_word_take(words, (uint64_t)offset))
         return;
     struct oriel_key key = word_key(window, target, offset);
@@ -184,7 +184,7 @@ static bool may_be_lent(const struct oriel_operation *operation, const struct or
            !window->threaded && window->flavour != ORIEL_CHECK_DYNAMIC;
 }
 
-static void add_access(struct oriel_operation *operation, oriel_place history)
+static void add_access(struct oriel_operation *operation, oriel_shm_offset history)
 {
     struct oriel_extents extents;
     struct oriel_checked *window = operation->window;
@@ -236,7 +236,7 @@ void oriel_access_begin(struct oriel_operation *operation)
     operation->buffers = operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
     use_buffers(operation);
     bool something = operation->items > 0 && operation->moving_bytes > 0;
-    oriel_place history = something ? oriel_window_history(window, target) : 0;
+    oriel_shm_offset history = something ? oriel_window_history(window, target) : 0;
     if (history != 0)
         add_access(operation, history);
     if (oriel_access_writes_words(operation) && something)

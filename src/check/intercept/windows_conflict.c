@@ -1,7 +1,7 @@
 /* From two accesses to a finding: which rule, which bytes, which call is missing.  An access that was pending although its
  * origin had done something that looks like completion is told as that mistake.  Histories call back, under their lock. */
-#include "check/remote/remote.h"
 #include "check/intercept/windows_table.h"
+#include "check/remote/remote.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* MPI_Win_create and its kind, attach and detach, shared_query and set_info: a window is known from its creation on.  Before the
  * call is passed on, all members have told each other what they give to it; behind it they meet, so that what came before on any
  * member comes before what follows on any other.  Programs call. */
-#include "check/remote/remote_waits.h"
+#include "check/access/history_proxy.h"
 #include "check/intercept/callback_scope.h"
 #include "check/intercept/messages_waits.h"
-#include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"
+#include "check/remote/remote_waits.h"
 
 #include "oriel/mpi_rma.h"
 
@@ -20,7 +20,7 @@ struct creation {
     enum oriel_check_flavour flavour;
     MPI_Comm comm;
     bool looks; /* at this communicator; all members do, or none does */
-    struct oriel_member *members; /* NULL: there is no memory for them */
+    struct oriel_checked_member *members; /* NULL: there is no memory for them */
     int n;
     int rank;
     struct oriel_site site;
@@ -72,7 +72,7 @@ static bool is_lost(int world_rank, bool asks)
         return oriel_waits_has_died(world_rank);
     if (!asks || !oriel_start_reaches_all())
         return false;
-    const struct oriel_look_far *far = oriel_check_remote_look();
+    const struct oriel_wait_snapshot_remote *far = oriel_check_remote_look();
     struct oriel_wait_report *reports = far->reports(far->machine_of(world_rank), &count);
     bool found = reports == NULL;
     for (size_t i = 0; i < count && !found; i++)
@@ -136,7 +136,7 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
                                      ORIEL_CALL_Win_create_dynamic};
     creation->waits = oriel_wait_creation(&creation->site, comm, calls[flavour]);
     uint32_t world_rank = (uint32_t)oriel_order_rank();
-    struct oriel_member own = {.id = (uint64_t)(world_rank + 1) << 32 | atomic_fetch_add(&made, 1),
+    struct oriel_checked_member own = {.id = (uint64_t)(world_rank + 1) << 32 | atomic_fetch_add(&made, 1),
                                .size_bytes = size,
                                .disp_unit = disp_unit,
                                .promises = oriel_hint_promises(info),
@@ -177,8 +177,8 @@ static void find_memory(struct oriel_checked *window)
 
 static void add_regions(struct oriel_checked *window)
 {
-    struct oriel_member *own = &window->members[window->rank];
-    oriel_place history = window->flavour == ORIEL_CHECK_DYNAMIC ? 0 : oriel_window_history(window, window->rank);
+    struct oriel_checked_member *own = &window->members[window->rank];
+    oriel_shm_offset history = window->flavour == ORIEL_CHECK_DYNAMIC ? 0 : oriel_window_history(window, window->rank);
     if (history != 0 && own->size_bytes > 0)
         oriel_local_region_add(window->base, (uint64_t)own->size_bytes, history, 0, oriel_window_conflict,
                                &window->places[window->rank]);
@@ -246,11 +246,11 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
 
 /* --- the entry --- */
 
-static struct oriel_common *find_common(uint64_t id, int n)
+static struct oriel_window_shared *find_common(uint64_t id, int n)
 {
     struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
-    size_t len_bytes = sizeof(struct oriel_common) + (size_t)(unsigned)n * sizeof(struct oriel_share);
-    oriel_place place = oriel_shm_find(&key, len_bytes, NULL);
+    size_t len_bytes = sizeof(struct oriel_window_shared) + (size_t)(unsigned)n * sizeof(struct oriel_share);
+    oriel_shm_offset place = oriel_shm_find(&key, len_bytes, NULL);
     return place == 0 ? NULL : oriel_shm_at(place);
 }
 
@@ -286,7 +286,7 @@ static bool allocate_parts(struct oriel_checked *window)
     window->unpromised = calloc(n, sizeof *window->unpromised);
     window->spare = calloc(2 * n + 1, sizeof *window->spare);
     window->places = calloc(n, sizeof *window->places);
-    window->ways = aligned_alloc(_Alignof(struct oriel_way), n * sizeof *window->ways);
+    window->ways = aligned_alloc(_Alignof(struct oriel_window_target), n * sizeof *window->ways);
     if (window->ways != NULL)
         memset(window->ways, 0, n * sizeof *window->ways);
     return window->touched != NULL && window->buffers != NULL && window->holds != NULL && window->started != NULL &&
@@ -310,7 +310,7 @@ static bool is_served_by_oriel(MPI_Win win)
     return flag != 0;
 }
 
-struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *members, int n, int rank, const void *base,
+struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n, int rank, const void *base,
                                          enum oriel_check_flavour flavour)
 {
     struct oriel_checked *window = calloc(1, sizeof *window);
@@ -351,7 +351,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
         window->common->shares[rank].pid = getpid();
     window->ordered = (window->here || spans) && oriel_start_reaches_all();
     if (window->here || window->ordered)
-        window->notes = oriel_notes_find(window->id, n, members_here);
+        window->notes = oriel_member_states_find(window->id, n, members_here);
     window->threaded = oriel_start_is_threaded();
     window->prompt = window->here && (n == 1 || is_served_by_oriel(win)); /* nobody waits for himself */
     window->gathering = find_gathering(window);
@@ -361,7 +361,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
 void oriel_checked_part(struct oriel_checked *window)
 {
     if (window->notes != NULL)
-        oriel_notes_leave(window->id);
+        oriel_member_states_leave(window->id);
     oriel_collective_progress_leave(window->gathering, window->id);
     oriel_common_drop(window->id);
     window->common = NULL;

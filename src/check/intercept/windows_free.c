@@ -2,10 +2,10 @@
  * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
  * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
  * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
-#include "check/remote/remote_waits.h"
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"
 #include "check/order/word_clocks.h"
+#include "check/remote/remote_waits.h"
 
 #include "base/wait.h"
 
@@ -61,7 +61,7 @@ static bool is_member(const struct oriel_checked *window, int world_rank)
 /* The same of a window over several machines, whose boards know who has ended; one that does not answer has ended itself. */
 static bool somebody_has_ended(const struct oriel_checked *window)
 {
-    const struct oriel_look_far *far = oriel_check_remote_look();
+    const struct oriel_wait_snapshot_remote *far = oriel_check_remote_look();
     bool ended = false;
     for (int machine = 0; machine < oriel_check_remote_machines() && !ended; machine++) {
         size_t count = 0;
@@ -142,9 +142,9 @@ static bool settle(struct oriel_checked *window)
 /* The last of the members frees what they shared. */
 static void leave_common(struct oriel_checked *window)
 {
-    struct oriel_common *common = window->common;
+    struct oriel_window_shared *common = window->common;
     if (window->notes != NULL)
-        oriel_notes_leave(window->id);
+        oriel_member_states_leave(window->id);
     for (int32_t i = 0; common != NULL && i < window->n; i++)
         oriel_history_leave(common->shares[i].history);
     if (common == NULL || count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)

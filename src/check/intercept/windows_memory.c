@@ -8,16 +8,16 @@
 #include <stdlib.h>
 
 /* Memory that this process's loads and stores are watched in besides its own part. */
-struct oriel_attached {
-    struct oriel_attached *next;
+struct oriel_attached_list {
+    struct oriel_attached_list *next;
     const void *base;
     uint64_t len_bytes;
     int32_t target; /* whose */
 };
 
-static struct oriel_attached **find_link(struct oriel_checked *window, const void *base, int32_t target)
+static struct oriel_attached_list **find_link(struct oriel_checked *window, const void *base, int32_t target)
 {
-    struct oriel_attached **link = &window->attached;
+    struct oriel_attached_list **link = &window->attached;
     while (*link != NULL && ((*link)->base != base || (*link)->target != target))
         link = &(*link)->next;
     return link;
@@ -26,10 +26,10 @@ static struct oriel_attached **find_link(struct oriel_checked *window, const voi
 /* Whether it was not known before. */
 static bool keep(struct oriel_checked *window, int32_t target, const void *base, uint64_t len_bytes)
 {
-    struct oriel_attached *region = malloc(sizeof *region);
+    struct oriel_attached_list *region = malloc(sizeof *region);
     if (region == NULL)
         return false;
-    *region = (struct oriel_attached){.base = base, .len_bytes = len_bytes, .target = target};
+    *region = (struct oriel_attached_list){.base = base, .len_bytes = len_bytes, .target = target};
     oriel_window_enter(window);
     bool fresh = *find_link(window, base, target) == NULL;
     if (fresh) {
@@ -45,8 +45,8 @@ static bool keep(struct oriel_checked *window, int32_t target, const void *base,
 static uint64_t drop(struct oriel_checked *window, int32_t target, const void *base)
 {
     oriel_window_enter(window);
-    struct oriel_attached **link = find_link(window, base, target);
-    struct oriel_attached *region = *link;
+    struct oriel_attached_list **link = find_link(window, base, target);
+    struct oriel_attached_list *region = *link;
     if (region != NULL)
         *link = region->next;
     oriel_window_leave(window);
@@ -57,14 +57,14 @@ static uint64_t drop(struct oriel_checked *window, int32_t target, const void *b
 
 void oriel_window_map(struct oriel_checked *window, int32_t target, const void *base, MPI_Aint size)
 {
-    oriel_place history = size > 0 && base != NULL ? oriel_window_history(window, target) : 0;
+    oriel_shm_offset history = size > 0 && base != NULL ? oriel_window_history(window, target) : 0;
     if (history != 0 && !oriel_part_is_far(history) && keep(window, target, base, (uint64_t)size))
         oriel_local_region_add(base, (uint64_t)size, history, 0, oriel_window_conflict, &window->places[target]);
 }
 
 static void unmap(const struct oriel_checked *window, int32_t target, const void *base)
 {
-    oriel_place history = window->ordered ? oriel_window_history(window, target) : 0;
+    oriel_shm_offset history = window->ordered ? oriel_window_history(window, target) : 0;
     if (history == 0)
         return;
     oriel_local_region_remove(base, history);
@@ -77,7 +77,7 @@ void oriel_window_unmap_all(struct oriel_checked *window)
     if (window->flavour == ORIEL_CHECK_DYNAMIC || window->members[window->rank].size_bytes > 0)
         unmap(window, window->rank, window->base);
     while (window->attached != NULL) {
-        struct oriel_attached *region = window->attached;
+        struct oriel_attached_list *region = window->attached;
         window->attached = region->next;
         unmap(window, region->target, region->base);
         free(region);
@@ -87,10 +87,10 @@ void oriel_window_unmap_all(struct oriel_checked *window)
 /* --- dynamic windows --- */
 
 /* For the origins. */
-static void note(const struct oriel_checked *window, enum oriel_note_kind kind, const void *base, uint64_t len_bytes)
+static void note(const struct oriel_checked *window, enum oriel_member_state_kind kind, const void *base, uint64_t len_bytes)
 {
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = kind,
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = kind,
                                  .member = window->rank,
                                  .extent = {.offset = (int64_t)(uintptr_t)base, .len_bytes = len_bytes, .count = 1}};
     oriel_window_ask(window, window->rank, &ask, &answer);
@@ -100,8 +100,8 @@ static void attach(struct oriel_checked *window, const void *base, MPI_Aint size
 {
     if (size <= 0)
         return;
-    note(window, ORIEL_NOTE_ATTACH, base, (uint64_t)size);
-    oriel_place history = oriel_window_history(window, window->rank);
+    note(window, ORIEL_MEMBER_ATTACH, base, (uint64_t)size);
+    oriel_shm_offset history = oriel_window_history(window, window->rank);
     if (history != 0 && keep(window, window->rank, base, (uint64_t)size))
         oriel_local_region_add(base, (uint64_t)size, history, (int64_t)(uintptr_t)base, oriel_window_conflict,
                                &window->places[window->rank]);
@@ -109,9 +109,9 @@ static void attach(struct oriel_checked *window, const void *base, MPI_Aint size
 
 static void detach(struct oriel_checked *window, const void *base)
 {
-    note(window, ORIEL_NOTE_DETACH, base, 0);
+    note(window, ORIEL_MEMBER_DETACH, base, 0);
     uint64_t len_bytes = drop(window, window->rank, base);
-    oriel_place history = len_bytes > 0 ? oriel_window_history(window, window->rank) : 0;
+    oriel_shm_offset history = len_bytes > 0 ? oriel_window_history(window, window->rank) : 0;
     if (history == 0)
         return;
     oriel_local_region_remove(base, history);

@@ -1,27 +1,27 @@
 /* Operations with requests: the request's completion frees the buffers and completes what fetches, but says nothing about the
  * target; a flush does all that earlier.  Whichever comes first does it, the other one finds nothing left.  windows*.c call, and
  * request_table.c when a request has ended. */
-#include "check/intercept/wrap.h"
 #include "check/access/history_proxy.h"
 #include "check/intercept/request_table.h"
 #include "check/intercept/windows_operate.h"
+#include "check/intercept/wrap.h"
 
 #include <stdlib.h>
 
-struct oriel_asked {
-    struct oriel_asked *next;     /* in the window's list, while there is something left to do */
-    struct oriel_asked **link;    /* the word that says where it is */
+struct oriel_window_request {
+    struct oriel_window_request *next;     /* in the window's list, while there is something left to do */
+    struct oriel_window_request **link;    /* the word that says where it is */
     struct oriel_checked *window; /* NULL: nothing is left */
     int32_t target;
     bool fetches;
-    oriel_place history;
+    oriel_shm_offset history;
     uint64_t ticket;
     oriel_local_group buffers;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
 
-static void unlink_locked(struct oriel_asked *asked)
+static void unlink_locked(struct oriel_window_request *asked)
 {
     *asked->link = asked->next;
     if (asked->next != NULL)
@@ -31,7 +31,7 @@ static void unlink_locked(struct oriel_asked *asked)
 
 static void done(void *closure, const MPI_Status *status)
 {
-    struct oriel_asked *asked = closure;
+    struct oriel_window_request *asked = closure;
     (void)status;
     pthread_mutex_lock(&mutex);
     struct oriel_checked *window = asked->window;
@@ -53,7 +53,7 @@ static void done(void *closure, const MPI_Status *status)
 /* A flush may have come first. */
 static void release_buffers(void *closure)
 {
-    const struct oriel_asked *asked = closure;
+    const struct oriel_window_request *asked = closure;
     oriel_local_complete(asked->buffers);
 }
 
@@ -99,15 +99,15 @@ static void give_own_handle(MPI_Request *request)
 void oriel_window_requested(struct oriel_operation *operation, int code)
 {
     struct oriel_checked *window = operation->window;
-    struct oriel_asked *asked = code == MPI_SUCCESS ? malloc(sizeof *asked) : NULL;
-    oriel_place history = operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
+    struct oriel_window_request *asked = code == MPI_SUCCESS ? malloc(sizeof *asked) : NULL;
+    oriel_shm_offset history = operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
     if (asked == NULL) { /* nothing is under way, or nobody can know when it ends */
         if (history != 0)
             oriel_part_complete_one(history, operation->ticket, oriel_order_now());
         oriel_local_complete(operation->buffers);
         return;
     }
-    *asked = (struct oriel_asked){.window = window,
+    *asked = (struct oriel_window_request){.window = window,
                                   .target = operation->target_rank,
                                   .fetches = operation->kind == ORIEL_ACCESS_GET || operation->result_addr != NULL,
                                   .history = history,
@@ -127,8 +127,8 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
 void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)
 {
     pthread_mutex_lock(&mutex);
-    struct oriel_asked *next;
-    for (struct oriel_asked *asked = window->asked; asked != NULL; asked = next) {
+    struct oriel_window_request *next;
+    for (struct oriel_window_request *asked = window->asked; asked != NULL; asked = next) {
         next = asked->next;
         if (target >= 0 && asked->target != target)
             continue;

@@ -57,7 +57,7 @@ void oriel_checked_remove(struct oriel_checked *window);
 
 /* Makes the entry of a window that the program has just made, and adds it: members are its own from now on, the board's part is
  * found or made. NULL: there is no memory for it. */
-struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *members, int n, int rank, const void *base,
+struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n, int rank, const void *base,
                                          enum oriel_check_flavour flavour);
 void oriel_checked_free(struct oriel_checked *window);
 

@@ -45,13 +45,13 @@ static void *grown(void *list, size_t *room, size_t item_bytes)
     return larger;
 }
 
-bool oriel_use_note(struct oriel_use *use, oriel_place history)
+bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history)
 {
     for (size_t i = 0; i < use->histories_count; i++)
         if (use->histories[i] == history)
             return true;
     if (use->histories_count == use->histories_room) {
-        oriel_place *histories = grown(use->histories, &use->histories_room, sizeof *histories);
+        oriel_shm_offset *histories = grown(use->histories, &use->histories_room, sizeof *histories);
         if (histories == NULL)
             return false;
         use->histories = histories;
@@ -64,12 +64,12 @@ bool oriel_use_note(struct oriel_use *use, oriel_place history)
 void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high)
 {
     struct oriel_use_range *last = use->ranges_count > 0 ? &use->ranges[use->ranges_count - 1] : NULL;
-    uint64_t page = (UINT64_C(1) << oriel_watching.shift) - 1;
+    uint64_t page = (UINT64_C(1) << oriel_watched_pages_now.shift) - 1;
     low &= ~page;
     high = (high + page) & ~page;
     if (last != NULL && low >= last->low && low <= last->high) {
         if (high > last->high) {
-            oriel_watch_add(last->high, high);
+            oriel_watched_pages_add(last->high, high);
             last->high = high;
         }
         return;
@@ -81,13 +81,13 @@ void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high)
         use->ranges = ranges;
     }
     use->ranges[use->ranges_count++] = (struct oriel_use_range){low, high};
-    oriel_watch_add(low, high);
+    oriel_watched_pages_add(low, high);
 }
 
 void oriel_use_end(struct oriel_use *use)
 {
     for (size_t i = 0; i < use->ranges_count; i++)
-        oriel_watch_remove(use->ranges[i].low, use->ranges[i].high);
+        oriel_watched_pages_remove(use->ranges[i].low, use->ranges[i].high);
     use->ranges_count = use->histories_count = 0;
     oriel_hash_table_remove(&uses, use->group, use);
     use->next = unused;
@@ -98,13 +98,13 @@ void oriel_use_end(struct oriel_use *use)
 static void forget_in(void *value, void *context)
 {
     struct oriel_use *use = value;
-    oriel_place history = *(oriel_place *)context;
+    oriel_shm_offset history = *(oriel_shm_offset *)context;
     for (size_t i = 0; i < use->histories_count; i++)
         if (use->histories[i] == history)
             use->histories[i--] = use->histories[--use->histories_count];
 }
 
-void oriel_uses_forget(oriel_place history)
+void oriel_uses_forget(oriel_shm_offset history)
 {
     oriel_hash_table_visit(&uses, forget_in, &history);
 }

@@ -17,7 +17,7 @@ struct oriel_use {
     uint64_t group;
     size_t histories_count;
     size_t histories_room;
-    oriel_place *histories;
+    oriel_shm_offset *histories;
     size_t ranges_count;
     size_t ranges_room;
     struct oriel_use_range *ranges; /* of addresses */
@@ -38,7 +38,7 @@ static inline bool oriel_uses_are_open(void)
 }
 
 /* An access of the group goes to the history; false: no memory to remember it. */
-bool oriel_use_note(struct oriel_use *use, oriel_place history);
+bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history);
 
 /* These addresses are watched for it, or were already. */
 void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high);
@@ -47,7 +47,7 @@ void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high);
 void oriel_use_end(struct oriel_use *use);
 
 /* The history goes: nobody may complete anything there. */
-void oriel_uses_forget(oriel_place history);
+void oriel_uses_forget(oriel_shm_offset history);
 
 /* All are over. */
 void oriel_uses_clear(void);

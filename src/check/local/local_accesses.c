@@ -5,22 +5,22 @@
 #include "check/local/local_accesses.h"
 
 #include "base/atomic.h"
-#include "check/local/short_buffers.h"
-#include "check/report/finding.h"
 #include "check/intercept/reentrancy.h"
-#include "check/order/order.h"
-#include "check/local/window_memory_uses.h"
-#include "check/local/window_memory.h"
-#include "check/local/thread_shadow.h"
-#include "check/report/call_sites.h"
 #include "check/local/buffer_uses.h"
+#include "check/local/short_buffers.h"
+#include "check/local/thread_shadow.h"
 #include "check/local/watched_pages.h"
+#include "check/local/window_memory.h"
+#include "check/local/window_memory_uses.h"
+#include "check/order/order.h"
+#include "check/report/call_sites.h"
+#include "check/report/finding.h"
 
 #include <pthread.h>
 
 static struct {
     pthread_mutex_t mutex;
-    oriel_place history; /* of buffers outside windows; 0: not started */
+    oriel_shm_offset history; /* of buffers outside windows; 0: not started */
     oriel_conflict_fn *tell;
     void *closure;
     oriel_atomic_fn *order_atomic;
@@ -39,12 +39,12 @@ static _Thread_local struct {
 
 static void see_who_watches(void)
 {
-    oriel_short_buffers.open = own.history != 0 && oriel_watching.pages == NULL;
+    oriel_short_buffers.open = own.history != 0 && oriel_watched_pages_now.pages == NULL;
 }
 
 static void lock(void)
 {
-    bool several = oriel_check_several || oriel_watching.pages != NULL;
+    bool several = oriel_check_several || oriel_watched_pages_now.pages != NULL;
     inside = several ? INSIDE_ALONE : INSIDE;
     if (several)
         pthread_mutex_lock(&own.mutex);
@@ -64,7 +64,7 @@ enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, orie
     own.order_atomic = order;
     own.history = oriel_history_make(0);
     see_who_watches();
-    if (oriel_watching.pages != NULL)
+    if (oriel_watched_pages_now.pages != NULL)
         oriel_finding_local_watched();
     return own.history != 0 ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no room for the buffers' history in the checker's memory");
 }
@@ -106,7 +106,7 @@ static void access_atomically(uint64_t low, uint64_t len_bytes, bool writes)
 
 /* --- memory of windows --- */
 
-enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_place history, int64_t offset,
+enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_shm_offset history, int64_t offset,
                                          oriel_conflict_fn *tell, void *closure)
 {
     uint64_t low = (uint64_t)(uintptr_t)base;
@@ -118,23 +118,23 @@ enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, o
     oriel_region_put_beside(&region);
     enum oriel_status status = oriel_region_add(&region);
     if (status == ORIEL_OK)
-        oriel_watch_add(region.low, region.high);
+        oriel_watched_pages_add(region.low, region.high);
     oriel_shadows_empty();
     unlock();
     return status;
 }
 
-void oriel_local_region_remove(const void *base, oriel_place history)
+void oriel_local_region_remove(const void *base, oriel_shm_offset history)
 {
     struct oriel_local_region region;
     lock();
     if (oriel_region_remove((uint64_t)(uintptr_t)base, history, &region))
-        oriel_watch_remove(region.low, region.high);
+        oriel_watched_pages_remove(region.low, region.high);
     oriel_shadows_empty();
     unlock();
 }
 
-void oriel_local_forget(oriel_place history)
+void oriel_local_forget(oriel_shm_offset history)
 {
     lock();
     oriel_uses_forget(history);
@@ -190,14 +190,14 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
     for (; region != NULL; region = oriel_region_find(bounds.low, bounds.high, region))
         if (use == NULL || oriel_use_note(use, region->history))
             oriel_region_use(region, access, extents, &bounds);
-    if (use != NULL && oriel_watching.pages != NULL)
+    if (use != NULL && oriel_watched_pages_now.pages != NULL)
         oriel_use_watch(use, bounds.low, bounds.high);
 }
 
 /* Whether bytes outside windows can only be met by other calls, and what they need is in the short list. */
 static bool uses_are_brief(void)
 {
-    return oriel_watching.pages == NULL && !oriel_uses_are_open();
+    return oriel_watched_pages_now.pages == NULL && !oriel_uses_are_open();
 }
 
 static bool is_outside_windows(uint64_t low, uint64_t high)
@@ -212,7 +212,7 @@ static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel
         return;
     access.site = *site;
     lock();
-    if (group != 0 && oriel_watching.pages != NULL)
+    if (group != 0 && oriel_watched_pages_now.pages != NULL)
         oriel_shadows_empty();
     use_memory(&access, extents);
     unlock();
@@ -292,7 +292,7 @@ void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datat
 }
 
 /* Under the lock. */
-static void complete_in(oriel_place history, oriel_local_group group, oriel_tick now)
+static void complete_in(oriel_shm_offset history, oriel_local_group group, oriel_tick now)
 {
     if (history == own.history || now == ORIEL_TICK_PENDING)
         oriel_history_end_one(history, group);
@@ -356,7 +356,7 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
         return;
     access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load, (uint32_t)access.origin, 0);
     struct oriel_extents extents = {.count = 1, .list = extents.own};
-    extents.own[0] = (struct oriel_extent){(int64_t)low, len_bytes, 1, 0};
+    extents.own[0] = (struct oriel_access_extent){(int64_t)low, len_bytes, 1, 0};
     lock();
     use_memory(&access, &extents);
     unlock();
@@ -364,21 +364,21 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
 
 bool oriel_local_watched(const void *address, uint64_t len_bytes)
 {
-    return len_bytes > 0 && oriel_watch_sees(&oriel_watching, (uint64_t)(uintptr_t)address, len_bytes);
+    return len_bytes > 0 && oriel_watched_pages_sees(&oriel_watched_pages_now, (uint64_t)(uintptr_t)address, len_bytes);
 }
 
 const struct oriel_watched_pages *oriel_check_watch(void)
 {
     lock();
-    bool watches = oriel_watch_start();
+    bool watches = oriel_watched_pages_start();
     oriel_check_watches = watches;
     see_who_watches();
-    oriel_watching.accessed = oriel_local_access;
+    oriel_watched_pages_now.accessed = oriel_local_access;
     const struct oriel_local_region *region = NULL;
     while (watches && (region = oriel_region_find(0, UINT64_MAX, region)) != NULL)
-        oriel_watch_add(region->low, region->high);
+        oriel_watched_pages_add(region->low, region->high);
     unlock();
     if (watches && own.history != 0)
         oriel_finding_local_watched();
-    return watches ? &oriel_watching : NULL;
+    return watches ? &oriel_watched_pages_now : NULL;
 }

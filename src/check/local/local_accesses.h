@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "check/access/datatype_runs.h"
-#include "check/intercept/reentrancy.h"
 #include "check/access/history.h"
+#include "check/intercept/reentrancy.h"
 #include "check/local/buffer_uses.h"
 
 #include <mpi.h>
@@ -29,15 +29,15 @@ void oriel_local_stop(void);
 /* len_bytes at base are the bytes from offset on of the memory whose accesses stand in history: this process's part of a window,
  * a region attached to a dynamic one (offset: its address), or another rank's part of a shared window, mapped here.  Regions may
  * overlap: the same memory can be in several windows.  Conflicts of local accesses are told by tell. */
-enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_place history, int64_t offset,
+enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_shm_offset history, int64_t offset,
                                          oriel_conflict_fn *tell, void *closure);
 
 /* Of the region of the history that starts at base: nothing when there is none.  Uses of that history, which may have other
  * regions, go on. */
-void oriel_local_region_remove(const void *base, oriel_place history);
+void oriel_local_region_remove(const void *base, oriel_shm_offset history);
 
 /* The history is about to be freed: no use ends there any more.  Its regions are removed. */
-void oriel_local_forget(oriel_place history);
+void oriel_local_forget(oriel_shm_offset history);
 
 /* --- buffers of calls --- */
 

@@ -2,8 +2,8 @@
 #include "check/local/short_buffers.h"
 
 #include "base/atomic.h"
-#include "check/order/order.h"
 #include "check/access/strided_sets.h"
+#include "check/order/order.h"
 
 struct oriel_short_buffers oriel_short_buffers;
 
@@ -28,17 +28,17 @@ static struct oriel_access access_of(const struct oriel_short_buffer *use)
                                  .group = use->group};
 }
 
-static struct oriel_extent run_of(const struct oriel_short_buffer *use)
+static struct oriel_access_extent run_of(const struct oriel_short_buffer *use)
 {
-    return (struct oriel_extent){(int64_t)use->low, use->high - use->low, 1, 0};
+    return (struct oriel_access_extent){(int64_t)use->low, use->high - use->low, 1, 0};
 }
 
 /* Once for each call that needs the bytes; what it only reads does not stand for what it writes. */
 static __attribute__((noinline, cold)) void tell_one(unsigned which, const struct oriel_access *access,
-                                                     const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
+                                                     const struct oriel_access_extent *run, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_conflict conflict = {.earlier = access_of(&oriel_short_buffers.list[which]), .later = *access};
-    struct oriel_extent needed = run_of(&oriel_short_buffers.list[which]);
+    struct oriel_access_extent needed = run_of(&oriel_short_buffers.list[which]);
     conflict.earlier.moment = 0;
     if (!oriel_access_conflicts(&conflict.earlier, access) ||
         !oriel_byte_runs_meet(&needed, run, &conflict.offset, &conflict.len_bytes))
@@ -46,7 +46,7 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which, const struc
     for (unsigned i = 0; i < which; i++) {
         int64_t offset;
         uint64_t len_bytes;
-        struct oriel_extent before = run_of(&oriel_short_buffers.list[i]);
+        struct oriel_access_extent before = run_of(&oriel_short_buffers.list[i]);
         bool conflicts = oriel_short_buffers.list[i].writes || access->kind == ORIEL_ACCESS_STORE;
         if (conflicts && same_call(&oriel_short_buffers.list[i], &oriel_short_buffers.list[which]) &&
             oriel_byte_runs_meet(&before, run, &offset, &len_bytes))
@@ -62,7 +62,7 @@ static __attribute__((noinline)) bool meet_one(unsigned which, const struct orie
     const struct oriel_short_buffer *other = &oriel_short_buffers.list[which];
     if (oriel_unlikely((use->writes || other->writes) && overlap(use, other))) {
         struct oriel_access access = access_of(use);
-        struct oriel_extent run = run_of(use);
+        struct oriel_access_extent run = run_of(use);
         tell_one(which, &access, &run, tell, closure);
     }
     return other->group == use->group && other->writes == use->writes && other->flags == use->flags &&
@@ -95,10 +95,10 @@ bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict
     return true;
 }
 
-void oriel_short_buffer_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+void oriel_short_buffer_meet(const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
                       oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_extent run;
+    struct oriel_access_extent run;
     for (size_t e = 0; e < count && oriel_short_buffers.count > 0; e++)
         for (unsigned i = 0; i < oriel_short_buffers.count && oriel_byte_runs_tidy(&extents[e], &run); i++)
             tell_one(i, access, &run, tell, closure);

@@ -4,10 +4,10 @@
 #ifndef ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 #define ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 
-#include "check/intercept/reentrancy.h"
 #include "check/access/history.h"
-#include "check/local/window_memory.h"
+#include "check/intercept/reentrancy.h"
 #include "check/local/buffer_uses.h"
+#include "check/local/window_memory.h"
 
 struct oriel_short_buffer {
     uint64_t low;
@@ -84,7 +84,7 @@ static inline bool oriel_short_buffers_are_quiet(void)
 }
 
 /* Compares an access that is for the history. */
-void oriel_short_buffer_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+void oriel_short_buffer_meet(const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
                       oriel_conflict_fn *tell, void *closure);
 
 static inline void oriel_short_buffer_end(uint64_t group)

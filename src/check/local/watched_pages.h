@@ -20,7 +20,7 @@ struct oriel_watched_pages {
 const struct oriel_watched_pages *oriel_check_watch(void) __attribute__((visibility("default")));
 typedef const struct oriel_watched_pages *oriel_check_watch_fn(void);
 
-static inline bool oriel_watch_sees(const struct oriel_watched_pages *watch, uint64_t address, uint64_t len_bytes)
+static inline bool oriel_watched_pages_sees(const struct oriel_watched_pages *watch, uint64_t address, uint64_t len_bytes)
 {
     uint64_t page = address >> watch->shift;
     uint64_t last = (address + len_bytes - 1) >> watch->shift;
@@ -34,13 +34,13 @@ static inline bool oriel_watch_sees(const struct oriel_watched_pages *watch, uin
 
 /* --- for local_accesses.c, under its lock --- */
 
-extern struct oriel_watched_pages oriel_watching __attribute__((visibility("hidden")));
+extern struct oriel_watched_pages oriel_watched_pages_now __attribute__((visibility("hidden")));
 
 /* Makes the table; false when there is no room for addresses at all. */
-bool oriel_watch_start(void);
+bool oriel_watched_pages_start(void);
 
 /* Something lies there, once more; and once less. */
-void oriel_watch_add(uint64_t low, uint64_t high);
-void oriel_watch_remove(uint64_t low, uint64_t high);
+void oriel_watched_pages_add(uint64_t low, uint64_t high);
+void oriel_watched_pages_remove(uint64_t low, uint64_t high);
 
 #endif

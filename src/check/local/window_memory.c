@@ -64,7 +64,7 @@ enum oriel_status oriel_region_add(const struct oriel_local_region *region)
     return ORIEL_OK;
 }
 
-bool oriel_region_remove(uint64_t low, oriel_place history, struct oriel_local_region *out)
+bool oriel_region_remove(uint64_t low, oriel_shm_offset history, struct oriel_local_region *out)
 {
     for (size_t at = first_from(low); at < own.count && own.list[at].low == low; at++) {
         if (own.list[at].history != history)

@@ -11,7 +11,7 @@ struct oriel_local_region {
     uint64_t low;
     uint64_t high;
     uint64_t reach; /* the furthest end of this one and all before it */
-    oriel_place history;
+    oriel_shm_offset history;
     int64_t offset; /* of the byte at low */
     oriel_conflict_fn *tell;
     void *closure;
@@ -23,7 +23,7 @@ enum oriel_status oriel_region_add(const struct oriel_local_region *region);
 void oriel_region_put_beside(const struct oriel_local_region *region);
 
 /* False when there is none. */
-bool oriel_region_remove(uint64_t low, oriel_place history, struct oriel_local_region *out);
+bool oriel_region_remove(uint64_t low, oriel_shm_offset history, struct oriel_local_region *out);
 
 void oriel_regions_clear(void);
 

@@ -10,7 +10,7 @@ struct oriel_use_range oriel_use_range_of(const struct oriel_extents *extents)
 {
     struct oriel_use_range bounds = {UINT64_MAX, 0};
     for (size_t i = 0; i < extents->count; i++) {
-        struct oriel_extent runs;
+        struct oriel_access_extent runs;
         if (!oriel_byte_runs_tidy(&extents->list[i], &runs))
             continue;
         if ((uint64_t)runs.offset < bounds.low)
@@ -21,17 +21,17 @@ struct oriel_use_range oriel_use_range_of(const struct oriel_extents *extents)
     return bounds;
 }
 
-static void shift(struct oriel_extent *list, size_t count, int64_t by)
+static void shift(struct oriel_access_extent *list, size_t count, int64_t by)
 {
     for (size_t i = 0; i < count; i++)
         list[i].offset += by;
 }
 
 /* The parts of an extent that lie in the region. */
-static size_t clip(const struct oriel_extent *extent, const struct oriel_local_region *region, struct oriel_extent *parts)
+static size_t clip(const struct oriel_access_extent *extent, const struct oriel_local_region *region, struct oriel_access_extent *parts)
 {
-    struct oriel_extent runs;
-    struct oriel_extent behind[ORIEL_RUNS_PIECES];
+    struct oriel_access_extent runs;
+    struct oriel_access_extent behind[ORIEL_RUNS_PIECES];
     size_t left = 1;
     size_t count = 0;
     if (!oriel_byte_runs_tidy(extent, &runs))
@@ -39,9 +39,9 @@ static size_t clip(const struct oriel_extent *extent, const struct oriel_local_r
     behind[0] = runs;
     int64_t below = (int64_t)region->low - runs.offset;
     if (below > 0)
-        left = oriel_byte_runs_subtract(&runs, &(struct oriel_extent){runs.offset, (uint64_t)below, 1, 0}, behind);
+        left = oriel_byte_runs_subtract(&runs, &(struct oriel_access_extent){runs.offset, (uint64_t)below, 1, 0}, behind);
     int64_t above = oriel_byte_runs_end(&runs) - (int64_t)region->high;
-    struct oriel_extent over = {(int64_t)region->high, (uint64_t)(above > 0 ? above : 0), 1, 0};
+    struct oriel_access_extent over = {(int64_t)region->high, (uint64_t)(above > 0 ? above : 0), 1, 0};
     for (size_t i = 0; i < left; i++) {
         if (above > 0)
             count += oriel_byte_runs_subtract(&behind[i], &over, parts + count);
@@ -62,7 +62,7 @@ void oriel_region_use(const struct oriel_local_region *region, const struct orie
         return;
     }
     for (size_t i = 0; i < extents->count; i++) {
-        struct oriel_extent parts[ORIEL_RUNS_PIECES * ORIEL_RUNS_PIECES];
+        struct oriel_access_extent parts[ORIEL_RUNS_PIECES * ORIEL_RUNS_PIECES];
         size_t count = clip(&extents->list[i], region, parts);
         shift(parts, count, by);
         if (count > 0)

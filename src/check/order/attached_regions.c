@@ -2,13 +2,13 @@
 #include "check/order/attached_regions.h"
 
 struct region {
-    oriel_place next;
-    struct oriel_stretch at;
+    oriel_shm_offset next;
+    struct oriel_member_range at;
 };
 
-void oriel_attached_add(oriel_place *list, struct oriel_stretch stretch)
+void oriel_attached_add(oriel_shm_offset *list, struct oriel_member_range stretch)
 {
-    oriel_place place = oriel_shm_allocate(sizeof(struct region));
+    oriel_shm_offset place = oriel_shm_allocate(sizeof(struct region));
     struct region *region = oriel_shm_at(place);
     if (region == NULL)
         return;
@@ -16,16 +16,16 @@ void oriel_attached_add(oriel_place *list, struct oriel_stretch stretch)
     *list = place;
 }
 
-static void take_out(oriel_place *link)
+static void take_out(oriel_shm_offset *link)
 {
-    oriel_place gone = *link;
+    oriel_shm_offset gone = *link;
     *link = ((struct region *)oriel_shm_at(gone))->next;
     oriel_shm_free(gone, sizeof(struct region));
 }
 
-void oriel_attached_remove(oriel_place *list, uint64_t address)
+void oriel_attached_remove(oriel_shm_offset *list, uint64_t address)
 {
-    for (oriel_place *link = list; *link != 0;) {
+    for (oriel_shm_offset *link = list; *link != 0;) {
         struct region *region = oriel_shm_at(*link);
         if (region->at.address == address) {
             take_out(link);
@@ -35,17 +35,17 @@ void oriel_attached_remove(oriel_place *list, uint64_t address)
     }
 }
 
-void oriel_attached_empty(oriel_place *list)
+void oriel_attached_empty(oriel_shm_offset *list)
 {
     while (*list != 0)
         take_out(list);
 }
 
 /* The region that has the byte; NULL: none, and the nearest. */
-static const struct oriel_stretch *region_of(oriel_place list, uint64_t at, struct oriel_stretch *nearest)
+static const struct oriel_member_range *region_of(oriel_shm_offset list, uint64_t at, struct oriel_member_range *nearest)
 {
     uint64_t nearest_bytes = UINT64_MAX;
-    for (oriel_place place = list; place != 0;) {
+    for (oriel_shm_offset place = list; place != 0;) {
         const struct region *region = oriel_shm_at(place);
         uint64_t begin = region->at.address;
         if (at - begin < region->at.len_bytes)
@@ -61,19 +61,19 @@ static const struct oriel_stretch *region_of(oriel_place list, uint64_t at, stru
 }
 
 /* From address on, without a hole: up to end, of which the last bytes may not be wanted. */
-static uint64_t covered_up(oriel_place list, uint64_t address, struct oriel_stretch *nearest)
+static uint64_t covered_up(oriel_shm_offset list, uint64_t address, struct oriel_member_range *nearest)
 {
-    const struct oriel_stretch *region;
+    const struct oriel_member_range *region;
     uint64_t end = address;
     while ((region = region_of(list, end, nearest)) != NULL && region->address + region->len_bytes > end)
         end = region->address + region->len_bytes;
     return end - address;
 }
 
-static uint64_t covered_down(oriel_place list, uint64_t address)
+static uint64_t covered_down(oriel_shm_offset list, uint64_t address)
 {
-    struct oriel_stretch nearest;
-    const struct oriel_stretch *region;
+    struct oriel_member_range nearest;
+    const struct oriel_member_range *region;
     uint64_t begin = address;
     while (begin > 0 && (region = region_of(list, begin - 1, &nearest)) != NULL)
         begin = region->address;
@@ -81,7 +81,7 @@ static uint64_t covered_down(oriel_place list, uint64_t address)
 }
 
 /* How many runs behind this one are attached as it is: in the same regions. */
-static uint64_t alike(oriel_place list, struct oriel_stretch run, uint64_t up_bytes, int64_t stride_bytes)
+static uint64_t alike(oriel_shm_offset list, struct oriel_member_range run, uint64_t up_bytes, int64_t stride_bytes)
 {
     if (run.len_bytes == 0 || stride_bytes == 0)
         return UINT64_MAX;
@@ -89,8 +89,8 @@ static uint64_t alike(oriel_place list, struct oriel_stretch run, uint64_t up_by
                             : covered_down(list, run.address) / -(uint64_t)stride_bytes;
 }
 
-bool oriel_attached_has(oriel_place list, struct oriel_stretch *run, uint64_t count, int64_t stride_bytes,
-                        struct oriel_stretch *nearest)
+bool oriel_attached_has(oriel_shm_offset list, struct oriel_member_range *run, uint64_t count, int64_t stride_bytes,
+                        struct oriel_member_range *nearest)
 {
     for (uint64_t left = count; left > 0;) {
         uint64_t up_bytes = run->len_bytes == 0 ? 0 : covered_up(list, run->address, nearest);

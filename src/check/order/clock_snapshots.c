@@ -13,16 +13,16 @@ struct moment {
 };
 
 static int width;
-static oriel_place kept; /* has a reference; 0 when the clock has changed since */
+static oriel_shm_offset kept; /* has a reference; 0 when the clock has changed since */
 
 static size_t moment_bytes(void)
 {
     return sizeof(struct moment) + (size_t)width * sizeof(oriel_tick);
 }
 
-static oriel_place make(void)
+static oriel_shm_offset make(void)
 {
-    oriel_place place = oriel_shm_allocate(moment_bytes());
+    oriel_shm_offset place = oriel_shm_allocate(moment_bytes());
     struct moment *moment = oriel_shm_at(place);
     if (moment != NULL)
         atomic_store_explicit(&moment->references, 1, memory_order_relaxed);
@@ -50,7 +50,7 @@ static void keep(const struct oriel_rank *row)
         moment->clock[i] = oriel_rank_tick(row, i);
 }
 
-oriel_place oriel_moment_of_row(const struct oriel_rank *row, int rank)
+oriel_shm_offset oriel_moment_of_row(const struct oriel_rank *row, int rank)
 {
     struct moment *moment = oriel_shm_at(kept);
     if (moment == NULL || moment->clock[rank] != oriel_rank_tick(row, rank))
@@ -61,22 +61,22 @@ oriel_place oriel_moment_of_row(const struct oriel_rank *row, int rank)
     return kept;
 }
 
-const oriel_tick *oriel_moment_clock(oriel_place place)
+const oriel_tick *oriel_moment_clock(oriel_shm_offset place)
 {
     const struct moment *moment = oriel_shm_at(place);
     return moment == NULL ? NULL : moment->clock;
 }
 
-oriel_place oriel_order_moment_of(const oriel_tick *clock)
+oriel_shm_offset oriel_order_moment_of(const oriel_tick *clock)
 {
-    oriel_place place = make();
+    oriel_shm_offset place = make();
     struct moment *moment = oriel_shm_at(place);
     if (moment != NULL)
         memcpy(moment->clock, clock, (size_t)width * sizeof *clock);
     return place;
 }
 
-void oriel_order_moment_release(oriel_place place)
+void oriel_order_moment_release(oriel_shm_offset place)
 {
     if (place == ORIEL_MOMENT_NOW)
         return;

@@ -5,8 +5,8 @@
 #ifndef ORIEL_CHECK_ORDER_COMMUNICATORS_H
 #define ORIEL_CHECK_ORDER_COMMUNICATORS_H
 
-#include "check/order/message_matching.h"
 #include "check/deadlock/wait_records.h"
+#include "check/order/message_matching.h"
 
 #include <mpi.h>
 #include <stdatomic.h>

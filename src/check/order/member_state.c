@@ -8,7 +8,7 @@
 
 /* How often an origin has started epochs to a target, and the target posted to it; in the target's list. */
 struct pair {
-    oriel_place next;
+    oriel_shm_offset next;
     int32_t origin;
     int32_t post_assert;
     uint64_t starts, posts;
@@ -17,8 +17,8 @@ struct pair {
 };
 
 struct member {
-    oriel_place regions;
-    oriel_place pairs;  /* by origin, this member being the target */
+    oriel_shm_offset regions;
+    oriel_shm_offset pairs;  /* by origin, this member being the target */
     uint64_t fences;    /* that this member has called */
     uint64_t no_put[2]; /* number of the fence with MPI_MODE_NOPUT, by its parity */
     struct oriel_site no_put_site[2];
@@ -36,7 +36,7 @@ struct fence {
 
 enum { FENCES = 4 };
 
-struct oriel_notes {
+struct oriel_member_states {
     struct oriel_shm_lock lock; /* of all that follows */
     int32_t n;
     int32_t members_here, left; /* of this machine */
@@ -50,7 +50,7 @@ struct oriel_notes {
 static const int alike = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
 /* The first member that begins a fence notes its assertion, the others compare. */
-static void compare_fence(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void compare_fence(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     struct fence *fence = &notes->fences[ask->number % FENCES];
     if (fence->number != ask->number) {
@@ -62,7 +62,7 @@ static void compare_fence(struct oriel_notes *notes, const struct oriel_note_ask
 }
 
 /* A member that is in MPI_Win_free with fewer fences will not come. */
-static void note_fence(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void note_fence(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     struct member *own = &notes->members[ask->member];
     own->fences = ask->number;
@@ -80,7 +80,7 @@ static void note_fence(struct oriel_notes *notes, const struct oriel_note_ask *a
 }
 
 /* Where nobody else has begun the fence, its assertion is nobody's. */
-static void forget_fence(struct oriel_notes *notes, const struct oriel_note_ask *ask)
+static void forget_fence(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask)
 {
     struct member *own = &notes->members[ask->member];
     if (own->fences != ask->number || own->fences == 0)
@@ -94,7 +94,7 @@ static void forget_fence(struct oriel_notes *notes, const struct oriel_note_ask 
     notes->fences[ask->number % FENCES].number = 0;
 }
 
-static void find_no_put(const struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void find_no_put(const struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     const struct member *target = &notes->members[ask->other];
     answer->found = target->no_put[ask->number % 2] == ask->number;
@@ -104,16 +104,16 @@ static void find_no_put(const struct oriel_notes *notes, const struct oriel_note
 /* --- posts and starts --- */
 
 /* Made when it is not there; NULL when the board is full. */
-static struct pair *find_pair(struct oriel_notes *notes, int32_t target, int32_t origin)
+static struct pair *find_pair(struct oriel_member_states *notes, int32_t target, int32_t origin)
 {
     struct member *member = &notes->members[target];
-    for (oriel_place place = member->pairs; place != 0;) {
+    for (oriel_shm_offset place = member->pairs; place != 0;) {
         struct pair *pair = oriel_shm_at(place);
         if (pair->origin == origin)
             return pair;
         place = pair->next;
     }
-    oriel_place made = oriel_shm_allocate(sizeof(struct pair));
+    oriel_shm_offset made = oriel_shm_allocate(sizeof(struct pair));
     struct pair *pair = oriel_shm_at(made);
     if (pair == NULL)
         return NULL;
@@ -123,7 +123,7 @@ static struct pair *find_pair(struct oriel_notes *notes, int32_t target, int32_t
     return pair;
 }
 
-static void note_post(struct oriel_notes *notes, const struct oriel_note_ask *ask)
+static void note_post(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask)
 {
     struct pair *pair = find_pair(notes, ask->member, ask->other);
     if (pair == NULL)
@@ -134,7 +134,7 @@ static void note_post(struct oriel_notes *notes, const struct oriel_note_ask *as
     pair->post_site = ask->site;
 }
 
-static void tell_posted(const struct pair *pair, struct oriel_note_answer *answer)
+static void tell_posted(const struct pair *pair, struct oriel_member_state_answer *answer)
 {
     answer->found = 1;
     answer->posts = pair->posts;
@@ -144,7 +144,7 @@ static void tell_posted(const struct pair *pair, struct oriel_note_answer *answe
 }
 
 /* found 0: nothing is known of the two. */
-static void note_start(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void note_start(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     struct pair *pair = find_pair(notes, ask->other, ask->member);
     if (pair == NULL)
@@ -159,31 +159,31 @@ static void note_start(struct oriel_notes *notes, const struct oriel_note_ask *a
     }
 }
 
-static void forget_post(struct oriel_notes *notes, const struct oriel_note_ask *ask)
+static void forget_post(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask)
 {
     struct pair *pair = find_pair(notes, ask->member, ask->other);
     if (pair != NULL && pair->posts > 0)
         pair->posts--;
 }
 
-static void forget_start(struct oriel_notes *notes, const struct oriel_note_ask *ask)
+static void forget_start(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask)
 {
     struct pair *pair = find_pair(notes, ask->other, ask->member);
     if (pair != NULL && pair->starts > 0)
         pair->starts--;
 }
 
-static void find_posted(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void find_posted(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     const struct pair *pair = find_pair(notes, ask->other, ask->member);
     if (pair != NULL)
         tell_posted(pair, answer);
 }
 
-static void find_unequal(const struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void find_unequal(const struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     uint64_t number = 0;
-    for (oriel_place place = notes->members[ask->member].pairs; place != 0;) {
+    for (oriel_shm_offset place = notes->members[ask->member].pairs; place != 0;) {
         const struct pair *pair = oriel_shm_at(place);
         bool unequal = ask->assert != 0 ? pair->starts > pair->posts : pair->posts > pair->starts;
         if (unequal && number++ == ask->number) {
@@ -198,7 +198,7 @@ static void find_unequal(const struct oriel_notes *notes, const struct oriel_not
 
 /* --- the end --- */
 
-static void note_end(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void note_end(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     struct member *own = &notes->members[ask->member];
     own->freeing = 1;
@@ -212,10 +212,10 @@ static void note_end(struct oriel_notes *notes, const struct oriel_note_ask *ask
 }
 
 /* A member that waits for a start of this one. */
-static void find_waiting_post(const struct oriel_notes *notes, int32_t origin, struct oriel_note_answer *answer)
+static void find_waiting_post(const struct oriel_member_states *notes, int32_t origin, struct oriel_member_state_answer *answer)
 {
     for (int32_t i = 0; i < notes->n; i++)
-        for (oriel_place place = notes->members[i].freeing ? 0 : notes->members[i].pairs; place != 0;) {
+        for (oriel_shm_offset place = notes->members[i].freeing ? 0 : notes->members[i].pairs; place != 0;) {
             const struct pair *pair = oriel_shm_at(place);
             if (pair->origin == origin && pair->posts > pair->starts) {
                 answer->found = ORIEL_WANTED_START;
@@ -227,7 +227,7 @@ static void find_waiting_post(const struct oriel_notes *notes, int32_t origin, s
         }
 }
 
-static void find_wanted(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void find_wanted(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     struct member *own = &notes->members[ask->member];
     for (int32_t i = 0; i < notes->n; i++)
@@ -236,7 +236,7 @@ static void find_wanted(struct oriel_notes *notes, const struct oriel_note_ask *
             answer->found = ORIEL_WANTED_FENCE;
             return;
         }
-    for (oriel_place place = own->pairs; place != 0;) {
+    for (oriel_shm_offset place = own->pairs; place != 0;) {
         const struct pair *pair = oriel_shm_at(place);
         if (pair->starts > pair->posts) {
             answer->found = ORIEL_WANTED_POST;
@@ -250,12 +250,12 @@ static void find_wanted(struct oriel_notes *notes, const struct oriel_note_ask *
 
 /* --- regions --- */
 
-static struct oriel_stretch stretch_of(const struct oriel_extent *extent)
+static struct oriel_member_range stretch_of(const struct oriel_access_extent *extent)
 {
-    return (struct oriel_stretch){.address = (uint64_t)extent->offset, .len_bytes = extent->len_bytes};
+    return (struct oriel_member_range){.address = (uint64_t)extent->offset, .len_bytes = extent->len_bytes};
 }
 
-static void find_attached(const struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+static void find_attached(const struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     answer->run = stretch_of(&ask->extent);
     answer->found = oriel_attached_has(notes->members[ask->other].regions, &answer->run, ask->extent.count,
@@ -264,48 +264,48 @@ static void find_attached(const struct oriel_notes *notes, const struct oriel_no
 
 /* --- questions --- */
 
-void oriel_note_work(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+void oriel_member_state_work(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
-    *answer = (struct oriel_note_answer){.rank = -1, .gone_rank = -1};
+    *answer = (struct oriel_member_state_answer){.rank = -1, .gone_rank = -1};
     oriel_shm_lock(&notes->lock);
     switch (ask->kind) {
-    case ORIEL_NOTE_FENCE: note_fence(notes, ask, answer); break;
-    case ORIEL_NOTE_NO_PUT: find_no_put(notes, ask, answer); break;
-    case ORIEL_NOTE_POST: note_post(notes, ask); break;
-    case ORIEL_NOTE_START: note_start(notes, ask, answer); break;
-    case ORIEL_NOTE_NO_POST: forget_post(notes, ask); break;
-    case ORIEL_NOTE_NO_START: forget_start(notes, ask); break;
-    case ORIEL_NOTE_NO_FENCE: forget_fence(notes, ask); break;
-    case ORIEL_NOTE_POSTED: find_posted(notes, ask, answer); break;
-    case ORIEL_NOTE_END: note_end(notes, ask, answer); break;
-    case ORIEL_NOTE_UNEQUAL: find_unequal(notes, ask, answer); break;
-    case ORIEL_NOTE_WANTED: find_wanted(notes, ask, answer); break;
-    case ORIEL_NOTE_ATTACH: oriel_attached_add(&notes->members[ask->member].regions, stretch_of(&ask->extent)); break;
-    case ORIEL_NOTE_DETACH:
+    case ORIEL_MEMBER_FENCE: note_fence(notes, ask, answer); break;
+    case ORIEL_MEMBER_NO_PUT: find_no_put(notes, ask, answer); break;
+    case ORIEL_MEMBER_POST: note_post(notes, ask); break;
+    case ORIEL_MEMBER_START: note_start(notes, ask, answer); break;
+    case ORIEL_MEMBER_NO_POST: forget_post(notes, ask); break;
+    case ORIEL_MEMBER_NO_START: forget_start(notes, ask); break;
+    case ORIEL_MEMBER_NO_FENCE: forget_fence(notes, ask); break;
+    case ORIEL_MEMBER_POSTED: find_posted(notes, ask, answer); break;
+    case ORIEL_MEMBER_END: note_end(notes, ask, answer); break;
+    case ORIEL_MEMBER_UNEQUAL: find_unequal(notes, ask, answer); break;
+    case ORIEL_MEMBER_WANTED: find_wanted(notes, ask, answer); break;
+    case ORIEL_MEMBER_ATTACH: oriel_attached_add(&notes->members[ask->member].regions, stretch_of(&ask->extent)); break;
+    case ORIEL_MEMBER_DETACH:
         oriel_attached_remove(&notes->members[ask->member].regions, (uint64_t)ask->extent.offset);
         break;
-    case ORIEL_NOTE_ATTACHED: find_attached(notes, ask, answer); break;
+    case ORIEL_MEMBER_ATTACHED: find_attached(notes, ask, answer); break;
     default: break;
     }
     oriel_shm_unlock(&notes->lock);
 }
 
 struct question {
-    const struct oriel_note_ask *ask;
-    struct oriel_note_answer *answer;
+    const struct oriel_member_state_ask *ask;
+    struct oriel_member_state_answer *answer;
     bool is_right;
 };
 
 static bool work_under_key(void *at, bool made, void *closure)
 {
-    struct oriel_notes *notes = at;
+    struct oriel_member_states *notes = at;
     struct question *question = closure;
     (void)made;
-    question->is_right = question->ask->kind < ORIEL_NOTE_KINDS && question->ask->kind != ORIEL_NOTE_ATTACH &&
-                         question->ask->kind != ORIEL_NOTE_DETACH && question->ask->member >= 0 &&
+    question->is_right = question->ask->kind < ORIEL_MEMBER_KINDS && question->ask->kind != ORIEL_MEMBER_ATTACH &&
+                         question->ask->kind != ORIEL_MEMBER_DETACH && question->ask->member >= 0 &&
                          question->ask->member < notes->n && question->ask->other >= 0 && question->ask->other < notes->n;
     if (question->is_right)
-        oriel_note_work(notes, question->ask, question->answer);
+        oriel_member_state_work(notes, question->ask, question->answer);
     return true;
 }
 
@@ -314,7 +314,7 @@ static struct oriel_key key_of(uint64_t window)
     return (struct oriel_key){.words = {UINT64_C(0x4e4f544553), window}}; /* "NOTES": above all kinds of order.h */
 }
 
-bool oriel_note_answer(uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+bool oriel_member_state_answer(uint64_t window, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     struct oriel_key key = key_of(window);
     struct question question = {.ask = ask, .answer = answer};
@@ -325,15 +325,15 @@ bool oriel_note_answer(uint64_t window, const struct oriel_note_ask *ask, struct
 
 static void init(void *at)
 {
-    struct oriel_notes *notes = at;
+    struct oriel_member_states *notes = at;
     oriel_shm_lock_init(&notes->lock);
 }
 
-struct oriel_notes *oriel_notes_find(uint64_t window, int n, int members_here)
+struct oriel_member_states *oriel_member_states_find(uint64_t window, int n, int members_here)
 {
     struct oriel_key key = key_of(window);
-    size_t len_bytes = sizeof(struct oriel_notes) + (size_t)(unsigned)n * sizeof(struct member);
-    struct oriel_notes *notes = oriel_shm_at(oriel_shm_find(&key, len_bytes, init));
+    size_t len_bytes = sizeof(struct oriel_member_states) + (size_t)(unsigned)n * sizeof(struct member);
+    struct oriel_member_states *notes = oriel_shm_at(oriel_shm_find(&key, len_bytes, init));
     if (notes == NULL)
         return NULL;
     notes->members_here = members_here; /* all write the same */
@@ -343,7 +343,7 @@ struct oriel_notes *oriel_notes_find(uint64_t window, int n, int members_here)
 
 static bool leave(void *at, bool made, void *closure)
 {
-    struct oriel_notes *notes = at;
+    struct oriel_member_states *notes = at;
     (void)made;
     (void)closure;
     if (++notes->left < notes->members_here)
@@ -352,7 +352,7 @@ static bool leave(void *at, bool made, void *closure)
         struct member *member = &notes->members[i];
         oriel_attached_empty(&member->regions);
         while (member->pairs != 0) {
-            oriel_place pair = member->pairs;
+            oriel_shm_offset pair = member->pairs;
             member->pairs = ((struct pair *)oriel_shm_at(pair))->next;
             oriel_shm_free(pair, sizeof(struct pair));
         }
@@ -360,7 +360,7 @@ static bool leave(void *at, bool made, void *closure)
     return false;
 }
 
-void oriel_notes_leave(uint64_t window)
+void oriel_member_states_leave(uint64_t window)
 {
     struct oriel_key key = key_of(window);
     oriel_shm_work(&key, 0, leave, NULL);

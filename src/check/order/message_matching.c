@@ -11,8 +11,8 @@
  * An entry under a key goes when its number is given to a receive that is complete: each exactly once. */
 #include "check/order/message_matching.h"
 
-#include "check/order/order.h"
 #include "check/order/envelope_counts.h"
+#include "check/order/order.h"
 
 #include <stdlib.h>
 

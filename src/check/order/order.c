@@ -18,9 +18,9 @@
 #include "check/order/order.h"
 
 #include "base/log.h"
-#include "check/report/finding.h"
 #include "check/order/clock_snapshots.h"
 #include "check/order/own_clock.h"
+#include "check/report/finding.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -322,9 +322,9 @@ uint64_t oriel_order_news(void)
 
 /* --- moments --- */
 
-oriel_place oriel_order_moment(void)
+oriel_shm_offset oriel_order_moment(void)
 {
-    oriel_place place = 0;
+    oriel_shm_offset place = 0;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
         oriel_order_heed();
@@ -334,7 +334,7 @@ oriel_place oriel_order_moment(void)
     return place;
 }
 
-const oriel_tick *oriel_order_moment_clock(oriel_place place)
+const oriel_tick *oriel_order_moment_clock(oriel_shm_offset place)
 {
     if (place == ORIEL_MOMENT_NOW)
         return oriel_order_own.row == NULL ? NULL : (const oriel_tick *)oriel_order_own.row->known;

@@ -5,8 +5,8 @@
 #ifndef ORIEL_CHECK_ORDER_ORDER_H
 #define ORIEL_CHECK_ORDER_ORDER_H
 
-#include "check/shm/shm.h"
 #include "check/order/clock.h"
+#include "check/shm/shm.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -127,11 +127,11 @@ enum { ORIEL_MOMENT_NOW = 1 };
 
 /* The clock of this moment as an object in the board that stays as long as it has references: the same place until the clock
  * changes by taking or giving.  The caller owns a reference. */
-oriel_place oriel_order_moment(void);
+oriel_shm_offset oriel_order_moment(void);
 /* The same of another process's clock. */
-oriel_place oriel_order_moment_of(const oriel_tick *clock);
-void oriel_order_moment_release(oriel_place moment);
-const oriel_tick *oriel_order_moment_clock(oriel_place moment);
+oriel_shm_offset oriel_order_moment_of(const oriel_tick *clock);
+void oriel_order_moment_release(oriel_shm_offset moment);
+const oriel_tick *oriel_order_moment_clock(oriel_shm_offset moment);
 
 /* The own number now: of completions. */
 oriel_tick oriel_order_now(void);

@@ -8,7 +8,7 @@
 struct ranks {
     _Atomic uint32_t doubtful;
     _Atomic uint32_t lost;
-    _Atomic oriel_place rows[];
+    _Atomic oriel_shm_offset rows[];
 };
 
 /* Under a key that was given. */
@@ -26,14 +26,14 @@ bool oriel_ranks_open(void)
 {
     struct oriel_key key = {{ORIEL_ORDER_CLOCKS, 0, 0, 0}};
     width = oriel_shm_world_size();
-    ranks = oriel_shm_at(oriel_shm_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_place), NULL));
+    ranks = oriel_shm_at(oriel_shm_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_shm_offset), NULL));
     oriel_given_lost = ranks == NULL ? NULL : &ranks->lost;
     return ranks != NULL;
 }
 
 struct oriel_rank *oriel_ranks_add(int world_rank)
 {
-    oriel_place place = oriel_shm_allocate(sizeof(struct oriel_rank) + (size_t)width * sizeof(oriel_tick));
+    oriel_shm_offset place = oriel_shm_allocate(sizeof(struct oriel_rank) + (size_t)width * sizeof(oriel_tick));
     struct oriel_rank *rank = oriel_shm_at(place);
     if (rank == NULL)
         return NULL;

@@ -4,8 +4,8 @@
 #ifndef ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 #define ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 
-#include "check/shm/shm.h"
 #include "check/order/clock.h"
+#include "check/shm/shm.h"
 
 #include <stdatomic.h>
 

@@ -43,29 +43,29 @@ static size_t words_bytes(uint64_t chains)
 
 static size_t word_bytes(void)
 {
-    size_t len_bytes = sizeof(struct oriel_word) + (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
+    size_t len_bytes = sizeof(struct oriel_word_clock) + (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
     return (len_bytes + ORIEL_CACHE_LINE - 1) & ~(size_t)(ORIEL_CACHE_LINE - 1); /* lines of its own */
 }
 
-oriel_place oriel_words_make(uint64_t size_bytes)
+oriel_shm_offset oriel_words_make(uint64_t size_bytes)
 {
     uint64_t chains = size_bytes == 0 ? MOST : LEAST;
     while (chains < MOST && chains << WORD_SHIFT < size_bytes)
         chains *= 2;
-    oriel_place place = oriel_shm_allocate(words_bytes(chains));
+    oriel_shm_offset place = oriel_shm_allocate(words_bytes(chains));
     if (place != 0)
         ((struct oriel_words *)oriel_shm_at(place))->chains = chains;
     return place;
 }
 
-void oriel_words_free(oriel_place place)
+void oriel_words_free(oriel_shm_offset place)
 {
     struct oriel_words *words = oriel_shm_at(place);
     if (words == NULL)
         return;
     for (uint64_t i = 0; i < words->chains; i++)
         for (oriel_word_link link = words->first[i]; link != 0 && link != SHARED;) {
-            struct oriel_word *word = oriel_word_linked(link);
+            struct oriel_word_clock *word = oriel_word_linked(link);
             link = word->next;
             oriel_shm_free(oriel_shm_place(word), word_bytes());
         }
@@ -73,15 +73,15 @@ void oriel_words_free(oriel_place place)
 }
 
 /* The word at the offset, or the one that it shares; NULL: nobody has given, and *link is where its chain ends. */
-static struct oriel_word *find(struct oriel_words *words, uint64_t offset, _Atomic oriel_word_link **link)
+static struct oriel_word_clock *find(struct oriel_words *words, uint64_t offset, _Atomic oriel_word_link **link)
 {
-    struct oriel_word *first = NULL;
+    struct oriel_word_clock *first = NULL;
     *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
     for (;;) {
         oriel_word_link found = atomic_load_explicit(*link, memory_order_acquire);
         if (found == SHARED || found == 0)
             return found == SHARED ? first : NULL;
-        struct oriel_word *word = oriel_word_linked(found);
+        struct oriel_word_clock *word = oriel_word_linked(found);
         if (word->offset == offset)
             return word;
         first = first == NULL ? word : first;
@@ -96,12 +96,12 @@ static bool is_first(const struct oriel_words *words, const _Atomic oriel_word_l
 }
 
 /* W0 */
-struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset)
+struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset)
 {
     _Atomic oriel_word_link *link;
-    oriel_place place = 0;
+    oriel_shm_offset place = 0;
     bool linked = false;
-    struct oriel_word *word;
+    struct oriel_word_clock *word;
     while ((word = find(words, offset, &link)) == NULL) {
         oriel_word_link end = 0;
         if (!is_first(words, link) && atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST) {
@@ -110,7 +110,7 @@ struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t o
             continue;
         }
         place = place == 0 ? oriel_shm_allocate(word_bytes()) : place;
-        struct oriel_word *made = oriel_shm_at(place);
+        struct oriel_word_clock *made = oriel_shm_at(place);
         if (made == NULL)
             return NULL;
         made->offset = offset;
@@ -125,7 +125,7 @@ struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t o
     return word;
 }
 
-bool oriel_word_enter(struct oriel_word *word, bool fetches)
+bool oriel_word_enter(struct oriel_word_clock *word, bool fetches)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
     uint32_t giver = fetches ? rank : MIXED;
@@ -144,13 +144,13 @@ bool oriel_word_enter(struct oriel_word *word, bool fetches)
     return mine;
 }
 
-void oriel_word_leave(struct oriel_word *word)
+void oriel_word_leave(struct oriel_word_clock *word)
 {
     atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
     oriel_shm_word_unlock(&word->owner);
 }
 
-void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
+void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
@@ -166,30 +166,30 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
     oriel_order_raise();
 }
 
-void oriel_word_give_to(struct oriel_word *word, bool fetches)
+void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
 {
     bool mine = oriel_word_enter(word, fetches);
     oriel_word_give_entered(word, fetches, mine);
 }
 
-bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
+bool oriel_word_give(oriel_shm_offset place, uint64_t offset, bool fetches)
 {
-    struct oriel_word *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : oriel_word_at(place, offset);
+    struct oriel_word_clock *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : oriel_word_at(place, offset);
     if (word != NULL)
         oriel_word_give_to(word, fetches);
     return word != NULL;
 }
 
-void oriel_word_learn(struct oriel_word *word)
+void oriel_word_learn(struct oriel_word_clock *word)
 {
     oriel_shm_word_lock(&word->owner);
     oriel_order_learn(word->clock);
     oriel_shm_word_unlock(&word->owner);
 }
 
-bool oriel_word_take(oriel_place place, uint64_t offset)
+bool oriel_word_take(oriel_shm_offset place, uint64_t offset)
 {
     _Atomic oriel_word_link *link;
-    struct oriel_word *word = find(oriel_shm_at(place), offset, &link);
+    struct oriel_word_clock *word = find(oriel_shm_at(place), offset, &link);
     return word != NULL && oriel_word_take_again(word, (uint32_t)oriel_order_rank());
 }

@@ -5,11 +5,11 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "check/order/member_state.h"
+#include "check/order/rank_clocks.h"
 #include "check/remote/remote_order.h"
 #include "check/remote/remote_socket.h"
 #include "check/report/finding.h"
-#include "check/order/member_state.h"
-#include "check/order/rank_clocks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -184,7 +184,7 @@ bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *requ
     return answered;
 }
 
-bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_NOTE, .words = {window}};
     struct oriel_check_remote_answer about;

@@ -76,7 +76,7 @@ enum oriel_check_remote_kind {
     ORIEL_CHECK_REMOTE_REQUEST_DONE, /* history, ticket */
     ORIEL_CHECK_REMOTE_LEAVES,       /* from here on: asked of the thread that asks nobody */
     ORIEL_CHECK_REMOTE_FLOOR = ORIEL_CHECK_REMOTE_LEAVES, /* : whether any rank runs; a clock */
-    ORIEL_CHECK_REMOTE_NOTE,         /* window; struct oriel_note_ask: whether it was answered; struct oriel_note_answer */
+    ORIEL_CHECK_REMOTE_NOTE,         /* window; struct oriel_member_state_ask: whether it was answered; struct oriel_member_state_answer */
     ORIEL_CHECK_REMOTE_SITE,         /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
     ORIEL_CHECK_REMOTE_QUIET,        /* from here on: nobody misses the answer */
     ORIEL_CHECK_REMOTE_WAITS = ORIEL_CHECK_REMOTE_QUIET, /* : struct oriel_wait_report */
@@ -103,8 +103,8 @@ bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *requ
                    struct oriel_check_remote_answer *answer, void *data, size_t room_bytes);
 
 /* The question about a window's members (member_state.h). */
-struct oriel_note_ask;
-struct oriel_note_answer;
-bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer);
+struct oriel_member_state_ask;
+struct oriel_member_state_answer;
+bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer);
 
 #endif

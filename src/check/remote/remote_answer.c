@@ -2,13 +2,13 @@
  * not hold is not answered, and the connection that it came by ends.  remote_answer.h says who may call. */
 #include "check/remote/remote_answer.h"
 
-#include "check/remote/remote_validate.h"
-#include "check/remote/remote_socket.h"
-#include "check/remote/remote_waits.h"
+#include "check/access/history_proxy.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
-#include "check/access/history_proxy.h"
 #include "check/order/rank_clocks.h"
+#include "check/remote/remote_socket.h"
+#include "check/remote/remote_validate.h"
+#include "check/remote/remote_waits.h"
 #include "check/report/call_sites.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 enum { CONFLICTS = 16 };
 
-_Static_assert(sizeof(struct oriel_note_answer) <= ORIEL_SITE_SLOT_BYTES, "an answer to a question about a window has room");
+_Static_assert(sizeof(struct oriel_member_state_answer) <= ORIEL_SITE_SLOT_BYTES, "an answer to a question about a window has room");
 
 struct told {
     struct oriel_conflict conflicts[CONFLICTS];
@@ -35,7 +35,7 @@ static bool add(const struct oriel_check_remote_request *request, char *data, st
 {
     size_t clock_bytes = (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
     struct oriel_access *access = (struct oriel_access *)(void *)data;
-    struct oriel_extent *extents = (struct oriel_extent *)(void *)(data + sizeof *access + clock_bytes);
+    struct oriel_access_extent *extents = (struct oriel_access_extent *)(void *)(data + sizeof *access + clock_bytes);
     size_t count = (request->len_bytes - sizeof *access - clock_bytes) / sizeof *extents;
     if (!oriel_check_remote_access_holds(access, extents, count))
         return false;
@@ -60,10 +60,10 @@ static void work_on_history(const struct oriel_check_remote_request *request)
 
 static struct iovec answer_note(struct oriel_check_remote_desk *desk, const struct oriel_check_remote_request *request, uint64_t *answered)
 {
-    struct oriel_note_ask ask;
-    struct oriel_note_answer *out = (struct oriel_note_answer *)(void *)desk->data;
+    struct oriel_member_state_ask ask;
+    struct oriel_member_state_answer *out = (struct oriel_member_state_answer *)(void *)desk->data;
     memcpy(&ask, desk->data, sizeof ask);
-    *answered = oriel_note_answer(request->words[0], &ask, out);
+    *answered = oriel_member_state_answer(request->words[0], &ask, out);
     return (struct iovec){.iov_base = out, .iov_len = *answered ? sizeof *out : 0};
 }
 

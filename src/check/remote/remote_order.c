@@ -3,9 +3,9 @@
  * call. */
 #include "check/remote/remote_order.h"
 
-#include "check/remote/remote.h"
 #include "check/order/order.h"
 #include "check/order/rank_clocks.h"
+#include "check/remote/remote.h"
 #include "check/report/call_sites.h"
 
 #include <stdlib.h>

@@ -3,14 +3,14 @@
  * call. */
 #include "check/remote/remote.h"
 
-#include "base/reserve_fd.h"
 #include "base/options.h"
+#include "base/reserve_fd.h"
 #include "base/status.h"
+#include "check/intercept/reentrancy.h"
+#include "check/order/rank_clocks.h"
 #include "check/remote/remote_answer.h"
 #include "check/remote/remote_auth.h"
 #include "check/remote/remote_socket.h"
-#include "check/intercept/reentrancy.h"
-#include "check/order/rank_clocks.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
  * ranks have told each other over MPI (remote_auth.c); nothing is encrypted.  remote_socket.h says who may call. */
 #include "check/remote/remote_socket.h"
 
-#include "base/reserve_fd.h"
 #include "base/options.h"
+#include "base/reserve_fd.h"
 #include "base/status.h"
 #include "base/wait.h"
 #include "check/remote/remote_auth.h"

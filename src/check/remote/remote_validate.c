@@ -1,10 +1,10 @@
 /* Each check names the limit that what is done with the value relies on.  remote_validate.h says who may call. */
 #include "check/remote/remote_validate.h"
 
+#include "check/deadlock/deadlock_set.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
-#include "check/deadlock/deadlock_set.h"
 
 #include <string.h>
 
@@ -30,8 +30,8 @@ static bool length_holds(const struct oriel_check_remote_request *request)
     case ORIEL_CHECK_REMOTE_GIVE: return request->len_bytes == clock_bytes();
     case ORIEL_CHECK_REMOTE_ADD:
         return request->len_bytes >= fixed_bytes && request->len_bytes <= data_most &&
-               (request->len_bytes - fixed_bytes) % sizeof(struct oriel_extent) == 0;
-    case ORIEL_CHECK_REMOTE_NOTE: return request->len_bytes == sizeof(struct oriel_note_ask);
+               (request->len_bytes - fixed_bytes) % sizeof(struct oriel_access_extent) == 0;
+    case ORIEL_CHECK_REMOTE_NOTE: return request->len_bytes == sizeof(struct oriel_member_state_ask);
     case ORIEL_CHECK_REMOTE_SITE: return request->len_bytes <= ORIEL_SITE_SLOT_BYTES;
     default: return request->len_bytes == 0;
     }
@@ -71,7 +71,7 @@ bool oriel_check_remote_request_holds(const struct oriel_check_remote_request *r
 
 /* --- accesses --- */
 
-static bool extent_holds(const struct oriel_extent *extent)
+static bool extent_holds(const struct oriel_access_extent *extent)
 {
     int64_t low = extent->offset;
     int64_t last;
@@ -87,7 +87,7 @@ static bool extent_holds(const struct oriel_extent *extent)
            extent->stride_bytes < address_most;
 }
 
-bool oriel_check_remote_access_holds(const struct oriel_access *access, const struct oriel_extent *extents, size_t count)
+bool oriel_check_remote_access_holds(const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count)
 {
     const unsigned flags = ORIEL_ACCESS_SAME_OP | ORIEL_ACCESS_ANY_OP | ORIEL_ACCESS_ALONE;
     bool holds = access->kind >= ORIEL_ACCESS_GET && access->kind <= ORIEL_ACCESS_ACCUMULATE && (access->flags & ~flags) == 0 &&
@@ -102,7 +102,7 @@ bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, s
 {
     bool holds = len_bytes % sizeof *conflicts == 0;
     for (size_t i = 0; i < len_bytes / sizeof *conflicts && holds; i++) {
-        struct oriel_extent bytes = {.offset = conflicts[i].offset, .len_bytes = conflicts[i].len_bytes, .count = 1};
+        struct oriel_access_extent bytes = {.offset = conflicts[i].offset, .len_bytes = conflicts[i].len_bytes, .count = 1};
         unsigned char beside; /* a bool is 0 or 1 */
         memcpy(&beside, &conflicts[i].beside, 1);
         holds = is_rank(conflicts[i].earlier.origin) && bytes.len_bytes > 0 && extent_holds(&bytes) && beside <= 1;

@@ -4,15 +4,15 @@
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_VALIDATE_H
 #define ORIEL_CHECK_REMOTE_REMOTE_VALIDATE_H
 
-#include "check/remote/remote.h"
 #include "check/access/history.h"
 #include "check/deadlock/wait_internal.h"
+#include "check/remote/remote.h"
 
 /* Kind, length and key of a question go together. */
 bool oriel_check_remote_request_holds(const struct oriel_check_remote_request *request);
 
 /* An operation of a rank that there is, not complete, and bytes that a process can have. */
-bool oriel_check_remote_access_holds(const struct oriel_access *access, const struct oriel_extent *extents, size_t count);
+bool oriel_check_remote_access_holds(const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count);
 
 /* Likewise, of answers; len_bytes: of all that came. */
 bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes);

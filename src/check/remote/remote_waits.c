@@ -88,9 +88,9 @@ static bool is_given(int machine, const struct oriel_key *key)
     return !oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0) || answer.word != 0;
 }
 
-const struct oriel_look_far *oriel_check_remote_look(void)
+const struct oriel_wait_snapshot_remote *oriel_check_remote_look(void)
 {
-    static const struct oriel_look_far far = {.machines = oriel_check_remote_machines,
+    static const struct oriel_wait_snapshot_remote far = {.machines = oriel_check_remote_machines,
                                               .machine_of = oriel_check_remote_machine,
                                               .reports = reports,
                                               .gathering = gathering,

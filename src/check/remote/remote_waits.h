@@ -3,10 +3,10 @@
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_WAITS_H
 #define ORIEL_CHECK_REMOTE_REMOTE_WAITS_H
 
-#include "check/remote/remote.h"
 #include "check/deadlock/wait_snapshot.h"
+#include "check/remote/remote.h"
 
-const struct oriel_look_far *oriel_check_remote_look(void);
+const struct oriel_wait_snapshot_remote *oriel_check_remote_look(void);
 
 /* The most that an answer takes. */
 size_t oriel_check_remote_waits_bytes(void);

@@ -51,7 +51,7 @@ const char *oriel_call_name(uint16_t call)
         [ORIEL_CALL_NONE] = "",
 #define CALL(name)        [ORIEL_CALL_##name] = "MPI_" #name,
 #define LOCAL(name, text) [ORIEL_CALL_##name] = text,
-#include "check/intercept/calls.def"
+#include "check/intercept/checked_calls.def"
 #undef CALL
 #undef LOCAL
     };
@@ -141,10 +141,10 @@ static uint64_t module_number(const struct module *module)
 
 static uint64_t code_find(uint64_t address)
 {
-    struct oriel_place place = {.offset = 0};
+    struct oriel_code_address place = {.offset = 0};
     struct module module = {.reserved = 0};
     uint64_t number = 0;
-    if (oriel_place_find(address, &place)) {
+    if (oriel_code_address_find(address, &place)) {
         memcpy(module.path, place.module, sizeof module.path);
         memcpy(module.build_id, place.build_id, sizeof module.build_id);
         number = module_number(&module);
@@ -154,7 +154,7 @@ static uint64_t code_find(uint64_t address)
 
 static bool is_binding(uint64_t code)
 {
-    return code >> CODE_SHIFT != 0 && oriel_place_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
+    return code >> CODE_SHIFT != 0 && oriel_code_address_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
 }
 
 /* A thread remembers the codes of addresses: the binding's too, and that they are. */
@@ -182,7 +182,7 @@ static uint64_t code_behind_binding(uint64_t binding)
 {
     void *frames[BINDING_FRAMES];
     uint64_t own = known_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
-    int count = oriel_place_stack(frames, BINDING_FRAMES);
+    int count = oriel_code_address_stack(frames, BINDING_FRAMES);
     for (int i = 0; i < count; i++) {
         const struct known *known = known_find((uint64_t)(uintptr_t)frames[i]);
         if (!known->binding && known->code >> CODE_SHIFT != own)

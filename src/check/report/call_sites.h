@@ -11,7 +11,7 @@ enum oriel_call {
     ORIEL_CALL_NONE,
 #define CALL(name)        ORIEL_CALL_##name,
 #define LOCAL(name, text) CALL(name)
-#include "check/intercept/calls.def"
+#include "check/intercept/checked_calls.def"
 #undef CALL
 #undef LOCAL
     ORIEL_CALL_COUNT

@@ -4,9 +4,9 @@
 #include "check/report/finding_internal.h"
 
 #include "base/atomic.h"
-#include "base/options.h"
-#include "base/helper_process.h"
 #include "base/code_address.h"
+#include "base/helper_process.h"
+#include "base/options.h"
 #include "check/report/call_sites.h"
 
 #include <execinfo.h>
@@ -155,13 +155,13 @@ static void record_fill(const struct oriel_finding *finding, struct oriel_record
 }
 
 /* Where the C library calls main, and what comes before that. */
-static bool is_start(const struct oriel_place *place)
+static bool is_start(const struct oriel_code_address *place)
 {
     return strncmp(place->function, "__libc_start", 12) == 0 || strncmp(place->function, "_start", 6) == 0;
 }
 
 /* The frames above this library, from main on. */
-static void stack_fill(const struct oriel_place *frames, int count, const char *own, char *out, size_t room)
+static void stack_fill(const struct oriel_code_address *frames, int count, const char *own, char *out, size_t room)
 {
     struct oriel_text text = {.bytes = out, .room = room};
     for (int i = 0; i < count; i++) {
@@ -172,14 +172,14 @@ static void stack_fill(const struct oriel_place *frames, int count, const char *
     }
 }
 
-static int frames_find(struct oriel_place *places, char own[ORIEL_RECORD_LONG])
+static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_LONG])
 {
     void *addresses[FRAMES];
     struct oriel_record_site described;
     struct oriel_site site = {.address = oriel_site_code((const void *)(uintptr_t)oriel_finding_tell), .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
     memcpy(own, described.place.module, ORIEL_RECORD_LONG);
-    int count = oriel_place_stack(addresses, FRAMES);
+    int count = oriel_code_address_stack(addresses, FRAMES);
     for (int i = 0; i < count; i++) {
         site.address = oriel_site_code(addresses[i]);
         oriel_site_describe(&site, &described);
@@ -192,8 +192,8 @@ static int frames_find(struct oriel_place *places, char own[ORIEL_RECORD_LONG])
 static void places_find(struct oriel_record_finding *record)
 {
     enum { SITES = 3 };
-    struct oriel_place *sites[SITES] = {&record->here.place, &record->other.place, &record->opening.place};
-    struct oriel_place *places = calloc(SITES + FRAMES, sizeof *places);
+    struct oriel_code_address *sites[SITES] = {&record->here.place, &record->other.place, &record->opening.place};
+    struct oriel_code_address *places = calloc(SITES + FRAMES, sizeof *places);
     char own[ORIEL_RECORD_LONG];
     void *answer = NULL;
     size_t answer_bytes = 0;

@@ -69,7 +69,7 @@ void oriel_text_finding(struct oriel_text *text, const struct oriel_record_findi
 void oriel_text_finding_brief(struct oriel_text *text, const struct oriel_record_finding *record);
 
 /* "at app.c:12 in main"; how a place is called. */
-void oriel_text_place(struct oriel_text *text, const struct oriel_place *place);
+void oriel_text_place(struct oriel_text *text, const struct oriel_code_address *place);
 
 /* To the standard error, by one write. */
 void oriel_text_write(const struct oriel_text *text);

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 enum {
-    ORIEL_RECORD_SHORT = ORIEL_PLACE_SHORT,
-    ORIEL_RECORD_LONG = ORIEL_PLACE_LONG,
+    ORIEL_RECORD_SHORT = ORIEL_CODE_ADDRESS_SHORT,
+    ORIEL_RECORD_LONG = ORIEL_CODE_ADDRESS_LONG,
     ORIEL_RECORD_STACK = 2048,
     ORIEL_RECORD_RANKS = 1024, /* ranks that are told apart; those above count, and are not named */
 };
@@ -19,7 +19,7 @@ struct oriel_record_site {
     char call[40]; /* "MPI_Put"; "" for none */
     int32_t rank;  /* of MPI_COMM_WORLD */
     uint32_t reserved;
-    struct oriel_place place;
+    struct oriel_code_address place;
 };
 
 struct oriel_record_finding {

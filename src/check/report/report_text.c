@@ -55,7 +55,7 @@ static const char *file_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-void oriel_text_place(struct oriel_text *text, const struct oriel_place *place)
+void oriel_text_place(struct oriel_text *text, const struct oriel_code_address *place)
 {
     if (place->file[0] != '\0')
         oriel_text_add(text, "at %s", path_shorten(place->file));

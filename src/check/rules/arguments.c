@@ -238,7 +238,7 @@ static bool looks_like_elements(const struct oriel_operation *operation, uint64_
 static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t high_bytes)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    const struct oriel_member *member = &operation->window->members[operation->target_rank];
+    const struct oriel_checked_member *member = &operation->window->members[operation->target_rank];
     uint64_t each_bytes;
     oriel_window_place(operation->window, &finding, operation->target_rank, low_bytes, (uint64_t)(high_bytes - low_bytes));
     if (low_bytes >= 0 && looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes))
@@ -251,7 +251,7 @@ static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t
                 member->size_bytes, member->disp_unit);
 }
 
-static bool detached(struct oriel_operation *operation, struct oriel_stretch run, struct oriel_stretch nearest)
+static bool detached(struct oriel_operation *operation, struct oriel_member_range run, struct oriel_member_range nearest)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     operation->withheld = !oriel_start_on_this_machine((int32_t)operation->window->members[operation->target_rank].world_rank);
@@ -277,8 +277,8 @@ static bool attached_range(struct oriel_operation *operation)
         return true;
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset, UINT64_MAX) == ORIEL_OK)
         for (size_t i = 0; i < extents.count && right; i++) {
-            struct oriel_note_answer answer;
-            struct oriel_note_ask ask = {.kind = ORIEL_NOTE_ATTACHED, .other = operation->target_rank, .extent = extents.list[i]};
+            struct oriel_member_state_answer answer;
+            struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_ATTACHED, .other = operation->target_rank, .extent = extents.list[i]};
             right = !oriel_window_ask(window, operation->target_rank, &ask, &answer) || answer.found ||
                     detached(operation, answer.run, answer.nearest);
         }
@@ -290,7 +290,7 @@ static bool attached_range(struct oriel_operation *operation)
 static bool find_bytes(const struct oriel_operation *operation, int64_t *offset, int64_t *low_bytes, int64_t *high_bytes)
 {
     const struct oriel_type *type = operation->target_type;
-    const struct oriel_member *member = &operation->window->members[operation->target_rank];
+    const struct oriel_checked_member *member = &operation->window->members[operation->target_rank];
     return !__builtin_mul_overflow((int64_t)operation->target_disp, member->disp_unit, offset) &&
            oriel_layout_bounds(type->layout, operation->items, type->extent_bytes, low_bytes, high_bytes) &&
            !__builtin_add_overflow(*low_bytes, *offset, low_bytes) && !__builtin_add_overflow(*high_bytes, *offset, high_bytes);

@@ -19,8 +19,8 @@ static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32
 
 void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert, const struct oriel_site *site)
 {
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_POST,
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_POST,
                                  .member = window->rank,
                                  .other = origin,
                                  .assert = assert,
@@ -32,7 +32,7 @@ void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert, c
 /* Whether the target's last post comes before what this process does now. */
 static bool is_known(const struct oriel_checked *window, int32_t target, oriel_tick post_tick)
 {
-    oriel_place moment = oriel_order_moment();
+    oriel_shm_offset moment = oriel_order_moment();
     bool known = moment == 0 || post_tick <= oriel_order_moment_clock(moment)[window->members[target].world_rank];
     oriel_order_moment_release(moment);
     return known;
@@ -41,8 +41,8 @@ static bool is_known(const struct oriel_checked *window, int32_t target, oriel_t
 void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, const struct oriel_site *site)
 {
     static const struct oriel_site none = {.call = 0};
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_START, .member = window->rank, .other = target, .site = *site};
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_START, .member = window->rank, .other = target, .site = *site};
     if (!oriel_window_ask(window, 0, &ask, &answer) || !answer.found)
         return;
     if (answer.gone_rank >= 0)
@@ -56,9 +56,9 @@ void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, 
 
 void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts)
 {
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {
-        .kind = starts ? ORIEL_NOTE_NO_START : ORIEL_NOTE_NO_POST, .member = window->rank, .other = other};
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {
+        .kind = starts ? ORIEL_MEMBER_NO_START : ORIEL_MEMBER_NO_POST, .member = window->rank, .other = other};
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
@@ -67,8 +67,8 @@ void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool st
 /* This member's pairs with more starts, or more posts, than the other side. */
 static void tell_pairs(struct oriel_checked *window, bool starts, const struct oriel_site *site)
 {
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_UNEQUAL, .member = window->rank, .assert = starts};
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_UNEQUAL, .member = window->rank, .assert = starts};
     for (; ask.number < (uint64_t)window->n && oriel_window_ask(window, 0, &ask, &answer) && answer.found; ask.number++)
         tell(window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : answer.rank, &answer.site, site,
              starts ? oriel_words("Rank %d has not called MPI_Win_post for rank %d.", window->rank, answer.rank)
@@ -77,8 +77,8 @@ static void tell_pairs(struct oriel_checked *window, bool starts, const struct o
 
 void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
 {
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_END, .member = window->rank, .site = *site};
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_END, .member = window->rank, .site = *site};
     if (!oriel_window_ask(window, 0, &ask, &answer))
         return;
     if (answer.found)
@@ -94,8 +94,8 @@ void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *sit
 
 enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site, int32_t *rank)
 {
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_WANTED, .member = window->rank};
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_WANTED, .member = window->rank};
     if (!oriel_window_ask(window, 0, &ask, &answer))
         return ORIEL_WANTED_NOTHING;
     *rank = answer.rank;

@@ -8,9 +8,9 @@
  *
  * MPI_MODE_NOSTORE.  The window remembers its process's clock from just before the last synchronisation gave it: what of this
  * process's stores somebody with that clock does not know came after it.  windows*.c call. */
-#include "check/remote/remote.h"
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_operate.h"
+#include "check/remote/remote.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,8 +56,8 @@ static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32
 
 void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *site)
 {
-    const struct oriel_member *first = &window->members[0];
-    const struct oriel_member *own = &window->members[window->rank];
+    const struct oriel_checked_member *first = &window->members[0];
+    const struct oriel_checked_member *own = &window->members[window->rank];
     if (own->flavour != first->flavour) {
         tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site, "The ranks make windows of different kinds.");
         return;
@@ -81,8 +81,8 @@ void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *
 
 void oriel_hint_fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_FENCE,
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_FENCE,
                                  .member = window->rank,
                                  .number = window->epochs.fences,
                                  .assert = assert,
@@ -99,17 +99,17 @@ void oriel_hint_fence(struct oriel_checked *window, int assert, const struct ori
 
 void oriel_hint_fence_failed(struct oriel_checked *window)
 {
-    struct oriel_note_answer answer;
-    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_NO_FENCE, .member = window->rank, .number = window->epochs.fences};
+    struct oriel_member_state_answer answer;
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_NO_FENCE, .member = window->rank, .number = window->epochs.fences};
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
 /* Of the epoch of the operation.  A no is kept: the fence has returned on all members, or the post is there. */
-static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence, struct oriel_note_answer *answer)
+static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence, struct oriel_member_state_answer *answer)
 {
     struct oriel_checked *window = operation->window;
     int32_t target = operation->target_rank;
-    struct oriel_note_ask ask = {.kind = fence ? ORIEL_NOTE_NO_PUT : ORIEL_NOTE_POSTED,
+    struct oriel_member_state_ask ask = {.kind = fence ? ORIEL_MEMBER_NO_PUT : ORIEL_MEMBER_POSTED,
                                  .member = window->rank,
                                  .other = target,
                                  .number = epoch};
@@ -125,7 +125,7 @@ void oriel_hint_no_put(const struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
     int32_t target = operation->target_rank;
-    struct oriel_note_answer answer;
+    struct oriel_member_state_answer answer;
     bool fence = !(window->epochs.targets[target] & ORIEL_TARGET_STARTED);
     uint64_t epoch = fence ? window->epochs.fences : window->started[target];
     if (operation->applied == ORIEL_OPERATOR_NO_OP || epoch == 0 || (fence && !window->epochs.fence.open) ||
@@ -152,9 +152,9 @@ static void note_store(const struct oriel_conflict *conflict, void *closure)
 /* Looks with the eyes of somebody who knows nothing of this process since then. */
 static void look_for_stores(struct oriel_checked *window, int64_t offset, uint64_t len_bytes, struct stored *stored)
 {
-    oriel_place history = len_bytes == 0 ? 0 : oriel_window_history(window, window->rank);
+    oriel_shm_offset history = len_bytes == 0 ? 0 : oriel_window_history(window, window->rank);
     struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = INT32_MAX, .moment = window->since};
-    struct oriel_extent extent = {.offset = offset, .len_bytes = len_bytes, .count = 1};
+    struct oriel_access_extent extent = {.offset = offset, .len_bytes = len_bytes, .count = 1};
     if (history != 0)
         oriel_history_look(history, &access, &extent, 1, note_store, stored);
 }
@@ -206,13 +206,13 @@ static void nocheck_conflict(const struct oriel_conflict *conflict, void *closur
     oriel_window_tell(window, &finding, NULL);
 }
 
-static oriel_place lock_history(struct oriel_checked *window)
+static oriel_shm_offset lock_history(struct oriel_checked *window)
 {
     if (window->common == NULL)
         return window->members[0].locks;
-    _Atomic oriel_place *place = (_Atomic oriel_place *)&window->common->locks;
-    oriel_place found = atomic_load_explicit(place, memory_order_acquire);
-    oriel_place made = found != 0 ? 0 : oriel_history_make((uint64_t)window->n);
+    _Atomic oriel_shm_offset *place = (_Atomic oriel_shm_offset *)&window->common->locks;
+    oriel_shm_offset found = atomic_load_explicit(place, memory_order_acquire);
+    oriel_shm_offset made = found != 0 ? 0 : oriel_history_make((uint64_t)window->n);
     if (made == 0 || atomic_compare_exchange_strong(place, &found, made))
         return found | made;
     oriel_history_free(made);
@@ -222,7 +222,7 @@ static oriel_place lock_history(struct oriel_checked *window)
 void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, bool no_check,
                      const struct oriel_site *site)
 {
-    oriel_place history = lock_history(window);
+    oriel_shm_offset history = lock_history(window);
     if (history == 0)
         return;
     struct oriel_access access = {.kind = exclusive ? ORIEL_ACCESS_PUT : ORIEL_ACCESS_GET,
@@ -231,7 +231,7 @@ void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusiv
                                   .origin = oriel_order_rank(),
                                   .moment = oriel_order_moment(),
                                   .site = *site};
-    struct oriel_extent extent = {
+    struct oriel_access_extent extent = {
         .offset = target < 0 ? 0 : target, .len_bytes = target < 0 ? (uint64_t)window->n : 1, .count = 1};
     window->holds[target < 0 ? window->n : target] = oriel_part_add(history, &access, &extent, 1, nocheck_conflict, window);
     oriel_order_moment_release(access.moment);

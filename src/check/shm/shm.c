@@ -6,11 +6,11 @@
 #include "check/shm/shm_internal.h"
 
 #include "base/atomic.h"
-#include "base/reserve_fd.h"
-#include "base/fork.h"
-#include "base/identity.h"
 #include "base/checked_open.h"
 #include "base/file_limit.h"
+#include "base/fork.h"
+#include "base/identity.h"
+#include "base/reserve_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,9 +216,9 @@ uint64_t oriel_shm_refused(void)
     return oriel_shm_head == NULL ? 0 : atomic_load(&oriel_shm_head->refused);
 }
 
-oriel_place oriel_shm_place(const void *at)
+oriel_shm_offset oriel_shm_place(const void *at)
 {
-    return at == NULL ? 0 : (oriel_place)((const char *)at - (const char *)oriel_shm_head);
+    return at == NULL ? 0 : (oriel_shm_offset)((const char *)at - (const char *)oriel_shm_head);
 }
 
 /* --- locks --- */

@@ -15,7 +15,7 @@
 
 #define ORIEL_SHM_MOST_BYTES (UINT64_C(1) << 38)
 
-typedef uint64_t oriel_place; /* offset into the board; 0: nowhere */
+typedef uint64_t oriel_shm_offset; /* offset into the board; 0: nowhere */
 
 /* Makes the machine's board for so many ranks of MPI_COMM_WORLD; path (PATH bytes at least 64) is for the others. */
 enum oriel_status oriel_shm_make(int world_size, char *path, size_t path_bytes);
@@ -43,16 +43,16 @@ uint64_t oriel_shm_refused(void);
 
 /* The address of a place, NULL of 0.  Stays as long as the board is mapped. */
 extern char *oriel_shm_base __attribute__((visibility("hidden")));
-static inline void *oriel_shm_at(oriel_place place)
+static inline void *oriel_shm_at(oriel_shm_offset place)
 {
     return place == 0 ? NULL : oriel_shm_base + place;
 }
-oriel_place oriel_shm_place(const void *at);
+oriel_shm_offset oriel_shm_place(const void *at);
 
 /* Zeroed, aligned to 16, and to a line where the size is a multiple of one; 0 when the board is full, which is told once and
  * counted: the checker then misses, and says so. */
-oriel_place oriel_shm_allocate(size_t len_bytes);
-void oriel_shm_free(oriel_place place, size_t len_bytes);
+oriel_shm_offset oriel_shm_allocate(size_t len_bytes);
+void oriel_shm_free(oriel_shm_offset place, size_t len_bytes);
 
 /* A lock in the board: any thread of any process.  Zeroed memory is a free one after oriel_shm_lock_init.  Not to be taken
  * twice by one thread; the next one takes it over from a dead holder. */
@@ -86,7 +86,7 @@ static inline void oriel_shm_word_unlock(_Atomic uint64_t *word)
 struct oriel_key {
     uint64_t words[4];
 };
-oriel_place oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at));
+oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at));
 
 /* Works on what stands under the key with its lock held, so that nobody drops it meanwhile: made when it is not there, unless
  * len_bytes is 0.  work answers whether it stays; it may allocate and free, and asks for no other key.  False when nothing was

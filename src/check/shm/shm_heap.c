@@ -24,7 +24,7 @@ enum {
 /* Free blocks of this process, linked as those of all. */
 static struct cache {
     pthread_mutex_t mutex;
-    oriel_place head;
+    oriel_shm_offset head;
     uint64_t count;
 } caches[ORIEL_SHM_CLASSES] = {[0 ... ORIEL_SHM_CLASSES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
 
@@ -52,13 +52,13 @@ static uint64_t batch_of(uint64_t size_bytes)
     return blocks < 2 ? 1 : blocks > BATCH_MOST ? BATCH_MOST : blocks;
 }
 
-static oriel_place *next_of(oriel_place place)
+static oriel_shm_offset *next_of(oriel_shm_offset place)
 {
     return oriel_shm_at(place);
 }
 
 /* Bytes that nobody has used, from the beginning of a line; 0 when there are not so many. */
-static oriel_place carve(uint64_t len_bytes)
+static oriel_shm_offset carve(uint64_t len_bytes)
 {
     uint64_t top = atomic_load_explicit(&oriel_shm_head->top, memory_order_relaxed);
     uint64_t first;
@@ -72,10 +72,10 @@ static oriel_place carve(uint64_t len_bytes)
 }
 
 /* A chain of up to count free blocks of all processes; *count says how many. */
-static oriel_place take_shared(struct oriel_shm_class *class, uint64_t *count)
+static oriel_shm_offset take_shared(struct oriel_shm_class *class, uint64_t *count)
 {
     oriel_shm_lock(&class->lock);
-    oriel_place first = class->head, last = first;
+    oriel_shm_offset first = class->head, last = first;
     uint64_t found = first != 0;
     while (found > 0 && found < *count && *next_of(last) != 0) {
         last = *next_of(last);
@@ -90,7 +90,7 @@ static oriel_place take_shared(struct oriel_shm_class *class, uint64_t *count)
     return first;
 }
 
-static void give_shared(struct oriel_shm_class *class, oriel_place first, oriel_place last)
+static void give_shared(struct oriel_shm_class *class, oriel_shm_offset first, oriel_shm_offset last)
 {
     oriel_shm_lock(&class->lock);
     *next_of(last) = class->head;
@@ -98,9 +98,9 @@ static void give_shared(struct oriel_shm_class *class, oriel_place first, oriel_
     oriel_shm_unlock(&class->lock);
 }
 
-static oriel_place carve_chain(uint64_t size_bytes, uint64_t *count)
+static oriel_shm_offset carve_chain(uint64_t size_bytes, uint64_t *count)
 {
-    oriel_place first = carve(size_bytes * *count);
+    oriel_shm_offset first = carve(size_bytes * *count);
     if (first == 0) {
         *count = 1;
         first = carve(size_bytes);
@@ -111,15 +111,15 @@ static oriel_place carve_chain(uint64_t size_bytes, uint64_t *count)
 }
 
 /* A block of a size of which the process keeps none; *fresh: it is zero. */
-static oriel_place allocate_large(int class, uint64_t size_bytes, bool *fresh)
+static oriel_shm_offset allocate_large(int class, uint64_t size_bytes, bool *fresh)
 {
     uint64_t one = 1;
-    oriel_place place = take_shared(&oriel_shm_head->classes[class], &one);
+    oriel_shm_offset place = take_shared(&oriel_shm_head->classes[class], &one);
     *fresh = place == 0;
     return place != 0 ? place : carve(size_bytes);
 }
 
-static oriel_place allocate_small(int class, uint64_t size_bytes)
+static oriel_shm_offset allocate_small(int class, uint64_t size_bytes)
 {
     struct cache *cache = &caches[class];
     pthread_mutex_lock(&cache->mutex);
@@ -132,7 +132,7 @@ static oriel_place allocate_small(int class, uint64_t size_bytes)
         }
         cache->count = cache->head == 0 ? 0 : count;
     }
-    oriel_place place = cache->head;
+    oriel_shm_offset place = cache->head;
     if (place != 0) {
         cache->head = *next_of(place);
         cache->count--;
@@ -141,7 +141,7 @@ static oriel_place allocate_small(int class, uint64_t size_bytes)
     return place;
 }
 
-static oriel_place refuse(void)
+static oriel_shm_offset refuse(void)
 {
     if (atomic_fetch_add(&oriel_shm_head->refused, 1) == 0)
         oriel_warn("check: the checker's memory (%lu MiB) is full: some of what comes now is not looked at",
@@ -149,7 +149,7 @@ static oriel_place refuse(void)
     return 0;
 }
 
-oriel_place oriel_shm_allocate(size_t len_bytes)
+oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
 {
     if (!oriel_shm_is_open())
         return 0;
@@ -158,7 +158,7 @@ oriel_place oriel_shm_allocate(size_t len_bytes)
     int class = class_of(len_bytes);
     uint64_t size_bytes = size_of(class);
     bool fresh = false;
-    oriel_place place = batch_of(size_bytes) > 1 ? allocate_small(class, size_bytes) : allocate_large(class, size_bytes, &fresh);
+    oriel_shm_offset place = batch_of(size_bytes) > 1 ? allocate_small(class, size_bytes) : allocate_large(class, size_bytes, &fresh);
     if (oriel_unlikely(place == 0))
         return refuse();
     if (!fresh)
@@ -169,7 +169,7 @@ oriel_place oriel_shm_allocate(size_t len_bytes)
 /* The first count blocks of a cache, which has more; goes to all processes. */
 static void give_back(int class, struct cache *cache, uint64_t count)
 {
-    oriel_place first = cache->head, last = first;
+    oriel_shm_offset first = cache->head, last = first;
     for (uint64_t i = 1; i < count; i++)
         last = *next_of(last);
     cache->head = *next_of(last);
@@ -177,7 +177,7 @@ static void give_back(int class, struct cache *cache, uint64_t count)
     give_shared(&oriel_shm_head->classes[class], first, last);
 }
 
-void oriel_shm_free(oriel_place place, size_t len_bytes)
+void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
 {
     if (place == 0 || !oriel_shm_is_open())
         return;

@@ -20,7 +20,7 @@ enum {
  * so that one who dies at it leaves a list, if with blocks missing. */
 struct oriel_shm_class {
     struct oriel_shm_lock lock;
-    oriel_place head;
+    oriel_shm_offset head;
     uint64_t unused[7];
 };
 
@@ -35,7 +35,7 @@ struct oriel_shm_head {
     uint64_t unused[2];
     struct oriel_shm_class classes[ORIEL_SHM_CLASSES];
     struct oriel_shm_lock stripes[ORIEL_SHM_STRIPES];
-    oriel_place bucket[]; /* the first of a chain; of stripe i % ORIEL_SHM_STRIPES */
+    oriel_shm_offset bucket[]; /* the first of a chain; of stripe i % ORIEL_SHM_STRIPES */
 };
 _Static_assert(sizeof(struct oriel_shm_lock) == 64, "a lock is a cache line");
 _Static_assert(sizeof(struct oriel_shm_class) == 128, "classes are lines apart");

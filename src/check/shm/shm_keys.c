@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct entry {
-    oriel_place next;
+    oriel_shm_offset next;
     struct oriel_key key;
     uint64_t len_bytes; /* of what follows */
 };
@@ -23,7 +23,7 @@ static uint64_t hash(const struct oriel_key *key)
 }
 
 /* Where the key's chain begins; its lock is then held. */
-static oriel_place *lock_chain(const struct oriel_key *key, struct oriel_shm_lock **lock)
+static oriel_shm_offset *lock_chain(const struct oriel_key *key, struct oriel_shm_lock **lock)
 {
     uint64_t bucket = hash(key) & (oriel_shm_head->buckets - 1);
     *lock = &oriel_shm_head->stripes[bucket % ORIEL_SHM_STRIPES];
@@ -32,7 +32,7 @@ static oriel_place *lock_chain(const struct oriel_key *key, struct oriel_shm_loc
 }
 
 /* The word that names the key's entry, or the last one of the chain, which is 0. */
-static oriel_place *find_link(oriel_place *link, const struct oriel_key *key)
+static oriel_shm_offset *find_link(oriel_shm_offset *link, const struct oriel_key *key)
 {
     while (*link != 0) {
         struct entry *entry = oriel_shm_at(*link);
@@ -43,9 +43,9 @@ static oriel_place *find_link(oriel_place *link, const struct oriel_key *key)
     return link;
 }
 
-static struct entry *make(oriel_place *link, const struct oriel_key *key, size_t len_bytes)
+static struct entry *make(oriel_shm_offset *link, const struct oriel_key *key, size_t len_bytes)
 {
-    oriel_place place = oriel_shm_allocate(sizeof(struct entry) + len_bytes);
+    oriel_shm_offset place = oriel_shm_allocate(sizeof(struct entry) + len_bytes);
     struct entry *entry = oriel_shm_at(place);
     if (entry == NULL)
         return NULL;
@@ -55,24 +55,24 @@ static struct entry *make(oriel_place *link, const struct oriel_key *key, size_t
     return entry;
 }
 
-static void unlink_entry(oriel_place *link)
+static void unlink_entry(oriel_shm_offset *link)
 {
-    oriel_place place = *link;
+    oriel_shm_offset place = *link;
     struct entry *entry = oriel_shm_at(place);
     *link = entry->next;
     oriel_shm_free(place, sizeof *entry + entry->len_bytes);
 }
 
-oriel_place oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
+oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
 {
     struct oriel_shm_lock *lock;
     if (!oriel_shm_is_open())
         return 0;
-    oriel_place *link = find_link(lock_chain(key, &lock), key);
+    oriel_shm_offset *link = find_link(lock_chain(key, &lock), key);
     struct entry *entry = oriel_shm_at(*link);
     if (entry == NULL) {
         /* Filled before it is linked: one that dies meanwhile leaves nothing half made. */
-        oriel_place unlinked = 0;
+        oriel_shm_offset unlinked = 0;
         entry = make(&unlinked, key, len_bytes);
         if (entry != NULL && init != NULL)
             init(entry + 1);
@@ -87,7 +87,7 @@ bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_wor
     struct oriel_shm_lock *lock;
     if (!oriel_shm_is_open())
         return false;
-    oriel_place *link = find_link(lock_chain(key, &lock), key);
+    oriel_shm_offset *link = find_link(lock_chain(key, &lock), key);
     bool made = *link == 0 && len_bytes > 0;
     struct entry *entry = made ? make(link, key, len_bytes) : oriel_shm_at(*link);
     if (entry != NULL && !work(entry + 1, made, closure))
@@ -101,7 +101,7 @@ void oriel_shm_drop(const struct oriel_key *key)
     struct oriel_shm_lock *lock;
     if (!oriel_shm_is_open())
         return;
-    oriel_place *link = find_link(lock_chain(key, &lock), key);
+    oriel_shm_offset *link = find_link(lock_chain(key, &lock), key);
     if (*link != 0)
         unlink_entry(link);
     oriel_shm_unlock(lock);

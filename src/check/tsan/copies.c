@@ -1,7 +1,7 @@
 /* Functions of libc that copy, fill and compare memory: compilers leave these calls as they are, or name them __tsan_memcpy and
  * so on. Only calls from instrumented code are told; everything else passes on to libc.  Anyone calls, from the first
  * instruction on. */
-#include "check/tsan/attach.h"
+#include "check/tsan/find_checker.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* Entry points of libtsan that tell it of threads, locks and calls: the checker's order is that of processes.  They do nothing,
  * but must be there, since this library stands in its place. */
-#include "check/tsan/attach.h"
+#include "check/tsan/find_checker.h"
 
 #define NOTHING(name, ...)                                                                                                     \
     ORIEL_TSAN_ENTRY void name(__VA_ARGS__);                                                                                   \

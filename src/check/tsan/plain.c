@@ -1,6 +1,6 @@
 /* Loads and stores that the compiler announces: gcc's and clang's names for every size.  Those of volatile objects, which
  * compilers tell apart if they are asked to, count as atomic: so programs poll.  Called by instrumented code only. */
-#include "check/tsan/attach.h"
+#include "check/tsan/find_checker.h"
 
 /* One entry point, by address; and with the instruction's address given. */
 #define ACCESS(name, size, writes, atomic)                                                                                     \

@@ -14,8 +14,8 @@
  * lock first.  Devices put and get at once, so they wait for it, too.  lock.c, origin_sync.c and api/ call. */
 #include "internode/origin/origin_sync.h"
 
-#include "internode/origin/target_flags.h"
 #include "internode/origin/origin_peers.h"
+#include "internode/origin/target_flags.h"
 
 #include <stdlib.h>
 

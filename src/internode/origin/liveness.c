@@ -3,8 +3,8 @@
  * whose words nobody has been told of has set none of them (access_words.c).  Waits of sync/ and rma/ call, at most every 100 ms. */
 #include "internode/origin/liveness.h"
 
-#include "internode/origin/origin_sync.h"
 #include "internode/origin/origin_peers.h"
+#include "internode/origin/origin_sync.h"
 
 #include <stdio.h>
 
@@ -44,7 +44,7 @@ static enum oriel_status check(const struct oriel_window *window, int32_t win_ra
                       (int)win_rank);
 }
 
-int32_t oriel_watch_members(const struct oriel_window *window)
+int32_t oriel_liveness_members(const struct oriel_window *window)
 {
     for (int32_t i = 0; i < window->n; i++)
         if (i != window->rank && check_alive(window, i) == ORIEL_E_PEER)
@@ -52,13 +52,13 @@ int32_t oriel_watch_members(const struct oriel_window *window)
     return -1;
 }
 
-enum oriel_status oriel_watch_nobody(void *context)
+enum oriel_status oriel_liveness_nobody(void *context)
 {
     (void)context;
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_watch_rank(void *context)
+enum oriel_status oriel_liveness_rank(void *context)
 {
     static _Thread_local uint32_t looks;
     struct oriel_watched *watched = context;
@@ -78,13 +78,13 @@ enum oriel_status oriel_watch_rank(void *context)
 
 /* Where all wait and many are there, each looks at few at a time, first at those behind it, and goes on where it stopped; who
  * finds one dead leaves and says so by broken, so that then all look at all. */
-enum oriel_status oriel_watch_all(void *context)
+enum oriel_status oriel_liveness_all(void *context)
 {
     static _Thread_local int32_t looked;
     struct oriel_watched *watched = context;
     const struct oriel_window *window = watched->window;
     uint32_t broken = window->common != NULL ? oriel_load_acquire(&window->common->broken) : 0;
-    int32_t count = broken != 0 ? window->n : oriel_watch_share(window->n);
+    int32_t count = broken != 0 ? window->n : oriel_liveness_share(window->n);
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 1; i <= count && status == ORIEL_OK; i++) {
         watched->dead = (int32_t)(((int64_t)window->rank + looked + i) % window->n);
@@ -156,7 +156,7 @@ static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int
     if (lost >= 0)
         return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost);
     struct oriel_watched holder = {.window = window, .win_rank = named(&control->far_holder, no_readers)};
-    return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_watch_rank(&holder);
+    return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_liveness_rank(&holder);
 }
 
 static enum oriel_status watch_blockers(const struct oriel_watched *watched,
@@ -170,7 +170,7 @@ static enum oriel_status watch_blockers(const struct oriel_watched *watched,
     return status;
 }
 
-enum oriel_status oriel_watch_lock(void *context)
+enum oriel_status oriel_liveness_lock(void *context)
 {
     const struct oriel_watched *watched = context;
     const struct oriel_window *window = watched->window;
@@ -180,12 +180,12 @@ enum oriel_status oriel_watch_lock(void *context)
     return status == ORIEL_OK ? watch_blockers(watched, queues) : status;
 }
 
-enum oriel_status oriel_watch_reads(void *context)
+enum oriel_status oriel_liveness_reads(void *context)
 {
     return watch_blockers(context, reads_all);
 }
 
-enum oriel_status oriel_watch_locks(void *context)
+enum oriel_status oriel_liveness_locks(void *context)
 {
     struct oriel_watched *watched = context;
     enum oriel_status status = ORIEL_OK;
@@ -207,14 +207,14 @@ static bool blocks_target(const _Atomic uint8_t *access, int32_t target, bool sh
     return state == ORIEL_ACCESS_EXCLUSIVE || (shared_too && state == ORIEL_ACCESS_SHARED);
 }
 
-bool oriel_watch_blocks(const struct oriel_watch *watch, int32_t i, bool queued)
+bool oriel_liveness_blocks(const struct oriel_watch *watch, int32_t i, bool queued)
 {
     const struct oriel_watched *watched = watch->context;
     const struct oriel_window *window = watched->window;
     const _Atomic uint8_t *access = access_of(window, i);
-    if (watch->check == oriel_watch_reads)
+    if (watch->check == oriel_liveness_reads)
         return !queued && reads_all(window, i, -1);
-    if (watch->check == oriel_watch_lock)
+    if (watch->check == oriel_liveness_lock)
         return access != NULL && blocks_target(access, watched->win_rank, true, queued);
     for (int32_t t = 0; access != NULL && t < window->n; t++)
         if (blocks_target(access, t, false, queued))

@@ -4,8 +4,8 @@
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
-#include "internode/origin/origin_peers.h"
 #include "internode/origin/liveness.h"
+#include "internode/origin/origin_peers.h"
 
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ struct waiting {
 static enum oriel_status watch_machine(void *context)
 {
     struct waiting *waiting = context;
-    enum oriel_status status = oriel_watch_all(&waiting->watched);
+    enum oriel_status status = oriel_liveness_all(&waiting->watched);
     if (status == ORIEL_OK && ++waiting->looks % ORIEL_WATCH_ASKS == 0)
         status = oriel_internode_serves(waiting->watched.window, waiting->rank, waiting->leader, &waiting->watched.dead);
     return status;

@@ -80,7 +80,7 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target, 
 static enum oriel_status await_answer(const struct oriel_window *window, int32_t target, struct oriel_internode_question **question)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
+    struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
     enum oriel_status status = oriel_internode_missed(oriel_net_await(&(*question)->net, &watch), target);
     if (status != ORIEL_OK) {
         free(*question);

@@ -3,8 +3,8 @@
  * put_get.c and accumulate.c call. */
 #include "internode/origin/origin_rma.h"
 
-#include "reduce/cpu_swap.h"
 #include "internode/origin/origin_sync.h"
+#include "reduce/cpu_swap.h"
 #include "transport/transport.h"
 
 #include <stdlib.h>
@@ -283,7 +283,7 @@ static void free_room(struct sender *sender)
 
 /* All messages of an operation that moves total_bytes.  operand, result: what is sent, where the answer goes; or NULL. */
 static enum oriel_status send_all(struct sender *sender, const struct oriel_span *target, uint64_t total_bytes,
-                                  const struct oriel_buffer *operand, const struct oriel_buffer *result)
+                                  const struct oriel_operand *operand, const struct oriel_operand *result)
 {
     sender->origin.open = sender->result.open = false;
     sender->stage = NULL;
@@ -360,7 +360,7 @@ enum oriel_status oriel_internode_put(struct oriel_window *window, const struct 
     if (way.key != NULL)
         return place(window, target, &way, here, origin->count * origin->type->size_bytes);
     struct sender sender;
-    struct oriel_buffer operand = {(char *)(uintptr_t)here, *origin};
+    struct oriel_operand operand = {(char *)(uintptr_t)here, *origin};
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_PUT};
     sender.unit_bytes = 1;
@@ -377,7 +377,7 @@ enum oriel_status oriel_internode_get(struct oriel_window *window, const struct 
     if (way.key != NULL)
         return fetch(window, target, &way, here, target->side.count * target->side.type->size_bytes);
     struct sender sender;
-    struct oriel_buffer result = {here, *origin};
+    struct oriel_operand result = {here, *origin};
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_GET};
     sender.unit_bytes = 1;
@@ -385,8 +385,8 @@ enum oriel_status oriel_internode_get(struct oriel_window *window, const struct 
 }
 
 enum oriel_status oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_buffer *origin,
-                                       const struct oriel_buffer *result)
+                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_operand *origin,
+                                       const struct oriel_operand *result)
 {
     struct sender sender;
     sender.window = window;

@@ -18,9 +18,9 @@
 #ifndef ORIEL_INTERNODE_ORIGIN_ORIGIN_RMA_H
 #define ORIEL_INTERNODE_ORIGIN_ORIGIN_RMA_H
 
-#include "internode/origin/pack.h"
 #include "datatype/operands.h"
 #include "internode/internode.h"
+#include "internode/origin/pack.h"
 
 enum oriel_internode_flag {
     ORIEL_INTERNODE_RETURNS = 1, /* an accumulate that is asked */
@@ -39,8 +39,8 @@ enum oriel_status oriel_internode_put(struct oriel_window *window, const struct 
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target, void *here,
                                 const struct oriel_side *origin);
 enum oriel_status oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_buffer *origin,
-                                       const struct oriel_buffer *result);
+                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_operand *origin,
+                                       const struct oriel_operand *result);
 enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
                                              const void *origin, const void *compare, void *result);
 

@@ -24,10 +24,10 @@
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
-#include "internode/origin/target_flags.h"
+#include "internode/origin/liveness.h"
 #include "internode/origin/origin_peers.h"
 #include "internode/origin/rma_requests.h"
-#include "internode/origin/liveness.h"
+#include "internode/origin/target_flags.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +130,7 @@ static void await_open(struct oriel_window *window, int32_t target, struct first
     while (request != NULL) {
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
-        struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
+        struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
         note_first(first, oriel_internode_missed(oriel_net_await(&request->net, &watch), request->target));
         oriel_rma_request_release(request);
         request = next;

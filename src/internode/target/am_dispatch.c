@@ -4,9 +4,9 @@
  * thread serves, one message at a time, under serving, which removal takes too. */
 #include "internode/target/am_dispatch.h"
 
-#include "memory/net_address.h"
 #include "internode/origin/origin_rma.h"
 #include "internode/origin/origin_sync.h"
+#include "memory/net_address.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  * could not do again what is refused here. */
 #include "internode/target/target_parse.h"
 
-#include "memory/mechanism.h"
-#include "rma/path_select.h"
-#include "reduce/cpu_swap.h"
 #include "internode/origin/origin_sync.h"
+#include "memory/mechanism.h"
+#include "reduce/cpu_swap.h"
+#include "rma/path_select.h"
 #include "rma/rma.h"
 
 #include <string.h>
@@ -52,8 +52,8 @@ static enum oriel_status update(const struct oriel_internode_order *order, const
         oriel_internode_part_make(order, i, &part);
         oriel_internode_part_run(&elements, 0, order->kind, part.node.elements);
         const struct oriel_span target = span_of(order, &part);
-        const struct oriel_buffer from = {(char *)(uintptr_t)operands + at, {&elements.type, 1}};
-        const struct oriel_buffer to = {results != NULL ? results + at : NULL, {&elements.type, 1}};
+        const struct oriel_operand from = {(char *)(uintptr_t)operands + at, {&elements.type, 1}};
+        const struct oriel_operand to = {results != NULL ? results + at : NULL, {&elements.type, 1}};
         status = oriel_accumulate(order->window, &target,
                                   (struct oriel_elements){order->kind, part.node.elements}, order->operator,
                                   &from, results != NULL ? &to : NULL);
@@ -126,7 +126,7 @@ static void serve_asked(const struct oriel_internode_order *order, const struct 
 static bool answer_run(const struct oriel_internode_order *order, const struct oriel_net_asker *asker)
 {
     const struct oriel_internode_head *head = order->head;
-    const struct oriel_way way = oriel_remote_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
+    const struct oriel_path way = oriel_remote_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
     uint64_t word;
     struct iovec data = {way.there.direct, head->b};
     if (way.by != &oriel_transport_shared)

@@ -10,13 +10,13 @@
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
-#include "internode/target/deferred_queue.h"
+#include "internode/origin/liveness.h"
 #include "internode/origin/origin_peers.h"
+#include "internode/target/deferred_queue.h"
 #include "internode/target/lock_all_queue.h"
 #include "sync/lock_all_gate.h"
 #include "sync/sync.h"
 #include "sync/ticket.h"
-#include "internode/origin/liveness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +188,7 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_in
     if (now_ns - lock->looked_ns < WATCH_NS)
         return ORIEL_OK;
     lock->looked_ns = now_ns;
-    return lock->stage == STAGE_QUEUE ? oriel_watch_lock(&watched) : oriel_watch_reads(&watched);
+    return lock->stage == STAGE_QUEUE ? oriel_liveness_lock(&watched) : oriel_liveness_reads(&watched);
 }
 
 /* Whatever failed before; a lock_all epoch is told whether it keeps a writer waiting (J2). */

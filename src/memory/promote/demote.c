@@ -4,11 +4,11 @@
 
 #include "base/log.h"
 #include "memory/file.h"
-#include "memory/promote/fork_leases.h"
 #include "memory/proc_maps.h"
-#include "memory/promote/split_mappings.h"
-#include "memory/promote/parked_mapping.h"
+#include "memory/promote/fork_leases.h"
 #include "memory/promote/page_migrate.h"
+#include "memory/promote/parked_mapping.h"
+#include "memory/promote/split_mappings.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -72,7 +72,7 @@ void oriel_restore_drop(struct oriel_run_block *block, uint64_t len_bytes)
 }
 
 /* The first bytes of the run at index are no longer promoted. */
-static void forget(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
+static void forget(struct oriel_promoted_ranges *runs, size_t at, uint64_t len_bytes)
 {
     struct oriel_run *run = &runs->list[at];
     struct oriel_run_block *block = run->block;
@@ -80,12 +80,12 @@ static void forget(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
     run->offset += len_bytes;
     run->stash += len_bytes;
     if (run->start == run->end)
-        oriel_runs_erase(runs, at);
+        oriel_promoted_ranges_erase(runs, at);
     oriel_restore_drop(block, len_bytes);
 }
 
 /* The first bytes of the run at index are not ours any more: their place in the file may live on in a mapping that was moved. */
-static void lose(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
+static void lose(struct oriel_promoted_ranges *runs, size_t at, uint64_t len_bytes)
 {
     runs->list[at].block->is_lost = true;
     oriel_parked_mapping_drop(runs->list[at].stash, len_bytes);
@@ -93,7 +93,7 @@ static void lose(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
 }
 
 /* Makes private what can be of the run at index, which nobody holds; false when a part of it stays promoted. */
-static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, size_t at, uint64_t *lost_bytes)
+static bool restore(struct oriel_promoted_ranges *runs, struct oriel_transfer *transfer, size_t at, uint64_t *lost_bytes)
 {
     for (uint64_t left_bytes = runs->list[at].end - runs->list[at].start; left_bytes > 0;) {
         struct oriel_run *run = &runs->list[at];
@@ -125,12 +125,12 @@ static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, si
     return true;
 }
 
-uint64_t oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_t end, enum oriel_means means)
+uint64_t oriel_restore_unheld(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end, enum oriel_means means)
 {
     struct oriel_transfer transfer;
     bool is_open = false;
     uint64_t lost_bytes = 0;
-    for (size_t at = oriel_runs_after(runs, start); at < runs->count && runs->list[at].start < end;) {
+    for (size_t at = oriel_promoted_ranges_after(runs, start); at < runs->count && runs->list[at].start < end;) {
         if (runs->list[at].holds > 0) {
             at++;
             continue;
@@ -149,15 +149,15 @@ uint64_t oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_
     return lost_bytes;
 }
 
-void oriel_restore_bound(const struct oriel_runs *runs, uintptr_t start, uintptr_t end)
+void oriel_restore_bound(const struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end)
 {
-    for (size_t at = oriel_runs_after(runs, start); at < runs->count && runs->list[at].start < end; at++)
+    for (size_t at = oriel_promoted_ranges_after(runs, start); at < runs->count && runs->list[at].start < end; at++)
         if (runs->list[at].holds == 0)
             oriel_parked_mapping_bound(runs->list[at].start);
 }
 
 /* A part that is still the file's stays in the list: a child gets its own pages there.  Where the list cannot grow it is lost. */
-void oriel_restore_forget(struct oriel_runs *runs)
+void oriel_restore_forget(struct oriel_promoted_ranges *runs)
 {
     for (size_t at = 0; at < runs->count;) {
         struct oriel_run *run = &runs->list[at];
@@ -168,8 +168,8 @@ void oriel_restore_forget(struct oriel_runs *runs)
             lose(runs, at, seen.start - run->start);
         } else if (seen.reached == run->end || seen.reached == run->start) {
             at++; /* as it was, or nobody knows */
-        } else if (oriel_runs_prepare(runs, 1)) {
-            oriel_runs_split(runs, seen.reached);
+        } else if (oriel_promoted_ranges_prepare(runs, 1)) {
+            oriel_promoted_ranges_split(runs, seen.reached);
             at++;
         } else {
             lose(runs, at, run->end - run->start);

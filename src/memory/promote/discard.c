@@ -72,7 +72,7 @@ static void store(_Atomic uintptr_t *word, uintptr_t value)
 }
 
 /* Joins neighbours, whatever holds them. */
-static uint32_t write_ranges(struct list *list, const struct oriel_runs *runs)
+static uint32_t write_ranges(struct list *list, const struct oriel_promoted_ranges *runs)
 {
     uint32_t count = 0;
     for (size_t at = 0; at < runs->count; at++) {
@@ -100,7 +100,7 @@ static void learn_file(void)
     owner = getpid();
 }
 
-void oriel_discard_publish(const struct oriel_runs *runs)
+void oriel_discard_publish(const struct oriel_promoted_ranges *runs)
 {
     uint32_t other = 1 - oriel_load_relaxed(&current);
     struct list *list = &lists[other];

@@ -32,7 +32,7 @@ void oriel_leases_admit(struct oriel_run_block *block)
     block->first_fork = forks + 1;
 }
 
-int oriel_leases_grant(const struct oriel_runs *runs)
+int oriel_leases_grant(const struct oriel_promoted_ranges *runs)
 {
     char path[48];
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)++forks, .l_len = 1};

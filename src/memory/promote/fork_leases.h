@@ -15,7 +15,7 @@ void oriel_leases_admit(struct oriel_run_block *block);
 /* Before a fork: a descriptor of the memory file with a lease on the blocks of all runs, which lasts until the last process has
  * closed it and unmapped what it has mapped with it.  -1 when there is none to be had: the blocks then are kept until
  * this process ends. */
-int oriel_leases_grant(const struct oriel_runs *runs);
+int oriel_leases_grant(const struct oriel_promoted_ranges *runs);
 
 /* Whether a child may look at a block: what is released of it stays in the file. */
 bool oriel_leases_cover(const struct oriel_run_block *block);

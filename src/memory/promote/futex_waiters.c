@@ -9,9 +9,9 @@
  * write_barrier.c calls. */
 #include "memory/promote/futex_waiters.h"
 
-#include "memory/promote/write_barrier.h"
 #include "memory/promote/syscall_restart.h"
 #include "memory/promote/thread_list.h"
+#include "memory/promote/write_barrier.h"
 
 #include <linux/futex.h>
 #include <stdbool.h>

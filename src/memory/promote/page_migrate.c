@@ -7,8 +7,8 @@
 #include "memory/promote/page_migrate.h"
 
 #include "memory/file.h"
-#include "memory/promote/huge_pages.h"
 #include "memory/pages.h"
+#include "memory/promote/huge_pages.h"
 #include "memory/promote/parked_mapping.h"
 
 #include <errno.h>

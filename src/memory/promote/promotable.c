@@ -10,9 +10,9 @@
 
 #include "base/wait.h"
 #include "memory/file.h"
-#include "memory/promote/huge_pages.h"
-#include "memory/proc_maps.h"
 #include "memory/pages.h"
+#include "memory/proc_maps.h"
+#include "memory/promote/huge_pages.h"
 #include "transport/remote_writers.h"
 
 #include <dirent.h>
@@ -290,20 +290,20 @@ void oriel_candidate_forget(void)
     memset(remembered, 0, sizeof remembered);
 }
 
-static bool is_run_start(const struct oriel_runs *runs, uintptr_t address)
+static bool is_run_start(const struct oriel_promoted_ranges *runs, uintptr_t address)
 {
-    size_t at = oriel_runs_after(runs, address);
+    size_t at = oriel_promoted_ranges_after(runs, address);
     return at < runs->count && runs->list[at].start == address;
 }
 
-static bool is_run_end(const struct oriel_runs *runs, uintptr_t address)
+static bool is_run_end(const struct oriel_promoted_ranges *runs, uintptr_t address)
 {
-    size_t at = oriel_runs_after(runs, address - 1);
+    size_t at = oriel_promoted_ranges_after(runs, address - 1);
     return at < runs->count && runs->list[at].end == address;
 }
 
 /* What is remembered of a mapping as it stands now. */
-static bool recall(const struct oriel_mapping *now, const struct oriel_runs *runs, struct oriel_mapping *out)
+static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_ranges *runs, struct oriel_mapping *out)
 {
     for (size_t i = 0; i < REMEMBERED_MAX; i++) {
         const struct oriel_mapping *then = &remembered[i].mapping;
@@ -322,7 +322,7 @@ static bool recall(const struct oriel_mapping *now, const struct oriel_runs *run
 }
 
 /* The first mapping that has a byte of the range, with details. */
-static enum oriel_status inspect(uintptr_t start, uintptr_t end, const struct oriel_runs *runs, struct oriel_mapping *out,
+static enum oriel_status inspect(uintptr_t start, uintptr_t end, const struct oriel_promoted_ranges *runs, struct oriel_mapping *out,
                                  bool *is_recalled)
 {
     struct look look = {.details = false};
@@ -341,7 +341,7 @@ static enum oriel_status inspect(uintptr_t start, uintptr_t end, const struct or
 }
 
 enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, enum oriel_means means,
-                                        const struct oriel_runs *runs, struct oriel_candidate *out)
+                                        const struct oriel_promoted_ranges *runs, struct oriel_candidate *out)
 {
     struct oriel_mapping mapping;
     bool is_recalled = false;

@@ -3,8 +3,8 @@
 #define ORIEL_MEMORY_PROMOTE_PROMOTABLE_H
 
 #include "base/status.h"
-#include "memory/promote/write_barrier.h"
 #include "memory/promote/promoted_ranges.h"
+#include "memory/promote/write_barrier.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct oriel_candidate {
  * no thread's stack.  ORIEL_E_OTHER with the reason when they are not.  huge_allowed: huge pages may be broken up.  means: by
  * which they would be moved; runs: what is promoted already. */
 enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, enum oriel_means means,
-                                        const struct oriel_runs *runs, struct oriel_candidate *out);
+                                        const struct oriel_promoted_ranges *runs, struct oriel_candidate *out);
 
 /* For tests: what was remembered of mappings is too old now. */
 void oriel_candidate_forget(void);

@@ -4,17 +4,17 @@
 
 #include "base/fork.h"
 #include "base/log.h"
-#include "memory/promote/promotable.h"
-#include "memory/promote/discard.h"
 #include "memory/file.h"
-#include "memory/promote/fork_leases.h"
 #include "memory/pages.h"
-#include "memory/promote/pinned_pages.h"
-#include "memory/promote/promote_fork.h"
 #include "memory/promote/demote.h"
+#include "memory/promote/discard.h"
+#include "memory/promote/fork_leases.h"
+#include "memory/promote/page_migrate.h"
+#include "memory/promote/pinned_pages.h"
+#include "memory/promote/promotable.h"
+#include "memory/promote/promote_fork.h"
 #include "memory/promote/promoted_ranges.h"
 #include "memory/promote/split_mappings.h"
-#include "memory/promote/page_migrate.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool watches_forks;
-static struct oriel_runs runs;
+static struct oriel_promoted_ranges runs;
 static bool is_child; /* the memory file is the parent's */
 static enum oriel_means usual_means; /* what AUTO came to when it was last tried; AUTO before that */
 
@@ -128,7 +128,7 @@ static enum oriel_status choose_pages(struct request *request)
 /* The first range from *start on that is not promoted, up to end. */
 static bool next_gap(uintptr_t *start, uintptr_t end, uintptr_t *gap_end)
 {
-    size_t at = oriel_runs_after(&runs, *start);
+    size_t at = oriel_promoted_ranges_after(&runs, *start);
     while (at < runs.count && runs.list[at].start <= *start)
         *start = runs.list[at++].end;
     *gap_end = at < runs.count && runs.list[at].start < end ? runs.list[at].start : end;
@@ -188,7 +188,7 @@ static void add_run(struct request *request, uintptr_t start, uintptr_t end, uin
                             .stash = stash,
                             .block = request->block};
     request->block->live_bytes += end - start;
-    oriel_runs_insert(&runs, &run);
+    oriel_promoted_ranges_insert(&runs, &run);
 }
 
 /* Promotes the parts.  What was promoted has no hold yet; after a failure the caller restores it. */
@@ -232,17 +232,17 @@ static enum oriel_status make_block(struct request *request)
 
 static void hold(uintptr_t start, uintptr_t end)
 {
-    oriel_runs_split(&runs, start);
-    oriel_runs_split(&runs, end);
-    for (size_t at = oriel_runs_after(&runs, start); at < runs.count && runs.list[at].start < end; at++)
+    oriel_promoted_ranges_split(&runs, start);
+    oriel_promoted_ranges_split(&runs, end);
+    for (size_t at = oriel_promoted_ranges_after(&runs, start); at < runs.count && runs.list[at].start < end; at++)
         runs.list[at].holds++;
-    oriel_runs_join(&runs, start, end);
+    oriel_promoted_ranges_join(&runs, start, end);
 }
 
 /* Each hold may need two more runs when it ends. */
 static enum oriel_status prepare_lists(const struct request *request)
 {
-    if (oriel_pending_slot_prepare() && oriel_runs_prepare(&runs, request->parts_count + 2 * (oriel_pending_slot_count() + 1)))
+    if (oriel_pending_slot_prepare() && oriel_promoted_ranges_prepare(&runs, request->parts_count + 2 * (oriel_pending_slot_count() + 1)))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
 }
@@ -370,10 +370,10 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
     pthread_mutex_lock(&mutex);
     if (!is_child) {
         oriel_pending_slot_forget(&promoted->bytes);
-        oriel_runs_split(&runs, promoted->start);
-        oriel_runs_split(&runs, promoted->end);
+        oriel_promoted_ranges_split(&runs, promoted->start);
+        oriel_promoted_ranges_split(&runs, promoted->end);
         bool moves = false;
-        for (size_t at = oriel_runs_after(&runs, promoted->start); at < runs.count && runs.list[at].start < promoted->end; at++) {
+        for (size_t at = oriel_promoted_ranges_after(&runs, promoted->start); at < runs.count && runs.list[at].start < promoted->end; at++) {
             if (runs.list[at].holds > 0)
                 runs.list[at].holds--;
             moves |= runs.list[at].holds == 0;
@@ -384,7 +384,7 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
             end_moving();
         }
         oriel_restore_bound(&runs, promoted->start, promoted->end);
-        oriel_runs_join(&runs, promoted->start, promoted->end);
+        oriel_promoted_ranges_join(&runs, promoted->start, promoted->end);
         oriel_discard_publish(&runs);
         oriel_leases_look();
     }
@@ -396,7 +396,7 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
 bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset, uint64_t *held_bytes)
 {
     pthread_mutex_lock(&mutex);
-    size_t at = oriel_runs_after(&runs, address);
+    size_t at = oriel_promoted_ranges_after(&runs, address);
     bool found = at < runs.count && runs.list[at].start <= address;
     if (found) {
         const struct oriel_run *run = &runs.list[at];

@@ -7,9 +7,9 @@
 #define ORIEL_MEMORY_PROMOTE_PROMOTE_H
 
 #include "base/status.h"
-#include "memory/promote/write_barrier.h"
 #include "memory/probe.h"
 #include "memory/promote/promote_fork.h"
+#include "memory/promote/write_barrier.h"
 
 #include <stdbool.h>
 #include <stdint.h>

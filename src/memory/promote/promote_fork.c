@@ -68,7 +68,7 @@ static bool is_partial(uintptr_t address)
     return address % ORIEL_PAGE_BYTES != 0;
 }
 
-void oriel_promote_fork_before(const struct oriel_runs *runs)
+void oriel_promote_fork_before(const struct oriel_promoted_ranges *runs)
 {
     bool is_needed = false;
     oriel_leases_look();
@@ -100,10 +100,10 @@ void oriel_promote_fork_parent(void)
 
 /* A page as it is now.  Where that fails the page stays the parent's: nobody is there to be told.  A raw system call: hooks
  * of libc's mremap (UCX's) lose its fifth argument. */
-static void copy_page(const struct oriel_runs *runs, int fd, uintptr_t address)
+static void copy_page(const struct oriel_promoted_ranges *runs, int fd, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(ORIEL_PAGE_BYTES - 1);
-    size_t at = oriel_runs_after(runs, page);
+    size_t at = oriel_promoted_ranges_after(runs, page);
     if (!is_partial(address) || at == runs->count || runs->list[at].start > page)
         return;
     const struct oriel_run *run = &runs->list[at];
@@ -116,7 +116,7 @@ static void copy_page(const struct oriel_runs *runs, int fd, uintptr_t address)
 }
 
 /* False when some pages stay the parent's. */
-static bool isolate(const struct oriel_runs *runs, int fd)
+static bool isolate(const struct oriel_promoted_ranges *runs, int fd)
 {
     bool is_whole = true;
     for (size_t at = 0; at < runs->count; at++) {
@@ -133,7 +133,7 @@ static bool isolate(const struct oriel_runs *runs, int fd)
 }
 
 /* The lease goes over to the mappings; where some could not be made the descriptor stays open for them. */
-void oriel_promote_fork_child(const struct oriel_runs *runs)
+void oriel_promote_fork_child(const struct oriel_promoted_ranges *runs)
 {
     int fd = lease < 0 && oriel_file_is_open() ? oriel_file_identity()->memory_fd : lease;
     bool is_whole = fd >= 0 && isolate(runs, fd);

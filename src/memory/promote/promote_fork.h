@@ -24,8 +24,8 @@ void oriel_pending_slot_forget(const struct oriel_pending_slot *which);
 size_t oriel_pending_slot_count(void);
 
 /* Before the fork; in the parent after it, which waits until the child has copied; in the child. */
-void oriel_promote_fork_before(const struct oriel_runs *runs);
+void oriel_promote_fork_before(const struct oriel_promoted_ranges *runs);
 void oriel_promote_fork_parent(void);
-void oriel_promote_fork_child(const struct oriel_runs *runs);
+void oriel_promote_fork_child(const struct oriel_promoted_ranges *runs);
 
 #endif

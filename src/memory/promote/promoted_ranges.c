@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool oriel_runs_prepare(struct oriel_runs *runs, size_t more)
+bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *runs, size_t more)
 {
     size_t needed = runs->count + more + 2;
     if (needed <= runs->capacity)
@@ -19,7 +19,7 @@ bool oriel_runs_prepare(struct oriel_runs *runs, size_t more)
     return true;
 }
 
-size_t oriel_runs_after(const struct oriel_runs *runs, uintptr_t address)
+size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *runs, uintptr_t address)
 {
     size_t low = 0;
     size_t high = runs->count;
@@ -33,16 +33,16 @@ size_t oriel_runs_after(const struct oriel_runs *runs, uintptr_t address)
     return low;
 }
 
-static void insert_at(struct oriel_runs *runs, size_t at, const struct oriel_run *run)
+static void insert_at(struct oriel_promoted_ranges *runs, size_t at, const struct oriel_run *run)
 {
     memmove(&runs->list[at + 1], &runs->list[at], (runs->count - at) * sizeof *runs->list);
     runs->list[at] = *run;
     runs->count++;
 }
 
-void oriel_runs_split(struct oriel_runs *runs, uintptr_t address)
+void oriel_promoted_ranges_split(struct oriel_promoted_ranges *runs, uintptr_t address)
 {
-    size_t at = oriel_runs_after(runs, address);
+    size_t at = oriel_promoted_ranges_after(runs, address);
     if (at == runs->count || runs->list[at].start >= address)
         return;
     struct oriel_run upper = runs->list[at];
@@ -53,12 +53,12 @@ void oriel_runs_split(struct oriel_runs *runs, uintptr_t address)
     insert_at(runs, at + 1, &upper);
 }
 
-void oriel_runs_insert(struct oriel_runs *runs, const struct oriel_run *run)
+void oriel_promoted_ranges_insert(struct oriel_promoted_ranges *runs, const struct oriel_run *run)
 {
-    insert_at(runs, oriel_runs_after(runs, run->start), run);
+    insert_at(runs, oriel_promoted_ranges_after(runs, run->start), run);
 }
 
-void oriel_runs_erase(struct oriel_runs *runs, size_t at)
+void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *runs, size_t at)
 {
     runs->count--;
     memmove(&runs->list[at], &runs->list[at + 1], (runs->count - at) * sizeof *runs->list);
@@ -71,13 +71,13 @@ static bool continues(const struct oriel_run *lower, const struct oriel_run *upp
            lower->block == upper->block;
 }
 
-void oriel_runs_join(struct oriel_runs *runs, uintptr_t start, uintptr_t end)
+void oriel_promoted_ranges_join(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end)
 {
-    size_t at = oriel_runs_after(runs, start > 0 ? start - 1 : 0);
+    size_t at = oriel_promoted_ranges_after(runs, start > 0 ? start - 1 : 0);
     while (at + 1 < runs->count && runs->list[at].start <= end) {
         if (continues(&runs->list[at], &runs->list[at + 1])) {
             runs->list[at].end = runs->list[at + 1].end;
-            oriel_runs_erase(runs, at + 1);
+            oriel_promoted_ranges_erase(runs, at + 1);
         } else {
             at++;
         }

@@ -27,25 +27,25 @@ struct oriel_run {
     struct oriel_run_block *block;
 };
 
-struct oriel_runs {
+struct oriel_promoted_ranges {
     struct oriel_run *list;
     size_t count;
     size_t capacity;
 };
 
 /* Makes room so that inserting more runs and two splits cannot fail. */
-bool oriel_runs_prepare(struct oriel_runs *runs, size_t more);
+bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *runs, size_t more);
 
 /* The first run that ends behind address; count when there is none. */
-size_t oriel_runs_after(const struct oriel_runs *runs, uintptr_t address);
+size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *runs, uintptr_t address);
 
 /* Makes address a boundary of runs if it lies inside of one. */
-void oriel_runs_split(struct oriel_runs *runs, uintptr_t address);
+void oriel_promoted_ranges_split(struct oriel_promoted_ranges *runs, uintptr_t address);
 
-void oriel_runs_insert(struct oriel_runs *runs, const struct oriel_run *run);
-void oriel_runs_erase(struct oriel_runs *runs, size_t at);
+void oriel_promoted_ranges_insert(struct oriel_promoted_ranges *runs, const struct oriel_run *run);
+void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *runs, size_t at);
 
 /* Joins runs that continue each other in [start, end) and at its ends. */
-void oriel_runs_join(struct oriel_runs *runs, uintptr_t start, uintptr_t end);
+void oriel_promoted_ranges_join(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end);
 
 #endif

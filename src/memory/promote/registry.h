@@ -6,22 +6,22 @@
 
 #include <stdint.h>
 
-enum oriel_place {
-    ORIEL_PLACE_PRIVATE,  /* reached by copies alone: CMA, or the agent */
-    ORIEL_PLACE_ARENA,    /* allocated in the own memory file: load and store */
-    ORIEL_PLACE_PROMOTED, /* shared in place: load and store */
+enum oriel_sharing {
+    ORIEL_SHARING_PRIVATE,  /* reached by copies alone: CMA, or the agent */
+    ORIEL_SHARING_ARENA,    /* allocated in the own memory file: load and store */
+    ORIEL_SHARING_PROMOTED, /* shared in place: load and store */
 };
 
 /* Bytes [start, end) that are reached alike. */
-struct oriel_stretch {
+struct oriel_memory_range {
     uintptr_t start;
     uintptr_t end;
-    enum oriel_place place;
+    enum oriel_sharing place;
     uint64_t offset; /* of start, in the own memory file; 0 for private memory */
 };
 
 /* The longest stretch from start on, at most to end, which is above start.  Memory in the files of others counts as private:
  * whole windows of it are found by mechanism.h. */
-struct oriel_stretch oriel_registry_find(uintptr_t start, uintptr_t end);
+struct oriel_memory_range oriel_registry_find(uintptr_t start, uintptr_t end);
 
 #endif

@@ -19,8 +19,8 @@
 
 #include "base/atomic.h"
 #include "base/wait.h"
-#include "memory/promote/syscall_restart.h"
 #include "memory/promote/stop_signal.h"
+#include "memory/promote/syscall_restart.h"
 #include "memory/promote/thread_list.h"
 
 #include <errno.h>

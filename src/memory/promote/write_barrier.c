@@ -2,8 +2,8 @@
  * itself, or write into pages that were copied already.  promote.c and page_migrate.c call. */
 #include "memory/promote/write_barrier.h"
 
-#include "memory/promote/syscall_restart.h"
 #include "memory/promote/futex_waiters.h"
+#include "memory/promote/syscall_restart.h"
 
 #include <signal.h>
 #include <sys/syscall.h>

@@ -6,14 +6,14 @@
  * odd, and its page is of no more use.  api/ opens it at the first window; base/wait.c calls the rest. */
 #include "observe/observe.h"
 
+#include "create/create.h"
+#include "create/shm_rendezvous.h"
 #include "host/host.h"
+#include "internode/origin/liveness.h"
 #include "memory/file.h"
 #include "observe/state/job.h"
 #include "observe/state/state.h"
-#include "internode/origin/liveness.h"
 #include "transport/agent/agent.h"
-#include "create/shm_rendezvous.h"
-#include "create/create.h"
 #include "window/host_objects.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static bool add_blockers(struct told *told, const struct oriel_watch *watch, boo
 {
     bool any = false;
     for (int32_t i = 0; i < told->window->n; i++)
-        if (i != told->window->rank && oriel_watch_blocks(watch, i, queued)) {
+        if (i != told->window->rank && oriel_liveness_blocks(watch, i, queued)) {
             add_world_rank(told, world_rank_of(told->window->group->peers[i]));
             any = true;
         }

@@ -3,8 +3,8 @@
 #include "observe/stats/observed_window.h"
 
 #include "base/options.h"
-#include "host/host.h"
 #include "create/path_info.h"
+#include "host/host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

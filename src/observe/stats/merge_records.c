@@ -11,8 +11,8 @@
 #include "base/wait.h"
 #include "host/host.h"
 #include "memory/peer.h"
-#include "observe/stats/merged_records.h"
 #include "observe/state/state.h"
+#include "observe/stats/merged_records.h"
 #include "oriel/oriel.h"
 
 #include <limits.h>

@@ -3,10 +3,10 @@
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
-#include "host/host.h"
 #include "datatype/datatype.h"
-#include "rma/path_select.h"
+#include "host/host.h"
 #include "internode/origin/origin_sync.h"
+#include "rma/path_select.h"
 #include "transport/polled/polled.h"
 
 /* The size of the datatype that this thread used last. */

@@ -3,8 +3,8 @@
  * the records call. */
 #include "observe/stats/observed_window.h"
 
-#include "base/log.h"
 #include "base/hash_table.h"
+#include "base/log.h"
 #include "host/host.h"
 #include "memory/file.h"
 #include "window/handle.h"

@@ -4,8 +4,8 @@
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
-#include "internode/origin/origin_sync.h"
 #include "internode/origin/liveness.h"
+#include "internode/origin/origin_sync.h"
 
 #include <stdlib.h>
 
@@ -97,7 +97,7 @@ static int32_t find_blocker(const struct oriel_watch *watch)
     const struct oriel_window *window = watched->window;
     for (int queued = 0; queued < 2; queued++)
         for (int32_t i = 0; i < window->n; i++)
-            if (i != window->rank && oriel_watch_blocks(watch, i, queued))
+            if (i != window->rank && oriel_liveness_blocks(watch, i, queued))
                 return i;
     return -1;
 }

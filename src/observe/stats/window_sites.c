@@ -2,8 +2,8 @@
  * `oriel` command, since that takes some ten milliseconds.  One process of a window asks, its first of this world. */
 #include "observe/stats/observed_window.h"
 
-#include "base/helper_process.h"
 #include "base/code_address.h"
+#include "base/helper_process.h"
 #include "memory/file.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ struct kept {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct oriel_place *places;
+static struct oriel_code_address *places;
 static struct kept kept[ORIEL_RECORDS_MOST];
 static unsigned places_count, kept_count;
 
@@ -27,7 +27,7 @@ static const char *last_part(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-static void write_site(const struct oriel_place *place, struct oriel_window_record *record)
+static void write_site(const struct oriel_code_address *place, struct oriel_window_record *record)
 {
     enum { PART = 40 };
     const char *function = place->function[0] == '\0' ? "?" : place->function;
@@ -41,14 +41,14 @@ static void write_site(const struct oriel_place *place, struct oriel_window_reco
 }
 
 /* The number of the place; places_count where there is no memory for it. */
-static unsigned keep_place(const struct oriel_place *place)
+static unsigned keep_place(const struct oriel_code_address *place)
 {
     unsigned at = 0;
     while (at < places_count && memcmp(&places[at], place, sizeof *place) != 0)
         at++;
     if (at < places_count)
         return at;
-    struct oriel_place *more = realloc(places, (places_count + 1) * sizeof *places);
+    struct oriel_code_address *more = realloc(places, (places_count + 1) * sizeof *places);
     if (more == NULL)
         return at;
     places = more;
@@ -68,8 +68,8 @@ static bool asks(const struct oriel_window_record *record)
 
 void oriel_sites_keep(struct oriel_window_record *record)
 {
-    struct oriel_place place;
-    if (!oriel_place_caller(&place))
+    struct oriel_code_address place;
+    if (!oriel_code_address_caller(&place))
         return;
     write_site(&place, record);
     pthread_mutex_lock(&mutex);
@@ -87,7 +87,7 @@ void oriel_sites_resolve(void)
     if (len_bytes > 0 && oriel_helper_ask(ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
         answer_bytes == len_bytes)
         for (unsigned i = 0; i < kept_count; i++) {
-            write_site((const struct oriel_place *)answer + kept[i].place, kept[i].record);
+            write_site((const struct oriel_code_address *)answer + kept[i].place, kept[i].record);
             kept[i].record->has_line = 1;
             oriel_traced_describe(kept[i].record);
         }

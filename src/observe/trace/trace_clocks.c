@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/wait.h"
-#include "host/host.h"
 #include "create/node_map.h"
+#include "host/host.h"
 
 #include <sched.h>
 #include <stdio.h>

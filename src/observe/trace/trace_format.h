@@ -1,6 +1,6 @@
 /* Trace files: DIR/rank-<world rank>.oriel, one per process, little-endian.  A file is a header and blocks, each whole and
  * checked by itself, so that what is there after a kill can be read up to the last one.  The library writes (trace_file.c), the
- * command line reads (cli/trace.h); nothing here is for one process only.
+ * command line reads (cli/report/trace_merge.h); nothing here is for one process only.
  *
  * A reader takes nothing for granted: sizes are bounded, indices checked, and a block whose checksum is wrong ends the file. */
 #ifndef ORIEL_OBSERVE_TRACE_TRACE_FORMAT_H

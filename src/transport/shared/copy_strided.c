@@ -190,7 +190,7 @@ GATHER_FAR(gather_far_8, 8)
 enum { FAR_BYTES = 256 };
 
 /* The loop for runs that come to lie side by side; other where there is no special one. */
-static oriel_runs_loop *gather_for(uint64_t len_bytes, int64_t from_stride, oriel_runs_loop *other)
+static oriel_copy_strided_loop *gather_for(uint64_t len_bytes, int64_t from_stride, oriel_copy_strided_loop *other)
 {
     const bool is_far = from_stride > FAR_BYTES || from_stride < -FAR_BYTES;
     switch (len_bytes) {
@@ -209,20 +209,20 @@ static oriel_runs_loop *gather_for(uint64_t len_bytes, int64_t from_stride, orie
     }
 }
 
-oriel_runs_loop *oriel_runs_loop_of(uint64_t run_bytes, int64_t to_stride, int64_t from_stride)
+oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t to_stride, int64_t from_stride)
 {
-    static oriel_runs_loop *const loops[] = {
+    static oriel_copy_strided_loop *const loops[] = {
 #define WIDTH(name, least, most, head_bytes, tail_bytes) [ORIEL_WIDTH_##name] = copy_##name,
 #include "transport/shared/widths.def"
 #undef WIDTH
         [ORIEL_WIDTH_129_TO_256] = copy_129_to_256,
         [ORIEL_WIDTH_MORE] = copy_more,
     };
-    oriel_runs_loop *loop = loops[oriel_width_of(run_bytes)];
+    oriel_copy_strided_loop *loop = loops[oriel_width_of(run_bytes)];
     return (uint64_t)to_stride == run_bytes ? gather_for(run_bytes, from_stride, loop) : loop;
 }
 
 void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes, uint64_t count)
 {
-    oriel_runs_loop_of(run_bytes, to_stride, from_stride)(to, to_stride, from, from_stride, run_bytes, count);
+    oriel_copy_strided_loop_of(run_bytes, to_stride, from_stride)(to, to_stride, from, from_stride, run_bytes, count);
 }

@@ -43,14 +43,14 @@ static inline void oriel_store_16(char *to, oriel_v16 vector)
 }
 
 /* A word in a register: of 1, 2, 4 and 8 bytes, or of 16. */
-struct oriel_word {
+struct oriel_copy_word {
     uint64_t narrow;
     oriel_v16 wide;
 };
 
-static inline __attribute__((always_inline)) struct oriel_word oriel_load(const char *from, unsigned bytes)
+static inline __attribute__((always_inline)) struct oriel_copy_word oriel_load(const char *from, unsigned bytes)
 {
-    struct oriel_word word = {0, {0, 0}};
+    struct oriel_copy_word word = {0, {0, 0}};
     uint32_t four;
     uint16_t two;
     if (bytes == 16) {
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) struct oriel_word oriel_load(const 
     return word;
 }
 
-static inline __attribute__((always_inline)) void oriel_store(char *to, unsigned bytes, struct oriel_word word)
+static inline __attribute__((always_inline)) void oriel_store(char *to, unsigned bytes, struct oriel_copy_word word)
 {
     const uint32_t four = (uint32_t)word.narrow;
     const uint16_t two = (uint16_t)word.narrow;
@@ -90,14 +90,14 @@ static inline __attribute__((always_inline)) void oriel_move_parts(unsigned head
                                                                    const char *from, uint64_t len_bytes)
 {
     const unsigned part = head_bytes > 16 ? 16 : head_bytes;
-    struct oriel_word first = oriel_load(from, part);
-    struct oriel_word second = head_bytes > 16 ? oriel_load(from + 16, 16) : first;
-    struct oriel_word third = head_bytes > 32 ? oriel_load(from + 32, 16) : first;
-    struct oriel_word fourth = head_bytes > 48 ? oriel_load(from + 48, 16) : first;
-    struct oriel_word fifth = head_bytes > 64 ? oriel_load(from + 64, 16) : first;
-    struct oriel_word sixth = head_bytes > 80 ? oriel_load(from + 80, 16) : first;
-    struct oriel_word seventh = head_bytes > 96 ? oriel_load(from + 96, 16) : first;
-    struct oriel_word last = tail_bytes > 0 ? oriel_load(from + len_bytes - tail_bytes, tail_bytes) : first;
+    struct oriel_copy_word first = oriel_load(from, part);
+    struct oriel_copy_word second = head_bytes > 16 ? oriel_load(from + 16, 16) : first;
+    struct oriel_copy_word third = head_bytes > 32 ? oriel_load(from + 32, 16) : first;
+    struct oriel_copy_word fourth = head_bytes > 48 ? oriel_load(from + 48, 16) : first;
+    struct oriel_copy_word fifth = head_bytes > 64 ? oriel_load(from + 64, 16) : first;
+    struct oriel_copy_word sixth = head_bytes > 80 ? oriel_load(from + 80, 16) : first;
+    struct oriel_copy_word seventh = head_bytes > 96 ? oriel_load(from + 96, 16) : first;
+    struct oriel_copy_word last = tail_bytes > 0 ? oriel_load(from + len_bytes - tail_bytes, tail_bytes) : first;
     oriel_store(to, part, first);
     if (head_bytes > 16)
         oriel_store(to + 16, 16, second);
@@ -174,11 +174,11 @@ static inline void oriel_move_any(char *to, const char *from, uint64_t len_bytes
 }
 
 /* count runs of len_bytes, at least 1, from one distance to another; the sides do not overlap. */
-typedef void oriel_runs_loop(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride,
+typedef void oriel_copy_strided_loop(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride,
                              uint64_t len_bytes, uint64_t count);
 
 /* The loop for runs of this length and these distances. */
-oriel_runs_loop *oriel_runs_loop_of(uint64_t run_bytes, int64_t to_stride, int64_t from_stride);
+oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t to_stride, int64_t from_stride);
 
 /* Runs of run_bytes, at least 1, from one distance to another; the sides do not overlap. */
 void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes, uint64_t count);

@@ -15,17 +15,17 @@ static size_t room_of(uint32_t size)
     return (size_t)ORIEL_BUFFER_LEAST << size;
 }
 
-static struct oriel_buffer *make(uint32_t size)
+static struct oriel_ucx_buffer *make(uint32_t size)
 {
-    struct oriel_buffer *buffer = aligned_alloc(16, sizeof *buffer + room_of(size));
+    struct oriel_ucx_buffer *buffer = aligned_alloc(16, sizeof *buffer + room_of(size));
     if (buffer != NULL)
         buffer->size = size;
     return buffer;
 }
 
-static struct oriel_buffer *take_kept(struct oriel_pool *pool, uint32_t size)
+static struct oriel_ucx_buffer *take_kept(struct oriel_pool *pool, uint32_t size)
 {
-    struct oriel_buffer *buffer = pool->kept[size];
+    struct oriel_ucx_buffer *buffer = pool->kept[size];
     if (buffer == NULL)
         return NULL;
     pool->kept[size] = buffer->next;
@@ -33,13 +33,13 @@ static struct oriel_buffer *take_kept(struct oriel_pool *pool, uint32_t size)
     return buffer;
 }
 
-struct oriel_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
+struct oriel_ucx_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
 {
     uint32_t size = 0;
     while (room_of(size) < len_bytes)
         if (++size == ORIEL_BUFFER_SIZES)
             return NULL;
-    struct oriel_buffer *buffer = take_kept(pool, size);
+    struct oriel_ucx_buffer *buffer = take_kept(pool, size);
     if (buffer == NULL)
         buffer = make(size);
     while (buffer == NULL && ++size < ORIEL_BUFFER_SIZES)
@@ -47,7 +47,7 @@ struct oriel_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
     return buffer;
 }
 
-void oriel_pool_give(struct oriel_pool *pool, struct oriel_buffer *buffer)
+void oriel_pool_give(struct oriel_pool *pool, struct oriel_ucx_buffer *buffer)
 {
     if (pool->kept_bytes + room_of(buffer->size) > KEPT_BYTES) {
         free(buffer);
@@ -62,7 +62,7 @@ bool oriel_pool_open(struct oriel_pool *pool)
 {
     *pool = (struct oriel_pool){.kept_bytes = 0};
     for (int i = 0; i < LARGE + SMALL; i++) {
-        struct oriel_buffer *buffer = make(i < LARGE ? LARGE_SIZE : 0);
+        struct oriel_ucx_buffer *buffer = make(i < LARGE ? LARGE_SIZE : 0);
         if (buffer == NULL) {
             oriel_pool_close(pool);
             return false;
@@ -76,7 +76,7 @@ void oriel_pool_close(struct oriel_pool *pool)
 {
     for (uint32_t size = 0; size < ORIEL_BUFFER_SIZES; size++)
         while (pool->kept[size] != NULL) {
-            struct oriel_buffer *buffer = pool->kept[size];
+            struct oriel_ucx_buffer *buffer = pool->kept[size];
             pool->kept[size] = buffer->next;
             free(buffer);
         }

@@ -12,8 +12,8 @@ enum { ORIEL_BUFFER_SIZES = 10, ORIEL_BUFFER_LEAST = 512, ORIEL_BUFFER_FRONT = 2
 struct oriel_net_worker;
 struct oriel_net_end;
 
-struct oriel_buffer {
-    struct oriel_buffer *next;
+struct oriel_ucx_buffer {
+    struct oriel_ucx_buffer *next;
     struct oriel_net_worker *worker;
     struct oriel_net_end *end; /* over which it goes */
     uint32_t size; /* 0 is ORIEL_BUFFER_LEAST, each next one twice that */
@@ -24,7 +24,7 @@ struct oriel_buffer {
 };
 
 struct oriel_pool {
-    struct oriel_buffer *kept[ORIEL_BUFFER_SIZES];
+    struct oriel_ucx_buffer *kept[ORIEL_BUFFER_SIZES];
     size_t kept_bytes;
 };
 
@@ -32,8 +32,8 @@ struct oriel_pool {
 bool oriel_pool_open(struct oriel_pool *pool);
 
 /* With room for len_bytes of data, at most ORIEL_BUFFER_LEAST << (ORIEL_BUFFER_SIZES - 1); NULL without memory. */
-struct oriel_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
-void oriel_pool_give(struct oriel_pool *pool, struct oriel_buffer *buffer);
+struct oriel_ucx_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
+void oriel_pool_give(struct oriel_pool *pool, struct oriel_ucx_buffer *buffer);
 void oriel_pool_close(struct oriel_pool *pool);
 
 #endif

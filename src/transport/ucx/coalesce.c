@@ -56,9 +56,9 @@ bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void
     return true;
 }
 
-struct oriel_buffer *oriel_gather_take(struct oriel_gather *gather)
+struct oriel_ucx_buffer *oriel_gather_take(struct oriel_gather *gather)
 {
-    struct oriel_buffer *buffer = gather->buffer;
+    struct oriel_ucx_buffer *buffer = gather->buffer;
     buffer->front_bytes = 0;
     buffer->len_bytes = gather->used_bytes;
     *gather = (struct oriel_gather){.whose = NULL};

@@ -9,7 +9,7 @@
 
 struct oriel_gather {
     void *whose; /* struct oriel_net_peer or oriel_net_caller to which it goes; NULL when there is nothing */
-    struct oriel_buffer *buffer;
+    struct oriel_ucx_buffer *buffer;
     size_t used_bytes;
 };
 
@@ -18,7 +18,7 @@ bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void
                       const struct oriel_net_bytes *bytes);
 
 /* What is gathered as one message, which is the caller's; nothing is gathered then. */
-struct oriel_buffer *oriel_gather_take(struct oriel_gather *gather);
+struct oriel_ucx_buffer *oriel_gather_take(struct oriel_gather *gather);
 
 /* The next message of what came, of which left_bytes are left; false where they are none, or make no sense. */
 bool oriel_gather_next(const char **at, size_t *left_bytes, struct oriel_wire *wire, const char **head, const char **data);

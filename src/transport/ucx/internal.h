@@ -5,9 +5,9 @@
 #define ORIEL_TRANSPORT_UCX_INTERNAL_H
 
 #include "base/hash_table.h"
+#include "transport/remote_writers.h"
 #include "transport/ucx/coalesce.h"
 #include "transport/ucx/library.h"
-#include "transport/remote_writers.h"
 
 struct oriel_net_worker {
     pthread_mutex_t mutex;
@@ -78,7 +78,7 @@ struct oriel_net_held {
     struct oriel_net_caller *caller;
     struct oriel_wire wire;
     size_t len_bytes;
-    struct oriel_buffer *buffer;
+    struct oriel_ucx_buffer *buffer;
     _Alignas(16) char data[];
 };
 
@@ -144,10 +144,10 @@ bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(voi
 bool oriel_net_arm(struct oriel_net_worker *worker);
 
 /* Sends a buffer, which is the net's from here on; UCX's reason when the endpoint is of no use any more. */
-ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end, struct oriel_buffer *buffer);
+ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end, struct oriel_ucx_buffer *buffer);
 
 /* A buffer with wire, head and data of a message; NULL without memory. */
-struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
+struct oriel_ucx_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
                                     const struct oriel_net_bytes *bytes);
 
 /* What UCX has brought. */

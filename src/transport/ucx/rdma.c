@@ -193,18 +193,18 @@ struct operation {
     uint64_t number; /* of the request; of a put nothing */
 };
 
-static struct operation *operation_of(struct oriel_buffer *buffer)
+static struct operation *operation_of(struct oriel_ucx_buffer *buffer)
 {
     return (struct operation *)(void *)buffer->front;
 }
 
-static void count_begun(struct oriel_buffer *buffer)
+static void count_begun(struct oriel_ucx_buffer *buffer)
 {
     atomic_fetch_add_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
     operation_of(buffer)->peer->device_bytes += buffer->len_bytes;
 }
 
-static void end_operation(void *request, struct oriel_buffer *buffer, ucs_status_t status)
+static void end_operation(void *request, struct oriel_ucx_buffer *buffer, ucs_status_t status)
 {
     if (status == UCS_OK) /* a broken connection has a handler of its own */
         operation_of(buffer)->peer->device_end.is_up = true;
@@ -213,9 +213,9 @@ static void end_operation(void *request, struct oriel_buffer *buffer, ucs_status
     oriel_ucp()->ucp_request_free(request);
 }
 
-static struct oriel_buffer *take_buffer(struct oriel_net_peer *peer, size_t len_bytes)
+static struct oriel_ucx_buffer *take_buffer(struct oriel_net_peer *peer, size_t len_bytes)
 {
-    struct oriel_buffer *buffer = oriel_pool_take(&oriel_net.origin.pool, len_bytes);
+    struct oriel_ucx_buffer *buffer = oriel_pool_take(&oriel_net.origin.pool, len_bytes);
     if (buffer == NULL)
         return NULL;
     buffer->len_bytes = len_bytes;
@@ -234,7 +234,7 @@ static void put_done(void *request, ucs_status_t status, void *whose)
     oriel_pool_give(&oriel_net.origin.pool, whose);
 }
 
-static ucp_request_param_t how_to(struct oriel_buffer *buffer, ucp_send_nbx_callback_t done)
+static ucp_request_param_t how_to(struct oriel_ucx_buffer *buffer, ucp_send_nbx_callback_t done)
 {
     return (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.send = done,
@@ -245,7 +245,7 @@ enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes
 {
     enum oriel_status status = ORIEL_OK;
     bool leads = enter(key);
-    struct oriel_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
+    struct oriel_ucx_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
     if (buffer == NULL)
         status = leads ? no_memory() : leads_nowhere();
     if (buffer != NULL) {
@@ -278,7 +278,7 @@ static struct oriel_net_request *take_request(uint64_t number)
 }
 
 /* Who ends with an error has a connection that is broken, and is ended with it. */
-static void end_get(struct oriel_buffer *buffer, ucs_status_t status)
+static void end_get(struct oriel_ucx_buffer *buffer, ucs_status_t status)
 {
     struct oriel_net_request *request = status == UCS_OK ? take_request(operation_of(buffer)->number) : NULL;
     if (request != NULL) {
@@ -300,7 +300,7 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
     enum oriel_status status = ORIEL_OK;
     request->peer = key->peer;
     bool leads = enter(key);
-    struct oriel_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
+    struct oriel_ucx_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
     if (buffer == NULL)
         status = leads ? no_memory() : leads_nowhere();
     if (buffer != NULL && !oriel_net_add_request(key->peer, request)) {

@@ -76,7 +76,7 @@ static void note_broken(struct oriel_net_caller *caller, ucs_status_t status)
     oriel_net.any_caller_broken = true;
 }
 
-static void send_buffer(struct oriel_net_caller *caller, struct oriel_buffer *buffer)
+static void send_buffer(struct oriel_net_caller *caller, struct oriel_ucx_buffer *buffer)
 {
     ucs_status_t status = oriel_net_send(&oriel_net.agent, &caller->end, buffer);
     if (status != UCS_OK)
@@ -88,7 +88,7 @@ static void send_gathered(void)
     struct oriel_net_caller *caller = oriel_net.agent.gather.whose;
     if (caller == NULL)
         return;
-    struct oriel_buffer *buffer = oriel_gather_take(&oriel_net.agent.gather);
+    struct oriel_ucx_buffer *buffer = oriel_gather_take(&oriel_net.agent.gather);
     if (caller->end.ep == NULL)
         oriel_pool_give(&oriel_net.agent.pool, buffer);
     else
@@ -131,7 +131,7 @@ static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind
         return;
     if (oriel_net.agent.gather.whose == caller)
         send_gathered();
-    struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.agent, &wire, bytes);
+    struct oriel_ucx_buffer *buffer = oriel_net_pack(&oriel_net.agent, &wire, bytes);
     if (buffer != NULL) {
         send_buffer(caller, buffer);
         return;
@@ -204,7 +204,7 @@ static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held 
 static void take_one(struct oriel_net_caller *caller, const struct oriel_wire *wire, const char *head, const char *data,
                      size_t len_bytes)
 {
-    struct oriel_buffer *buffer = oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_held) + len_bytes);
+    struct oriel_ucx_buffer *buffer = oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_held) + len_bytes);
     if (buffer == NULL) {
         oriel_warn("no memory for a message from another machine: its connection is given up");
         caller->is_broken = true;

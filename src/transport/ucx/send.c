@@ -44,7 +44,7 @@ bool oriel_net_arm(struct oriel_net_worker *worker)
 
 static void sent(void *request, ucs_status_t status, void *whose)
 {
-    struct oriel_buffer *buffer = whose;
+    struct oriel_ucx_buffer *buffer = whose;
     buffer->end->pending--;
     if (status == UCS_OK) /* a broken connection has a handler of its own */
         buffer->end->is_up = true;
@@ -53,7 +53,7 @@ static void sent(void *request, ucs_status_t status, void *whose)
     oriel_ucp()->ucp_request_free(request);
 }
 
-ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end, struct oriel_buffer *buffer)
+ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end, struct oriel_ucx_buffer *buffer)
 {
     const ucp_request_param_t how = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
@@ -76,7 +76,7 @@ ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_en
     return UCS_PTR_STATUS(request);
 }
 
-struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
+struct oriel_ucx_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
                                     const struct oriel_net_bytes *bytes)
 {
     size_t len_bytes = 0;
@@ -84,7 +84,7 @@ struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struc
         len_bytes += bytes->data[i].iov_len;
     if (bytes->head_bytes > ORIEL_NET_HEAD_BYTES || len_bytes > ORIEL_NET_DATA_BYTES)
         return NULL;
-    struct oriel_buffer *buffer = oriel_pool_take(&worker->pool, len_bytes);
+    struct oriel_ucx_buffer *buffer = oriel_pool_take(&worker->pool, len_bytes);
     if (buffer == NULL)
         return NULL;
     memcpy(buffer->front, wire, sizeof *wire);

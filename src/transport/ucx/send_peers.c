@@ -122,7 +122,7 @@ void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_st
     oriel_net.any_broken = true;
 }
 
-static void send_buffer(struct oriel_net_peer *peer, struct oriel_buffer *buffer)
+static void send_buffer(struct oriel_net_peer *peer, struct oriel_ucx_buffer *buffer)
 {
     ucs_status_t status = oriel_net_send(&oriel_net.origin, &peer->end, buffer);
     if (status != UCS_OK)
@@ -134,7 +134,7 @@ void oriel_net_send_gathered(void)
     struct oriel_net_peer *peer = oriel_net.origin.gather.whose;
     if (peer == NULL)
         return;
-    struct oriel_buffer *buffer = oriel_gather_take(&oriel_net.origin.gather);
+    struct oriel_ucx_buffer *buffer = oriel_gather_take(&oriel_net.origin.gather);
     if (peer->end.ep != NULL)
         send_buffer(peer, buffer);
     else
@@ -169,7 +169,7 @@ bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, u
             return true;
     }
     struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
-    struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.origin, &wire, bytes);
+    struct oriel_ucx_buffer *buffer = oriel_net_pack(&oriel_net.origin, &wire, bytes);
     if (buffer == NULL)
         return false;
     if (kind != ORIEL_WIRE_PING)

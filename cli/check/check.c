@@ -1,0 +1,154 @@
+/* `oriel check`: becomes the program, with the checker in front of Oriel; or explains rules.
+ * Its options reach the checker as ORIEL_CHECK_* in the environment; those of a rule are answered here.
+ * Called by main, once per rank, and by the checker itself as its helper (helper.c). */
+#include "cli/cli.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/helper_process.h"
+#include "cli/check/explain.h"
+#include "cli/helper.h"
+#include "cli/run/exec_program.h"
+
+struct request {
+    const char *host;
+    const char *json;
+    const char *explain;
+    bool no_fail, stacks, rules, page;
+    char **program;
+};
+
+enum { OPTION_HOST = 256, OPTION_NO_FAIL, OPTION_JSON, OPTION_STACKS, OPTION_EXPLAIN, OPTION_RULES, OPTION_PAGE };
+
+static error_t option_take(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case OPTION_HOST: request->host = argument; return 0;
+    case OPTION_NO_FAIL: request->no_fail = true; return 0;
+    case OPTION_JSON: request->json = argument; return 0;
+    case OPTION_STACKS: request->stacks = true; return 0;
+    case OPTION_EXPLAIN: request->explain = argument; return 0;
+    case OPTION_RULES: request->rules = true; return 0;
+    case OPTION_PAGE: request->page = true; return 0;
+    case ARGP_KEY_ARG:
+        request->program = &state->argv[state->next - 1];
+        state->next = state->argc; /* the rest is the program's */
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        if (request->explain == NULL && !request->rules && !request->page)
+            argp_usage(state);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void request_parse(int argc, char **argv, struct request *out)
+{
+    static const struct argp_option options[] = {
+        {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
+        {"no-fail", OPTION_NO_FAIL, NULL, 0, "Keep the program's exit status when something is found", 0},
+        {"json", OPTION_JSON, "FILE", 0, "Write the findings to FILE as JSON, too", 0},
+        {"stacks", OPTION_STACKS, NULL, 0, "Show with each finding how the program came to the call", 0},
+        {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain the rule with this number, for example C1", 0},
+        {"rules", OPTION_RULES, NULL, 0, "List the rules", 0},
+        {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/rules.md", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = options,
+        .parser = option_take,
+        .args_doc = "[--] PROGRAM [ARGUMENT...]",
+        /* Two more ways, which argp would have take all options. */
+        .doc = "  or:  oriel check --explain RULE\n"
+               "  or:  oriel check --rules\n"
+               "Run an MPI program and tell what is wrong with its one-sided communication.\v"
+               "Under any launcher: mpiexec -n 4 oriel check ./app. The program goes on after a finding; at its end there is a "
+               "summary, and status 86 if anything was found and the program itself ended with 0. Compile it with -g for lines, "
+               "and with -fsanitize=thread to have its own loads and stores watched. docs/checker.md tells what is found.",
+    };
+    memset(out, 0, sizeof *out);
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
+}
+
+/* A question is answered, and nothing run. */
+static bool is_mixed(const struct request *request)
+{
+    int questions = (request->explain != NULL) + request->rules + request->page;
+    bool runs = request->program != NULL || request->host != NULL || request->json != NULL || request->no_fail || request->stacks;
+    return questions > 1 || (questions == 1 && runs);
+}
+
+/* Whether the file is where a standard stream goes, which others write, too. */
+static bool is_output(int fd)
+{
+    struct stat file, stream;
+    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
+        return false;
+    for (int out = STDOUT_FILENO; out <= STDERR_FILENO; out++)
+        if (fstat(out, &stream) == 0 && file.st_dev == stream.st_dev && file.st_ino == stream.st_ino)
+            return true;
+    return false;
+}
+
+/* By opening it; but to the reader of a pipe, what opens it and closes it again is its writer and has come to its end. */
+static void json_file_look(const char *file)
+{
+    struct stat status;
+    if (stat(file, &status) == 0 && S_ISFIFO(status.st_mode)) {
+        if (access(file, W_OK) != 0)
+            oriel_die("--json: %s: %s", file, strerror(errno));
+        return;
+    }
+    int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        oriel_die("--json: %s: %s", file, strerror(errno));
+    if (is_output(fd))
+        oriel_die("--json: %s is where the program's own output goes; name another file", file);
+    close(fd);
+}
+
+/* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
+ * What is in it from an earlier job goes when nothing is left that refuses this one (become.c). */
+static void json_file_set(const char *file)
+{
+    if (file[0] == '\0')
+        oriel_die("--json: no file is named");
+    json_file_look(file);
+    char *path = realpath(file, NULL);
+    if (path == NULL) /* a pipe of the shell's, or a file that was deleted: known by a descriptor alone */
+        oriel_die("--json: %s has no name that leads to it at the end of the job; name a file", file);
+    oriel_variable_set("ORIEL_CHECK_JSON", path);
+    free(path);
+}
+
+int oriel_command_check(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], ORIEL_HELPER_OPTION) == 0)
+        return oriel_helper_serve(argv[2]);
+
+    struct request request;
+    request_parse(argc, argv, &request);
+    if (is_mixed(&request))
+        oriel_die("nothing else goes with --explain or --rules");
+    if (request.explain != NULL)
+        return oriel_explain_rule(request.explain);
+    if (request.rules || request.page)
+        return request.page ? oriel_explain_page() : oriel_explain_list();
+
+    if (request.json != NULL)
+        json_file_set(request.json);
+    oriel_variable_set("ORIEL_LOCK", "awaited"); /* who has a lock when the call returns can be told of who had it before */
+    if (request.no_fail)
+        oriel_variable_set("ORIEL_CHECK_FAIL", "0");
+    if (request.stacks)
+        oriel_variable_set("ORIEL_CHECK_STACKS", "1");
+    oriel_become(&(struct oriel_exec_plan){.host = request.host, .checked = true}, request.program);
+}

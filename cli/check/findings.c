@@ -1,0 +1,117 @@
+/* Writes the findings of a job as one JSON object; docs/checker.md describes it.
+ * Texts of the program that are not UTF-8 are written with their odd bytes replaced.
+ * Called by helper.c, in a process of its own. */
+#include "cli/helper.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/helper_process.h"
+#include "cli/cli.h"
+#include "cli/json.h"
+
+static const struct {
+    const char *number, *title, *remedy;
+} rules[] = {
+#define RULE(name, number_, title_, text, example, remedy_) {.number = number_, .title = title_, .remedy = remedy_},
+#include "check/rules/rules.def"
+#undef RULE
+};
+
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+#define TEXT(field) oriel_json_text(field, sizeof(field))
+
+static json_t *number_or_null(int64_t number)
+{
+    return oriel_json_checked(number < 0 ? json_null() : json_integer(number));
+}
+
+/* How many there are from a first one on, which may not be known. */
+static json_t *count_from(int64_t first, uint64_t count)
+{
+    return oriel_json_checked(first < 0 ? json_null() : json_integer((json_int_t)count));
+}
+
+static json_t *site(const struct oriel_record_site *site)
+{
+    if (site->call[0] == '\0')
+        return oriel_json_checked(json_null());
+    const struct oriel_code_address *place = &site->place;
+    json_t *line = oriel_json_checked(place->line == 0 ? json_null() : json_integer(place->line));
+    return oriel_json_checked(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "call", TEXT(site->call), "rank",
+                             number_or_null(site->rank), "file", TEXT(place->file), "line", line, "function",
+                             TEXT(place->function), "inlined", TEXT(place->inlined), "module", TEXT(place->module), "offset",
+                             (json_int_t)place->offset));
+}
+
+static json_t *ranks(const struct oriel_record_finding *record)
+{
+    json_t *list = oriel_json_checked(json_array());
+    for (int rank = 0; rank < ORIEL_RECORD_RANKS; rank++)
+        if ((record->ranks[rank / 64] >> (rank % 64) & 1) != 0)
+            json_array_append_new(list, oriel_json_checked(json_integer(rank)));
+    return list;
+}
+
+static json_t *stack(const struct oriel_record_finding *record)
+{
+    json_t *list = oriel_json_checked(json_array());
+    const char *at = record->stack;
+    const char *end = at + strnlen(at, sizeof record->stack);
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop == NULL ? end : stop;
+        if (stop > at)
+            json_array_append_new(list, oriel_json_text(at, (size_t)(stop - at)));
+        at = stop + 1;
+    }
+    return list;
+}
+
+static json_t *finding(const struct oriel_record_finding *record)
+{
+    uint32_t rule = record->rule < RULES ? record->rule : 0;
+    return oriel_json_checked(json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, s:o, s:o}", "rule",
+        rules[rule].number, "title", rules[rule].title, "window", TEXT(record->window), "flavour", TEXT(record->flavour),
+        "target", number_or_null(record->target), "offset", number_or_null(record->offset), "bytes",
+        count_from(record->offset, record->len_bytes), "element", number_or_null(record->element), "elements",
+        count_from(record->element, record->elements), "call", site(&record->here), "other", site(&record->other), "opening",
+        site(&record->opening), "missing", TEXT(record->missing), "detail", TEXT(record->detail), "remedy", rules[rule].remedy,
+        "count", (json_int_t)record->count, "ranks", ranks(record), "stack", stack(record)));
+}
+
+/* The whole object; the request has been measured. */
+static json_t *job(const struct oriel_helper_json *head)
+{
+    const struct oriel_record_finding *records = (const void *)(head + 1);
+    const struct oriel_record_count *counts = (const void *)(records + head->findings);
+    json_t *findings = oriel_json_checked(json_array());
+    json_t *unseen = oriel_json_checked(json_array());
+    for (uint32_t i = 0; i < head->findings; i++)
+        json_array_append_new(findings, finding(&records[i]));
+    for (uint32_t i = 0; i < head->counts; i++)
+        json_array_append_new(unseen, oriel_json_checked(json_pack("{s:o, s:I}", "what", TEXT(counts[i].what), "count",
+                                                                   (json_int_t)counts[i].count)));
+    return oriel_json_checked(
+        json_pack("{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check", "version", 1, "oriel",
+                  TEXT(head->version), "host", head->host, "ranks", (int)head->ranks, "program", TEXT(head->program), "complete",
+                  (int)head->complete, "local_accesses_watched", (int)head->local_watched, "findings", findings,
+                  "findings_lost", (json_int_t)head->lost, "not_looked_at", unseen));
+}
+
+char *oriel_findings_write(const void *request, size_t len_bytes)
+{
+    const struct oriel_helper_json *head = request;
+    if (len_bytes < sizeof *head || len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record_finding) +
+                                                     head->counts * sizeof(struct oriel_record_count))
+        return oriel_format("%s", "the request was not understood");
+    json_t *value = job(head);
+    char *refusal = oriel_json_write(head->file, value);
+    json_decref(value);
+    return refusal;
+}

@@ -1,0 +1,181 @@
+/* Finds file, line and function of addresses by the debug information of their modules, in the file or in one of its own.
+ * A module that is another one than the checker saw (its build id says so) tells nothing; neither does what is damaged.
+ * What has been read of a module is kept for the next request.  Called by helper.c, in a process of its own. */
+#include "cli/helper.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Dwfl_Callbacks callbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+};
+
+static bool is_same_build(Dwfl_Module *module, const struct oriel_code_address *place)
+{
+    static const uint8_t unknown[sizeof place->build_id];
+    const unsigned char *id;
+    GElf_Addr at;
+    int len = dwfl_module_build_id(module, &id, &at);
+    size_t compared = len < (int)sizeof place->build_id ? (size_t)(len < 0 ? 0 : len) : sizeof place->build_id;
+    return memcmp(place->build_id, unknown, sizeof unknown) == 0 || (compared > 0 && memcmp(place->build_id, id, compared) == 0);
+}
+
+/* Modules that are open: each alone, at the addresses that its file has. */
+struct opened {
+    struct oriel_code_address of; /* which file, which build */
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+};
+static struct opened all_opened[16];
+static size_t opened_count;
+
+static bool opened_is_of(const struct opened *opened, const struct oriel_code_address *place)
+{
+    return strcmp(opened->of.module, place->module) == 0 &&
+           memcmp(opened->of.build_id, place->build_id, sizeof place->build_id) == 0;
+}
+
+/* NULL when it cannot be read. */
+static Dwfl_Module *module_open(const struct oriel_code_address *place)
+{
+    for (size_t i = 0; i < opened_count; i++)
+        if (opened_is_of(&all_opened[i], place))
+            return all_opened[i].module;
+    Dwfl *dwfl = dwfl_begin(&callbacks);
+    if (dwfl == NULL)
+        return NULL;
+    Dwfl_Module *module = dwfl_report_elf(dwfl, place->module, place->module, -1, 0, true);
+    dwfl_report_end(dwfl, NULL, NULL);
+    if (module == NULL || !is_same_build(module, place)) {
+        dwfl_end(dwfl);
+        return NULL;
+    }
+    if (opened_count == sizeof all_opened / sizeof all_opened[0])
+        dwfl_end(all_opened[--opened_count].dwfl);
+    all_opened[opened_count++] = (struct opened){.of = *place, .dwfl = dwfl, .module = module};
+    return module;
+}
+
+static const char *name_of(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attribute));
+    return name == NULL ? "?" : name;
+}
+
+/* Where an inlined function was called: file and line. */
+static void call_append(Dwarf_Die *inlined, const char *caller, struct oriel_code_address *out)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word file_number = 0;
+    Dwarf_Word line = 0;
+    Dwarf_Die unit;
+    Dwarf_Files *files;
+    size_t files_count;
+    const char *file = NULL;
+    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file_number) == 0 &&
+        dwarf_diecu(inlined, &unit, NULL, NULL) != NULL && dwarf_getsrcfiles(&unit, &files, &files_count) == 0)
+        file = dwarf_filesrc(files, file_number, NULL, NULL);
+    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line);
+    size_t used = strlen(out->inlined);
+    snprintf(out->inlined + used, sizeof out->inlined - used, "%sin %s at %s:%u", used == 0 ? "" : ", ", caller,
+             file == NULL ? "?" : file, (unsigned)line);
+}
+
+static bool is_function(Dwarf_Die *die)
+{
+    int tag = dwarf_tag(die);
+    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+}
+
+/* The compilation unit around the address, without the bias; NULL: none.  Clang writes no table of which addresses are whose:
+ * then the units are asked. */
+static Dwarf_Die *unit_find(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *bias)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias);
+    if (unit != NULL)
+        return unit;
+    do
+        unit = dwfl_module_nextcu(module, unit, bias);
+    while (unit != NULL && dwarf_haspc(unit, address - *bias) <= 0);
+    return unit;
+}
+
+/* The functions around the address, the innermost first: that is the place's, and the others are what it was inlined into. */
+static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code_address *out)
+{
+    Dwarf_Addr bias;
+    Dwarf_Die *unit = unit_find(module, address, &bias);
+    Dwarf_Die *found = NULL;
+    Dwarf_Die *scopes = NULL;
+    Dwarf_Die innermost;
+    if (unit == NULL || dwarf_getscopes(unit, address - bias, &found) <= 0)
+        return;
+    /* Asked again by the entry itself: an inlined function's surroundings are then those of its call. */
+    Dwarf_Off entry = dwarf_dieoffset(&found[0]);
+    free(found);
+    if (dwarf_offdie(dwfl_module_getdwarf(module, &bias), entry, &innermost) == NULL)
+        return;
+    int count = dwarf_getscopes_die(&innermost, &scopes);
+    Dwarf_Die *inlined = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!is_function(&scopes[i]))
+            continue;
+        const char *name = name_of(&scopes[i]);
+        if (inlined == NULL)
+            snprintf(out->function, sizeof out->function, "%s", name);
+        else
+            call_append(inlined, name, out);
+        inlined = &scopes[i];
+        if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
+            break;
+    }
+    free(scopes);
+}
+
+static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code_address *out)
+{
+    int number = 0;
+    Dwarf_Addr bias;
+    Dwarf_Attribute attribute;
+    Dwarf_Die *unit = unit_find(module, address, &bias);
+    Dwarf_Line *line = unit == NULL ? NULL : dwarf_getsrc_die(unit, address - bias);
+    const char *file = line == NULL || dwarf_lineno(line, &number) != 0 ? NULL : dwarf_linesrc(line, NULL, NULL);
+    if (file == NULL)
+        return;
+    const char *folder = file[0] == '/' ? NULL : dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    snprintf(out->file, sizeof out->file, "%s%s%s", folder == NULL ? "" : folder, folder == NULL ? "" : "/", file);
+    out->line = (uint32_t)number;
+}
+
+static void place_find(Dwfl_Module *module, struct oriel_code_address *out)
+{
+    Dwarf_Addr bias;
+    Dwarf_Addr address = out->offset - 1; /* the call is before the address that it returns to */
+    out->has_debug = dwfl_module_getdwarf(module, &bias) != NULL;
+    line_find(module, address, out);
+    functions_find(module, address, out);
+    if (out->function[0] == '\0') {
+        GElf_Off offset = 0;
+        GElf_Sym symbol;
+        const char *name = dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL);
+        if (name != NULL)
+            snprintf(out->function, sizeof out->function, "%s+0x%llx", name, (unsigned long long)offset + 1);
+    }
+}
+
+void oriel_code_addresses_find(struct oriel_code_address *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct oriel_code_address *place = &places[i];
+        place->module[sizeof place->module - 1] = '\0';
+        Dwfl_Module *module = place->offset == 0 || place->module[0] == '\0' ? NULL : module_open(place);
+        if (module != NULL)
+            place_find(module, place);
+    }
+}

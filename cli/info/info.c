@@ -1,0 +1,179 @@
+/* `oriel info`: what this machine offers, and what Oriel makes of it.
+ * Everything is gathered into one JSON value first; the text is printed from that value, so both forms say the same.
+ * Called by main; needs no launcher and no privileges. */
+#include "cli/cli.h"
+
+#include <argp.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "cli/info/installed.h"
+#include "cli/json.h"
+#include "cli/trace_text.h"
+#include "memory/agent_area.h"
+#include "memory/net_probe.h"
+#include "memory/probe.h"
+#include "memory/promote/promote.h"
+#include "oriel/oriel.h"
+
+/* Paths and values of variables are any bytes, and details that were too long have been cut between any two. */
+static json_t *text(const char *bytes)
+{
+    char *clean = oriel_format("%s", bytes);
+    oriel_trace_text_clean(clean, strlen(clean) + 1);
+    json_t *value = oriel_json_checked(json_string(clean));
+    free(clean);
+    return value;
+}
+
+/* A null where the text is empty. */
+static json_t *text_or_null(const char *bytes)
+{
+    return bytes[0] == '\0' ? oriel_json_checked(json_null()) : text(bytes);
+}
+
+static json_t *hosts_gather(void)
+{
+    json_t *list = oriel_json_checked(json_array());
+    for (size_t i = 0; i < oriel_hosts_count; i++) {
+        struct oriel_installed installed;
+        oriel_installed_find(&oriel_hosts[i], &installed);
+        oriel_json_append(list, json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name", oriel_hosts[i].name, "title",
+                                          oriel_hosts[i].title, "found", installed.found, "version",
+                                          text_or_null(installed.version), "library", text_or_null(installed.library), "reason",
+                                          text_or_null(installed.refused), "served", installed.served, "liboriel",
+                                          text(installed.liboriel)));
+    }
+    return list;
+}
+
+static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
+{
+    struct oriel_probe probe;
+    try(&probe);
+    oriel_json_append(list, json_pack("{s:s, s:b, s:o}", "name", probe.name, "available", probe.available, "detail",
+                                      text(probe.detail)));
+}
+
+static json_t *mechanisms_gather(void)
+{
+    json_t *list = oriel_json_checked(json_array());
+    setenv("UCX_LOG_LEVEL", "fatal", 0); /* it writes to stdout what the probes tell anyway */
+    for (size_t i = 0; i < oriel_probes_count; i++)
+        mechanism_gather(list, oriel_probes[i]);
+    mechanism_gather(list, oriel_probe_promotion);
+    mechanism_gather(list, oriel_probe_agent);
+    mechanism_gather(list, oriel_probe_network);
+    return list;
+}
+
+static json_t *options_gather(void)
+{
+    json_t *list = oriel_json_checked(json_array());
+    struct oriel_option_description option;
+    for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
+        oriel_json_append(list, json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind", option.kind,
+                                          "value", text(oriel_option_value(&option)), "default", option.initial, "set",
+                                          option.is_set, "words", text_or_null(option.words), "meaning", option.meaning));
+    return list;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text == NULL ? "" : text;
+}
+
+static bool is_true(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+static void hosts_print(const json_t *hosts)
+{
+    size_t i;
+    const json_t *host;
+    printf("\nHosts\n");
+    json_array_foreach(hosts, i, host)
+    {
+        if (is_true(host, "found"))
+            printf("  %-12s %s (%s)\n", text_of(host, "name"), text_of(host, "version"), text_of(host, "library"));
+        else
+            printf("  %-12s not found: %s\n", text_of(host, "name"), text_of(host, "reason"));
+        printf("  %-12s %s %s\n", "", is_true(host, "served") ? "served by" : "not served: there is no",
+               text_of(host, "liboriel"));
+    }
+}
+
+static void mechanisms_print(const json_t *mechanisms)
+{
+    size_t i;
+    const json_t *mechanism;
+    printf("\nMechanisms\n");
+    json_array_foreach(mechanisms, i, mechanism)
+    {
+        printf("  %-12s %-3s  %s\n", text_of(mechanism, "name"), is_true(mechanism, "available") ? "yes" : "no",
+               text_of(mechanism, "detail"));
+    }
+}
+
+static void options_print(const json_t *options)
+{
+    size_t i;
+    const json_t *option;
+    printf("\nOptions\n");
+    json_array_foreach(options, i, option)
+    {
+        printf("  %s=%s  (default %s%s%s)\n", text_of(option, "name"), text_of(option, "value"),
+               text_of(option, "default"), text_of(option, "words")[0] == '\0' ? "" : "; one of ",
+               text_of(option, "words"));
+        printf("      %s\n", text_of(option, "meaning"));
+    }
+}
+
+enum { OPTION_JSON = 256 };
+
+static error_t option_take(int key, char *argument, struct argp_state *state)
+{
+    (void)argument;
+    if (key == OPTION_JSON) {
+        *(bool *)state->input = true;
+        return 0;
+    }
+    if (key == ARGP_KEY_ARG)
+        argp_usage(state);
+    return ARGP_ERR_UNKNOWN;
+}
+
+int oriel_command_info(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"json", OPTION_JSON, NULL, 0, "Print one JSON object", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = options,
+        .parser = option_take,
+        .doc = "Show Oriel's version, the hosts found, what each mechanism's probe found, and every option.",
+    };
+    bool as_json = false;
+    argp_parse(&argp, argc, argv, 0, NULL, &as_json);
+
+    json_t *info = oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts", hosts_gather(),
+                                                "mechanisms", mechanisms_gather(), "options", options_gather()));
+    if (as_json) {
+        json_dumpf(info, stdout, JSON_INDENT(2));
+        printf("\n");
+    } else {
+        printf("Oriel %s\n", ORIEL_VERSION);
+        hosts_print(json_object_get(info, "hosts"));
+        mechanisms_print(json_object_get(info, "mechanisms"));
+        options_print(json_object_get(info, "options"));
+    }
+    json_decref(info);
+    return 0;
+}

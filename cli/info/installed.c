@@ -1,0 +1,114 @@
+/* Asks a host's library for its version in a child process.
+ * The child writes one fixed record to a pipe at its end; a child that ends without one is reported as what it is.
+ * Called by `oriel info` through installed.h. */
+#include "cli/info/installed.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The size of the text that any MPI hands out: larger than MPI_MAX_LIBRARY_VERSION_STRING of every host. */
+enum { VERSION_BYTES_MAX = 16384, PATIENCE_S = 10 };
+
+/* What the child reports. */
+struct record {
+    bool found;
+    char library[PIPE_BUF - 512];
+    char text[256]; /* the version, or why there is none */
+};
+_Static_assert(sizeof(struct record) <= PIPE_BUF, "a pipe takes a record whole or not at all");
+
+static void record_refuse(struct record *record, const char *reason)
+{
+    snprintf(record->text, sizeof record->text, "%s", reason);
+}
+
+static void version_ask(const char *soname, struct record *out)
+{
+    static char version[VERSION_BYTES_MAX];
+    void *library = dlopen(soname, RTLD_NOW | RTLD_GLOBAL);
+    if (library == NULL) {
+        record_refuse(out, dlerror());
+        return;
+    }
+    struct link_map *map = NULL;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0)
+        snprintf(out->library, sizeof out->library, "%s", map->l_name);
+    int (*get_version)(char *, int *) = NULL;
+    void *symbol = dlsym(library, "MPI_Get_library_version");
+    memcpy(&get_version, &symbol, sizeof get_version); /* ISO C has no cast from an object to a function pointer */
+    int len = 0;
+    if (get_version == NULL || get_version(version, &len) != 0) {
+        record_refuse(out, "the library does not tell its version");
+        return;
+    }
+    snprintf(out->text, sizeof out->text, "%.*s", (int)strcspn(version, "\r\n"), version);
+    for (char *at = out->text; *at != '\0'; at++)
+        if (*at == '\t')
+            *at = ' ';
+    out->found = true;
+}
+
+/* The child: quiet, and ended by the kernel when the library hangs. */
+static _Noreturn void child_report(const char *soname, int fd)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(nothing, STDERR_FILENO);
+    alarm(PATIENCE_S);
+    struct record record = {.found = false};
+    version_ask(soname, &record);
+    ssize_t written = write(fd, &record, sizeof record);
+    _exit(written == (ssize_t)sizeof record ? 0 : 1);
+}
+
+static void library_ask(const char *soname, struct record *out)
+{
+    memset(out, 0, sizeof *out);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        record_refuse(out, strerror(errno));
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0)
+        child_report(soname, ends[1]);
+    close(ends[1]);
+    bool reported = child > 0 && read(ends[0], out, sizeof *out) == (ssize_t)sizeof *out;
+    close(ends[0]);
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (reported)
+        return;
+    memset(out, 0, sizeof *out);
+    if (child < 0)
+        snprintf(out->text, sizeof out->text, "%s could not be asked: no child process", soname);
+    else if (WIFSIGNALED(status))
+        snprintf(out->text, sizeof out->text, "%s could not be asked: %s", soname, strsignal(WTERMSIG(status)));
+    else
+        snprintf(out->text, sizeof out->text, "%s could not be asked: it ended the process that loaded it", soname);
+}
+
+void oriel_installed_find(const struct oriel_host *host, struct oriel_installed *out)
+{
+    memset(out, 0, sizeof *out);
+    struct record record = {.found = false};
+    for (const char *const *soname = host->sonames; *soname != NULL && !record.found; soname++) {
+        library_ask(*soname, &record);
+        if (out->refused[0] == '\0') /* the first name is the host's own, the others are derivatives' */
+            snprintf(out->refused, sizeof out->refused, "%s", record.text);
+    }
+    out->found = record.found;
+    if (record.found) {
+        snprintf(out->library, sizeof out->library, "%s", record.library);
+        snprintf(out->version, sizeof out->version, "%s", record.text);
+        out->refused[0] = '\0';
+    }
+    out->served = oriel_host_library(host, "liboriel.so", out->liboriel);
+}

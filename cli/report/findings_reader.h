@@ -1,0 +1,20 @@
+/* Reads what `oriel check --json FILE` has written (docs/checker.md), for `oriel report`: as text, and for the page.
+ * report.c and page*.c call. */
+#ifndef ORIEL_CLI_REPORT_FINDINGS_READER_H
+#define ORIEL_CLI_REPORT_FINDINGS_READER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct oriel_found {
+    json_t *job; /* the whole object; every finding has the keys and types that docs/checker.md tells */
+};
+
+/* False, with a line on complaints that names the file, for what is no such file. */
+bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *out);
+
+void oriel_found_print(const struct oriel_found *found, FILE *out);
+void oriel_found_close(struct oriel_found *found);
+
+#endif

@@ -1,0 +1,162 @@
+/* Epochs: from the end of the call that opens one to the end of the call that closes it.  A fence epoch counts as one if
+ * operations are in it.  MPI_Win_test does not tell the trace whether it closed an epoch: the last one before the next post
+ * did. page_time.c calls, with the events of one rank in their order. */
+#include "cli/report/html_epochs.h"
+
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+enum kind { FENCE, ACCESS, EXPOSURE, LOCK, LOCK_ALL, KINDS };
+
+const char *const oriel_page_epoch_kinds[] = {
+    [FENCE] = "fence", [ACCESS] = "start to complete", [EXPOSURE] = "post to wait",
+    [LOCK] = "lock",   [LOCK_ALL] = "lock_all",        NULL,
+};
+
+struct epoch {
+    bool open;
+    int32_t target;
+    uint64_t begin_ns, operations, bytes;
+};
+
+struct window {
+    struct epoch of[KINDS]; /* LOCK's are in locks */
+    struct epoch *locks;    /* one for each target that is or was locked */
+    uint32_t locks_count, locks_room;
+    uint64_t test_ns; /* when the last MPI_Win_test ended */
+    uint64_t end_ns;  /* of the last event */
+};
+
+struct oriel_page_epochs {
+    uint32_t windows;
+    struct window of[];
+};
+
+struct oriel_page_epochs *oriel_page_epochs_new(uint32_t windows)
+{
+    struct oriel_page_epochs *epochs = oriel_alloc(sizeof *epochs + windows * sizeof epochs->of[0]);
+    epochs->windows = windows;
+    return epochs;
+}
+
+void oriel_page_epochs_free(struct oriel_page_epochs *epochs)
+{
+    for (uint32_t i = 0; i < epochs->windows; i++)
+        free(epochs->of[i].locks);
+    free(epochs);
+}
+
+/* The epoch of a lock on that target; a new one, not open, where there was none. */
+static struct epoch *lock_of(struct window *window, int32_t target)
+{
+    for (uint32_t i = 0; i < window->locks_count; i++)
+        if (window->locks[i].target == target)
+            return &window->locks[i];
+    if (window->locks_count == window->locks_room) {
+        uint32_t room = window->locks_room * 2 + 4;
+        struct epoch *locks = oriel_needed(realloc(window->locks, room * sizeof *locks));
+        window->locks = locks;
+        window->locks_room = room;
+    }
+    window->locks[window->locks_count] = (struct epoch){.target = target};
+    return &window->locks[window->locks_count++];
+}
+
+static void begin(struct epoch *epoch, uint64_t begin_ns)
+{
+    *epoch = (struct epoch){.open = true, .target = epoch->target, .begin_ns = begin_ns};
+}
+
+struct taker {
+    oriel_page_epoch_take *take;
+    void *context;
+    uint32_t window;
+    int32_t rank;
+};
+
+static void end(struct epoch *epoch, enum kind kind, uint64_t end_ns, const struct taker *taker)
+{
+    bool counts = epoch->open && end_ns > epoch->begin_ns && (kind != FENCE || epoch->operations != 0);
+    epoch->open = false;
+    if (counts)
+        taker->take(taker->context, &(struct oriel_page_span){.begin_ns = epoch->begin_ns,
+                                                              .duration_ns = end_ns - epoch->begin_ns,
+                                                              .operations = epoch->operations,
+                                                              .bytes = epoch->bytes,
+                                                              .window = taker->window,
+                                                              .rank = taker->rank,
+                                                              .target = kind == LOCK ? epoch->target : -1,
+                                                              .cause_rank = -1,
+                                                              .kind = (uint8_t)kind});
+}
+
+static void end_all(struct window *window, uint64_t end_ns, const struct taker *taker)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        end(&window->of[kind], (enum kind)kind, end_ns, taker);
+    for (uint32_t i = 0; i < window->locks_count; i++)
+        end(&window->locks[i], LOCK, end_ns, taker);
+}
+
+static void count(struct epoch *epoch, const struct oriel_page_event *event)
+{
+    epoch->operations++;
+    epoch->bytes += event->bytes;
+}
+
+/* An operation is in all access epochs that are open: no program has more than one, and what is wrong stays visible. */
+static void operation(struct window *window, const struct oriel_page_event *event)
+{
+    count(&window->of[FENCE], event);
+    count(&window->of[ACCESS], event);
+    count(&window->of[LOCK_ALL], event);
+    for (uint32_t i = 0; i < window->locks_count; i++)
+        if (window->locks[i].target == event->target)
+            count(&window->locks[i], event);
+}
+
+void oriel_page_epochs_add(struct oriel_page_epochs *epochs, const struct oriel_page_event *event,
+                           oriel_page_epoch_take *take, void *context)
+{
+    struct window *window = &epochs->of[event->window];
+    const struct taker taker = {.take = take, .context = context, .window = event->window, .rank = event->rank};
+    uint64_t end_ns = event->begin_ns + event->duration_ns;
+    if (end_ns > window->end_ns)
+        window->end_ns = end_ns;
+    if (event->operation >= 0) {
+        operation(window, event);
+        return;
+    }
+    switch (event->call) {
+    case ORIEL_CALL_OF_fence:
+        end(&window->of[FENCE], FENCE, end_ns, &taker);
+        begin(&window->of[FENCE], end_ns);
+        break;
+    case ORIEL_CALL_OF_start: begin(&window->of[ACCESS], end_ns); break;
+    case ORIEL_CALL_OF_complete: end(&window->of[ACCESS], ACCESS, end_ns, &taker); break;
+    case ORIEL_CALL_OF_post:
+        end(&window->of[EXPOSURE], EXPOSURE, window->test_ns, &taker);
+        begin(&window->of[EXPOSURE], end_ns);
+        break;
+    case ORIEL_CALL_OF_test: window->test_ns = end_ns; break;
+    case ORIEL_CALL_OF_wait: end(&window->of[EXPOSURE], EXPOSURE, end_ns, &taker); break;
+    case ORIEL_CALL_OF_lock: begin(lock_of(window, event->target), end_ns); break;
+    case ORIEL_CALL_OF_unlock: end(lock_of(window, event->target), LOCK, end_ns, &taker); break;
+    case ORIEL_CALL_OF_lock_all: begin(&window->of[LOCK_ALL], end_ns); break;
+    case ORIEL_CALL_OF_unlock_all: end(&window->of[LOCK_ALL], LOCK_ALL, end_ns, &taker); break;
+    case ORIEL_CALL_OF_free: end_all(window, end_ns, &taker); break;
+    default: break;
+    }
+}
+
+void oriel_page_epochs_rank_end(struct oriel_page_epochs *epochs, int32_t rank, oriel_page_epoch_take *take, void *context)
+{
+    for (uint32_t i = 0; i < epochs->windows; i++) {
+        struct window *window = &epochs->of[i];
+        const struct taker taker = {.take = take, .context = context, .window = i, .rank = rank};
+        end_all(window, window->end_ns, &taker);
+        window->locks_count = 0;
+        window->test_ns = window->end_ns = 0;
+    }
+}

@@ -1,0 +1,178 @@
+/* What a page tells of a run and its windows beside what was counted: who ran it and where, what is missing in the traces,
+ * what the windows are, which way their memory is reached on how many ranks, and why. page.c calls. */
+#include "cli/report/html_facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/counters.h"
+#include "cli/json.h"
+
+enum { TOLD_MOST = 64 }; /* ranks that something is wrong with, and ways of a window */
+
+static void names(json_t *out, const char *key, const struct oriel_counter *rows, size_t count)
+{
+    json_t *list = oriel_json_checked(json_array());
+    for (size_t i = 0; i < count; i++)
+        oriel_json_append(list, json_pack("{s:s, s:s}", "name", rows[i].name, "meaning", rows[i].meaning));
+    oriel_json_set(out, key, list);
+}
+
+void oriel_page_names(json_t *out)
+{
+    names(out, "operations", oriel_counted_operations, ORIEL_COUNTED_OPERATIONS);
+    names(out, "paths", oriel_counted_paths, ORIEL_COUNTED_PATHS);
+    names(out, "calls", oriel_counted_calls, ORIEL_COUNTED_CALLS);
+    names(out, "causes", oriel_counted_causes, ORIEL_COUNTED_CAUSES);
+}
+
+#define TEXT(field) oriel_json_text(field, sizeof(field))
+
+static size_t machines(const struct oriel_traces *traces)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < traces->ranks_count; i++) {
+        size_t before = 0;
+        while (before < i && memcmp(traces->ranks[before].header.machine, traces->ranks[i].header.machine,
+                                    sizeof traces->ranks[i].header.machine) != 0)
+            before++;
+        count += before == i;
+    }
+    return count;
+}
+
+/* A rank that the reader should know something of. */
+static json_t *odd_rank(const struct oriel_traced_rank *rank)
+{
+    const char *trouble = rank->trouble != NULL ? rank->trouble : "";
+    return oriel_json_checked(json_pack("{s:i, s:I, s:I, s:b, s:o}", "rank", (int)rank->world_rank, "events",
+                                        (json_int_t)rank->events, "dropped", (json_int_t)rank->dropped, "ended",
+                                        (int)rank->ended, "trouble", oriel_json_text(trouble, strlen(trouble))));
+}
+
+static void date(uint64_t real_ns, char out[32])
+{
+    time_t seconds = (time_t)(real_ns / 1000000000);
+    struct tm parts;
+    strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&seconds, &parts)); /* nanoseconds end in the year 2554 */
+}
+
+json_t *oriel_page_facts(const struct oriel_page_run *run)
+{
+    const struct oriel_traces *traces = run->traces;
+    const struct oriel_trace_header *header = &traces->ranks[0].header;
+    uint64_t events = 0, dropped = 0, error_ns = 0, odd = 0;
+    json_t *list = oriel_json_checked(json_array());
+    char began[32];
+    date(header->begin_real_ns, began);
+    for (size_t i = 0; i < traces->ranks_count; i++) {
+        const struct oriel_traced_rank *rank = &traces->ranks[i];
+        events += rank->events;
+        dropped += rank->dropped;
+        error_ns = rank->error_ns > error_ns ? rank->error_ns : error_ns;
+        if ((!rank->ended || rank->dropped != 0 || rank->trouble != NULL) && ++odd <= TOLD_MOST)
+            oriel_json_append(list, odd_rank(rank));
+    }
+    json_t *out = oriel_json_checked(json_object());
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {
+        {"ranks", run->ranks},
+        {"traced", traces->ranks_count},
+        {"machines", machines(traces)},
+        {"windows", traces->windows_count},
+        {"events", events},
+        {"dropped", dropped},
+        {"odd", odd},
+        {"last_ns", (uint64_t)traces->last_ns},
+    };
+    oriel_json_set(out, "program", TEXT(header->program));
+    oriel_json_set(out, "host", TEXT(header->host));
+    oriel_json_set(out, "oriel", TEXT(header->oriel));
+    oriel_json_set(out, "began", TEXT(began));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        oriel_json_set(out, numbers[i].key, json_integer((json_int_t)numbers[i].value));
+    /* null: nobody compared the clocks of some ranks */
+    oriel_json_set(out, "clock_error_ns", error_ns == UINT64_MAX ? json_null() : json_integer((json_int_t)error_ns));
+    oriel_json_set(out, "odd_ranks", list);
+    return out;
+}
+
+struct way {
+    uint8_t path;
+    const char *reason;
+    uint64_t ranks;
+};
+
+/* How others reach the window's memory: each path and reason once, with on how many ranks; the most common first. */
+static json_t *ways(const struct oriel_traced_window *window)
+{
+    struct way found[TOLD_MOST];
+    size_t count = 0;
+    for (int32_t i = 0; i < window->n; i++) {
+        size_t at = 0;
+        if (window->paths[i] >= ORIEL_COUNTED_PATHS)
+            continue;
+        while (at < count && (found[at].path != window->paths[i] ||
+                              strncmp(found[at].reason, window->reasons[i], sizeof window->reasons[i]) != 0))
+            at++;
+        if (at == TOLD_MOST)
+            continue;
+        if (at == count)
+            found[count++] = (struct way){.path = window->paths[i], .reason = window->reasons[i]};
+        found[at].ranks++;
+        for (; at > 0 && found[at - 1].ranks < found[at].ranks; at--) {
+            struct way other = found[at - 1];
+            found[at - 1] = found[at];
+            found[at] = other;
+        }
+    }
+    json_t *list = oriel_json_checked(json_array());
+    for (size_t i = 0; i < count; i++)
+        oriel_json_append(list, json_pack("{s:i, s:I, s:o}", "path", (int)found[i].path, "ranks", (json_int_t)found[i].ranks,
+                                          "reason", oriel_json_text(found[i].reason, sizeof window->reasons[0])));
+    return list;
+}
+
+/* The rows of ranks that belong to it. */
+static json_t *members(const struct oriel_page_run *run, const struct oriel_traced_window *window)
+{
+    bool in[ORIEL_PAGE_ROWS] = {false};
+    json_t *list = oriel_json_checked(json_array());
+    for (int32_t i = 0; i < window->n; i++)
+        if (window->world_ranks[i] >= 0 && (uint32_t)window->world_ranks[i] < run->ranks)
+            in[(uint32_t)window->world_ranks[i] / run->ranks_per_row] = true;
+    for (uint32_t row = 0; row < run->rows; row++)
+        if (in[row])
+            oriel_json_add(list, row);
+    return list;
+}
+
+json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t place)
+{
+    json_t *out = oriel_json_checked(json_object());
+    if (run->window[place] == UINT32_MAX) {
+        oriel_json_set(out, "others", json_integer((json_int_t)(run->traces->windows_count - place)));
+        return out;
+    }
+    const struct oriel_traced_window *window = &run->traces->windows[run->window[place]];
+    uint64_t least = UINT64_MAX, most = 0, all = 0;
+    for (int32_t i = 0; i < window->n; i++) {
+        least = window->sizes_bytes[i] < least ? window->sizes_bytes[i] : least;
+        most = window->sizes_bytes[i] > most ? window->sizes_bytes[i] : most;
+        all += window->sizes_bytes[i];
+    }
+    oriel_json_set(out, "name", TEXT(window->name));
+    oriel_json_set(out, "site", TEXT(window->site));
+    const char *flavour = oriel_flavour_name(window->flavour, NULL);
+    oriel_json_set(out, "flavour", flavour != NULL ? json_string(flavour) : json_null());
+    oriel_json_set(out, "ranks", json_integer(window->n));
+    oriel_json_set(out, "disp_unit", json_integer(window->disp_unit));
+    least = window->n > 0 ? least : 0;
+    oriel_json_set(out, "size", json_pack("[I, I, I]", (json_int_t)least, (json_int_t)most, (json_int_t)all));
+    oriel_json_set(out, "ways", ways(window));
+    oriel_json_set(out, "rows", members(run, window));
+    return out;
+}

@@ -1,0 +1,152 @@
+/* Who accessed whom and who waited for whom, in each window of a page.  While events come, a cell is for a row of ranks and a
+ * row of ranks; if more cells than a page may have are not empty in the end, two by two rows become one until they fit. page.c
+ * calls. */
+#include "cli/report/html_parts.h"
+
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "cli/json.h"
+
+struct access {
+    uint64_t operations, bytes;
+};
+
+struct wait {
+    uint64_t by_cause[ORIEL_COUNTED_CAUSES];
+};
+
+struct oriel_page_pairs {
+    uint32_t windows, rows, ranks_per_row;
+    struct {
+        struct access *accesses; /* rows x rows: origin, target; NULL while there are none */
+        struct wait *waits;      /* rows x rows: who waited, who was waited for */
+    } of[];
+};
+
+struct oriel_page_pairs *oriel_page_pairs_new(const struct oriel_page_run *run)
+{
+    struct oriel_page_pairs *pairs = oriel_alloc(sizeof *pairs + run->windows * sizeof pairs->of[0]);
+    pairs->windows = run->windows;
+    pairs->rows = run->rows;
+    pairs->ranks_per_row = run->ranks_per_row;
+    return pairs;
+}
+
+void oriel_page_pairs_free(struct oriel_page_pairs *pairs)
+{
+    for (uint32_t i = 0; i < pairs->windows; i++) {
+        free(pairs->of[i].accesses);
+        free(pairs->of[i].waits);
+    }
+    free(pairs);
+}
+
+static size_t cells(const struct oriel_page_pairs *pairs)
+{
+    return (size_t)pairs->rows * pairs->rows;
+}
+
+static size_t cell_of(const struct oriel_page_pairs *pairs, int32_t from, int32_t to)
+{
+    return (size_t)((uint32_t)from / pairs->ranks_per_row) * pairs->rows + (uint32_t)to / pairs->ranks_per_row;
+}
+
+/* The matrix, made of zeros when it is wanted first. */
+static void *wanted(const struct oriel_page_pairs *pairs, void *matrix, size_t cell_bytes)
+{
+    return matrix != NULL ? matrix : oriel_alloc(cells(pairs) * cell_bytes);
+}
+
+void oriel_page_pairs_add(struct oriel_page_pairs *pairs, const struct oriel_page_event *event)
+{
+    if (event->operation >= 0 && event->target >= 0) {
+        struct access *accesses = wanted(pairs, pairs->of[event->window].accesses, sizeof *accesses);
+        struct access *access = &accesses[cell_of(pairs, event->rank, event->target)];
+        pairs->of[event->window].accesses = accesses;
+        access->operations++;
+        access->bytes += event->bytes;
+    }
+    if (event->waiting_ns != 0 && event->cause_rank >= 0) {
+        struct wait *waits = wanted(pairs, pairs->of[event->window].waits, sizeof *waits);
+        pairs->of[event->window].waits = waits;
+        waits[cell_of(pairs, event->rank, event->cause_rank)].by_cause[event->cause] += event->waiting_ns;
+    }
+}
+
+static size_t filled(const struct oriel_page_pairs *pairs)
+{
+    size_t count = 0;
+    unsigned cause;
+    for (uint32_t window = 0; window < pairs->windows; window++)
+        for (size_t i = 0; i < cells(pairs); i++) {
+            count += pairs->of[window].accesses != NULL && pairs->of[window].accesses[i].operations != 0;
+            count += pairs->of[window].waits != NULL && oriel_page_waiting(pairs->of[window].waits[i].by_cause, &cause) != 0;
+        }
+    return count;
+}
+
+/* Two by two cells of numbers become one; what is left over stands for itself. */
+static void halve(uint64_t *matrix, uint32_t rows, size_t numbers)
+{
+    uint32_t half = (rows + 1) / 2;
+    if (matrix == NULL)
+        return;
+    for (uint32_t from = 0; from < half; from++)
+        for (uint32_t to = 0; to < half; to++)
+            for (size_t i = 0; i < numbers; i++) {
+                uint64_t sum = 0;
+                for (uint32_t x = 2 * from; x < rows && x < 2 * from + 2; x++)
+                    for (uint32_t y = 2 * to; y < rows && y < 2 * to + 2; y++)
+                        sum += matrix[((size_t)x * rows + y) * numbers + i];
+                /* never behind what is still to be read: half * half cells go before rows * rows */
+                matrix[((size_t)from * half + to) * numbers + i] = sum;
+            }
+}
+
+uint32_t oriel_page_pairs_fit(struct oriel_page_pairs *pairs)
+{
+    while (filled(pairs) > ORIEL_PAGE_PAIRS) {
+        for (uint32_t i = 0; i < pairs->windows; i++) {
+            halve((uint64_t *)pairs->of[i].accesses, pairs->rows, sizeof(struct access) / sizeof(uint64_t));
+            halve((uint64_t *)pairs->of[i].waits, pairs->rows, sizeof(struct wait) / sizeof(uint64_t));
+        }
+        pairs->rows = (pairs->rows + 1) / 2;
+        pairs->ranks_per_row *= 2;
+    }
+    return pairs->ranks_per_row;
+}
+
+void oriel_page_pairs_json(const struct oriel_page_pairs *pairs, uint32_t window, json_t *out)
+{
+    static const char *const keys[2][4] = {{"origin", "target", "operations", "bytes"}, {"rank", "awaited", "ns", "cause"}};
+    const struct access *accesses = pairs->of[window].accesses;
+    const struct wait *waits = pairs->of[window].waits;
+    json_t *columns[2][4];
+    for (int table = 0; table < 2; table++) {
+        json_t *object = oriel_json_checked(json_object());
+        for (int key = 0; key < 4; key++)
+            oriel_json_set(object, keys[table][key], columns[table][key] = oriel_json_checked(json_array()));
+        oriel_json_set(out, table == 0 ? "pairs" : "waits", object);
+    }
+    for (size_t i = 0; i < cells(pairs); i++) {
+        unsigned cause;
+        uint64_t values[2][2] = {{0, 0}, {0, 0}};
+        if (accesses != NULL) {
+            values[0][0] = accesses[i].operations;
+            values[0][1] = accesses[i].bytes;
+        }
+        if (waits != NULL) {
+            values[1][0] = oriel_page_waiting(waits[i].by_cause, &cause);
+            values[1][1] = cause;
+        }
+        for (int table = 0; table < 2; table++) {
+            if (values[table][0] == 0)
+                continue;
+            oriel_json_add(columns[table][0], i / pairs->rows);
+            oriel_json_add(columns[table][1], i % pairs->rows);
+            oriel_json_add(columns[table][2], values[table][0]);
+            oriel_json_add(columns[table][3], values[table][1]);
+        }
+    }
+}

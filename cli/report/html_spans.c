@@ -1,0 +1,108 @@
+/* The longest spans that came, as a heap of bounded size whose first is the shortest: what is longer takes its place.
+ * page_time.c and page_epochs.c call. */
+#include "cli/report/html_spans.h"
+
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "cli/json.h"
+
+void oriel_page_spans_init(struct oriel_page_spans *spans, size_t most)
+{
+    *spans = (struct oriel_page_spans){.most = most, .spans = oriel_alloc(most * sizeof *spans->spans)};
+}
+
+void oriel_page_spans_stop(struct oriel_page_spans *spans)
+{
+    free(spans->spans);
+}
+
+/* Puts a span where its place is, from there upwards or downwards. */
+static void settle(struct oriel_page_spans *spans, size_t at, const struct oriel_page_span *span)
+{
+    struct oriel_page_span *all = spans->spans;
+    while (at > 0 && all[(at - 1) / 2].duration_ns > span->duration_ns) {
+        all[at] = all[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    for (size_t next; (next = 2 * at + 1) < spans->count; at = next) {
+        if (next + 1 < spans->count && all[next + 1].duration_ns < all[next].duration_ns)
+            next++;
+        if (all[next].duration_ns >= span->duration_ns)
+            break;
+        all[at] = all[next];
+    }
+    all[at] = *span;
+}
+
+static void leave_out(struct oriel_page_spans *spans, uint64_t duration_ns)
+{
+    spans->left_out++;
+    if (duration_ns > spans->longest_left_out_ns)
+        spans->longest_left_out_ns = duration_ns;
+}
+
+void oriel_page_spans_add(struct oriel_page_spans *spans, const struct oriel_page_span *span)
+{
+    if (spans->count < spans->most) {
+        settle(spans, spans->count, span); /* not counted yet: nothing lies below it */
+        spans->count++;
+    } else if (span->duration_ns <= spans->spans[0].duration_ns) {
+        leave_out(spans, span->duration_ns);
+    } else {
+        leave_out(spans, spans->spans[0].duration_ns);
+        settle(spans, 0, span);
+    }
+}
+
+static int by_rank_and_time(const void *left, const void *right)
+{
+    const struct oriel_page_span *a = left, *b = right;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
+}
+
+/* Of spans that took as long as one that was left out, who came first stayed: none of them does, so that all ranks are alike. */
+static void ties_drop(struct oriel_page_spans *spans)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < spans->count; i++)
+        if (spans->left_out == 0 || spans->spans[i].duration_ns > spans->longest_left_out_ns)
+            spans->spans[kept++] = spans->spans[i];
+    spans->left_out += spans->count - kept;
+    spans->count = kept;
+}
+
+json_t *oriel_page_spans_json(struct oriel_page_spans *spans)
+{
+    static const char *const keys[] = {"rank",   "window",     "kind", "begin", "duration",   "waiting",
+                                       "target", "cause_rank", "path", "cause", "operations", "bytes"};
+    enum { KEYS = sizeof keys / sizeof keys[0] };
+    json_t *columns[KEYS];
+    json_t *out = oriel_json_checked(json_object());
+    for (int key = 0; key < KEYS; key++)
+        oriel_json_set(out, keys[key], columns[key] = oriel_json_checked(json_array()));
+    ties_drop(spans);
+    qsort(spans->spans, spans->count, sizeof *spans->spans, by_rank_and_time);
+    for (size_t i = 0; i < spans->count; i++) {
+        const struct oriel_page_span *span = &spans->spans[i];
+        const int64_t row[KEYS] = {span->rank,
+                                   span->window,
+                                   span->kind,
+                                   (int64_t)span->begin_ns,
+                                   (int64_t)span->duration_ns,
+                                   (int64_t)span->waiting_ns,
+                                   span->target,
+                                   span->cause_rank,
+                                   span->path,
+                                   span->cause,
+                                   (int64_t)span->operations,
+                                   (int64_t)span->bytes};
+        for (int key = 0; key < KEYS; key++)
+            oriel_json_append(columns[key], json_integer(row[key]));
+    }
+    oriel_json_set(out, "left_out", json_integer((json_int_t)spans->left_out));
+    oriel_json_set(out, "longest_left_out", json_integer((json_int_t)spans->longest_left_out_ns));
+    return out;
+}

@@ -1,0 +1,135 @@
+/* What was done in each window of a page: operations by kind, paths, time in calls and why they waited, and histograms of
+ * sizes and durations.  Histograms have a bin for each power of two of bytes, and four for each power of two of nanoseconds.
+ * page.c calls. */
+#include "cli/report/html_parts.h"
+
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "cli/json.h"
+
+enum { SIZES = 65, TIMES = 64 * 4, KINDS = ORIEL_COUNTED_OPERATIONS + ORIEL_COUNTED_CALLS };
+
+struct window_sums {
+    uint64_t operations[ORIEL_COUNTED_OPERATIONS][3]; /* count, bytes, ns */
+    uint64_t paths[ORIEL_COUNTED_PATHS][2];           /* count, bytes */
+    uint64_t calls[ORIEL_COUNTED_CALLS][5];           /* count, ns, ns of waiting, calls that waited, longest wait */
+    uint64_t causes[ORIEL_COUNTED_CAUSES];            /* ns */
+    uint64_t sizes[ORIEL_COUNTED_OPERATIONS][SIZES];
+    uint64_t times[KINDS][TIMES];
+};
+
+struct oriel_page_sums {
+    uint32_t windows;
+    struct window_sums of[];
+};
+
+uint64_t oriel_page_waiting(const uint64_t by_cause[ORIEL_COUNTED_CAUSES], unsigned *cause)
+{
+    uint64_t sum = 0;
+    *cause = 0;
+    for (unsigned i = 0; i < ORIEL_COUNTED_CAUSES; i++) {
+        sum += by_cause[i];
+        if (by_cause[i] > by_cause[*cause])
+            *cause = i;
+    }
+    return sum;
+}
+
+struct oriel_page_sums *oriel_page_sums_new(uint32_t windows)
+{
+    struct oriel_page_sums *sums = oriel_alloc(sizeof *sums + windows * sizeof sums->of[0]);
+    sums->windows = windows;
+    return sums;
+}
+
+void oriel_page_sums_free(struct oriel_page_sums *sums)
+{
+    free(sums);
+}
+
+/* 0 for 0, else 1 more than the logarithm. */
+static unsigned size_bin(uint64_t bytes)
+{
+    return bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
+}
+
+/* The bin i begins at 2^(i/4) (1 + i%4 / 4) ns; below 4 ns there are no quarters. */
+static unsigned time_bin(uint64_t ns)
+{
+    if (ns < 4)
+        return ns < 2 ? 0 : 4;
+    unsigned power = 63 - (unsigned)__builtin_clzll(ns);
+    return power * 4 + (unsigned)(ns >> (power - 2) & 3);
+}
+
+void oriel_page_sums_add(struct oriel_page_sums *sums, const struct oriel_page_event *event)
+{
+    struct window_sums *of = &sums->of[event->window];
+    if (event->operation >= 0) {
+        of->operations[event->operation][0]++;
+        of->operations[event->operation][1] += event->bytes;
+        of->operations[event->operation][2] += event->duration_ns;
+        of->paths[event->path][0]++;
+        of->paths[event->path][1] += event->bytes;
+        of->sizes[event->operation][size_bin(event->bytes)]++;
+        of->times[event->operation][time_bin(event->duration_ns)]++;
+    } else {
+        uint64_t *call = of->calls[event->call];
+        call[0]++;
+        call[1] += event->duration_ns;
+        call[2] += event->waiting_ns;
+        call[3] += event->waiting_ns != 0;
+        call[4] = event->waiting_ns > call[4] ? event->waiting_ns : call[4];
+        of->times[ORIEL_COUNTED_OPERATIONS + event->call][time_bin(event->duration_ns)]++;
+    }
+    if (event->waiting_ns != 0)
+        of->causes[event->cause] += event->waiting_ns;
+}
+
+static json_t *list(const uint64_t *numbers, size_t count)
+{
+    json_t *list = oriel_json_checked(json_array());
+    for (size_t i = 0; i < count; i++)
+        oriel_json_add(list, numbers[i]);
+    return list;
+}
+
+#define LISTS(lists) list_of_lists((lists)[0], sizeof(lists) / sizeof(lists)[0], sizeof(lists)[0] / sizeof(lists)[0][0])
+
+static json_t *list_of_lists(const uint64_t *numbers, size_t count, size_t each)
+{
+    json_t *lists = oriel_json_checked(json_array());
+    for (size_t i = 0; i < count; i++)
+        oriel_json_append(lists, list(numbers + i * each, each));
+    return lists;
+}
+
+/* {"first": bin, "counts": [...]} for each kind, without the empty bins at both ends. */
+static json_t *histograms(const uint64_t *counts, size_t kinds, size_t bins)
+{
+    json_t *all = oriel_json_checked(json_array());
+    for (size_t i = 0; i < kinds; i++, counts += bins) {
+        size_t first = 0, end = bins;
+        while (end > 0 && counts[end - 1] == 0)
+            end--;
+        while (first < end && counts[first] == 0)
+            first++;
+        json_t *one = oriel_json_checked(json_object());
+        oriel_json_set(one, "first", json_integer((json_int_t)first));
+        oriel_json_set(one, "counts", list(counts + first, end - first));
+        oriel_json_append(all, one);
+    }
+    return all;
+}
+
+void oriel_page_sums_json(const struct oriel_page_sums *sums, uint32_t window, json_t *out)
+{
+    const struct window_sums *of = &sums->of[window];
+    oriel_json_set(out, "operations", LISTS(of->operations));
+    oriel_json_set(out, "taken", LISTS(of->paths));
+    oriel_json_set(out, "calls", LISTS(of->calls));
+    oriel_json_set(out, "causes", list(of->causes, ORIEL_COUNTED_CAUSES));
+    oriel_json_set(out, "sizes", histograms(of->sizes[0], ORIEL_COUNTED_OPERATIONS, SIZES));
+    oriel_json_set(out, "times", histograms(of->times[0], KINDS, TIMES));
+}

@@ -1,0 +1,55 @@
+/* What the parts of `oriel report` share: sums of a run's traces, and the forms that it is written in.
+ * Only report*.c include this. */
+#ifndef ORIEL_CLI_REPORT_REPORT_H
+#define ORIEL_CLI_REPORT_REPORT_H
+
+#include "cli/report/trace_merge.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct oriel_report_sum {
+    uint64_t count, bytes, time_ns, waiting_ns, longest_ns; /* the longest waiting of one call */
+};
+
+/* Between two ranks of a window, win_ranks: of operations, or of waiting for each other. */
+struct oriel_report_pair {
+    int32_t from, to;
+    uint8_t cause; /* of waiting */
+    struct oriel_report_sum sum;
+};
+
+struct oriel_pairs {
+    struct oriel_report_pair *pairs;
+    size_t count, room;
+    uint32_t *places; /* of a hash table: index in pairs, plus 1 */
+    size_t places_count;
+};
+
+struct oriel_window_sums {
+    struct oriel_report_sum operations[ORIEL_COUNTED_OPERATIONS];
+    struct oriel_report_sum paths[ORIEL_COUNTED_PATHS];
+    struct oriel_report_sum calls[ORIEL_COUNTED_CALLS];
+    struct oriel_report_sum causes[ORIEL_COUNTED_CAUSES];
+    struct oriel_pairs busy, waits;
+};
+
+/* One for each window of the traces; sorted: pairs with most first. */
+struct oriel_window_sums *oriel_sums_make(const struct oriel_traces *traces);
+void oriel_sums_free(struct oriel_window_sums *sums, const struct oriel_traces *traces);
+
+/* The rank of MPI_COMM_WORLD behind a win_rank; -1 where no file tells. */
+int32_t oriel_world_rank(const struct oriel_traces *traces, uint32_t window, int32_t win_rank);
+
+/* The win_rank of one of the traces' ranks; -1 where it is not known. */
+int32_t oriel_win_rank(const struct oriel_traces *traces, uint32_t window, uint32_t rank);
+
+/* The summary for a terminal. */
+void oriel_report_print(const struct oriel_traces *traces, FILE *out);
+
+/* The events for the Perfetto viewer, and as an OTF2 archive; false, with a line on standard error, where that cannot be. */
+bool oriel_report_perfetto(const struct oriel_traces *traces, const char *path);
+bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder);
+
+#endif

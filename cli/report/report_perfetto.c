@@ -1,0 +1,176 @@
+/* The events in the JSON form of Chrome's trace viewer, which Perfetto opens: a process for each rank, in it a track for each
+ * thread, on it a slice for each call and, at its end, one for the waiting in it.  It is written as it is read, however long it
+ * is.
+ *
+ * Perfetto takes process and thread 0 for the idle task, and threads to have numbers of their own: rank r is process r + 1, and
+ * its first thread has the same number, as on Linux.  report.c calls. */
+#include "cli/report/report.h"
+
+#include "cli/cli.h"
+#include "cli/counters.h"
+#include "cli/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 256, THREADS_APART = 1 << 24 /* above any rank */ };
+
+struct writing {
+    const struct oriel_traces *traces;
+    FILE *out;
+    char **windows; /* their names as JSON */
+    bool seen[THREADS]; /* of the rank that is being written */
+    uint32_t rank;
+};
+
+/* With its quotes; to be freed. */
+static char *quoted(const char *text)
+{
+    json_t *value = oriel_json_text(text, strlen(text));
+    char *out = oriel_needed(json_dumps(value, JSON_ENCODE_ANY));
+    json_decref(value);
+    return out;
+}
+
+static char *window_text(const struct oriel_traces *traces, size_t index)
+{
+    const struct oriel_traced_window *window = &traces->windows[index];
+    char *plain = window->name[0] != '\0' ? oriel_format("%s", window->name)
+                                          : oriel_format("%s %zu", oriel_flavour_name(window->flavour, "window"), index + 1);
+    char *out = quoted(plain);
+    free(plain);
+    return out;
+}
+
+static int process_of(const struct writing *writing, uint32_t rank)
+{
+    return writing->traces->ranks[rank].world_rank + 1;
+}
+
+/* All but the arguments and the end. */
+static void write_metadata(const struct writing *writing, const char *name, int process, int64_t track)
+{
+    fprintf(writing->out, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%" PRId64, name, process, track);
+}
+
+static void write_rank(const struct writing *writing, uint32_t rank)
+{
+    const struct oriel_traced_rank *of = &writing->traces->ranks[rank];
+    int process = process_of(writing, rank);
+    char *plain = oriel_format("rank %d (%s)", (int)of->world_rank, of->header.machine_name);
+    char *name = quoted(plain);
+    write_metadata(writing, "process_name", process, process);
+    fprintf(writing->out, ",\"args\":{\"name\":%s}}", name);
+    write_metadata(writing, "process_sort_index", process, process);
+    fprintf(writing->out, ",\"args\":{\"sort_index\":%d}}", (int)of->world_rank);
+    free(plain);
+    free(name);
+}
+
+static int64_t track_of(struct writing *writing, const struct oriel_trace_record *traced)
+{
+    uint8_t thread = traced->event->thread;
+    int process = process_of(writing, traced->rank);
+    int64_t track = process + (int64_t)thread * THREADS_APART;
+    if (traced->rank != writing->rank) {
+        memset(writing->seen, 0, sizeof writing->seen);
+        writing->rank = traced->rank;
+    }
+    if (!writing->seen[thread]) {
+        write_metadata(writing, "thread_name", process, track);
+        fprintf(writing->out, ",\"args\":{\"name\":\"thread %d\"}}", (int)thread);
+        writing->seen[thread] = true;
+    }
+    return track;
+}
+
+/* Microseconds. */
+static void write_time(FILE *out, const char *key, int64_t ns)
+{
+    fprintf(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+}
+
+/* From begin_ns to the event's end; all but the other arguments and the end. */
+static void write_slice(struct writing *writing, const struct oriel_trace_record *traced, int64_t track, int64_t begin_ns,
+                        const char *category, const char *name)
+{
+    fprintf(writing->out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId64, process_of(writing, traced->rank), track);
+    write_time(writing->out, "ts", begin_ns);
+    write_time(writing->out, "dur", traced->end_ns - begin_ns);
+    fprintf(writing->out, ",\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"window\":%s", category, name,
+            writing->windows[traced->window]);
+}
+
+static void write_rank_argument(const struct writing *writing, const struct oriel_trace_record *traced, const char *key,
+                                int32_t win_rank)
+{
+    int32_t world_rank = oriel_world_rank(writing->traces, traced->window, win_rank);
+    if (world_rank >= 0)
+        fprintf(writing->out, ",\"%s\":%d", key, (int)world_rank);
+}
+
+static void write_wait(struct writing *writing, const struct oriel_trace_record *traced, int64_t track)
+{
+    const struct oriel_trace_event *event = traced->event;
+    int64_t begin_ns = traced->end_ns - (int64_t)event->waiting_ns;
+    begin_ns = begin_ns > traced->begin_ns ? begin_ns : traced->begin_ns;
+    write_slice(writing, traced, track, begin_ns, "wait", oriel_counted_causes[event->cause].name);
+    write_rank_argument(writing, traced, "rank", event->cause_rank);
+    fputs("}}", writing->out);
+}
+
+static bool write_event(const struct oriel_trace_record *traced, void *context)
+{
+    struct writing *writing = context;
+    const struct oriel_trace_event *event = traced->event;
+    bool is_operation = event->kind < ORIEL_TRACE_CALL;
+    int64_t track = track_of(writing, traced);
+    write_slice(writing, traced, track, traced->begin_ns, is_operation ? "operation" : "call", oriel_kind_name(event->kind));
+    write_rank_argument(writing, traced, "target", event->target);
+    if (is_operation)
+        fprintf(writing->out, ",\"bytes\":%" PRIu64 ",\"path\":\"%s\"", event->bytes, oriel_counted_paths[event->path].name);
+    fputs("}}", writing->out);
+    if (event->waiting_ns != 0)
+        write_wait(writing, traced, track);
+    return !ferror(writing->out);
+}
+
+static void write_all(struct writing *writing)
+{
+    const struct oriel_traces *traces = writing->traces;
+    char *program = quoted(traces->ranks[0].header.program);
+    int process = process_of(writing, 0);
+    fprintf(writing->out, "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n");
+    fprintf(writing->out, "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%d,\"tid\":%d,\"args\":{\"labels\":%s}}", process,
+            process, program);
+    free(program);
+    writing->windows = oriel_alloc((traces->windows_count + 1) * sizeof *writing->windows);
+    for (size_t i = 0; i < traces->windows_count; i++)
+        writing->windows[i] = window_text(traces, i);
+    for (uint32_t i = 0; i < traces->ranks_count; i++)
+        write_rank(writing, i);
+    oriel_traces_each(traces, write_event, writing);
+    fputs("\n]}\n", writing->out);
+    for (size_t i = 0; i < traces->windows_count; i++)
+        free(writing->windows[i]);
+    free(writing->windows);
+}
+
+bool oriel_report_perfetto(const struct oriel_traces *traces, const char *path)
+{
+    struct writing writing = {.traces = traces, .out = fopen(path, "we"), .rank = UINT32_MAX};
+    if (writing.out == NULL) {
+        fprintf(stderr, "oriel: %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    write_all(&writing);
+    bool whole = !ferror(writing.out);
+    if (fclose(writing.out) == 0 && whole)
+        return true;
+    fprintf(stderr, "oriel: %s: %s\n", path, strerror(errno));
+    oriel_take_away(path);
+    return false;
+}

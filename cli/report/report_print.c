@@ -1,0 +1,320 @@
+/* The summary of `oriel report` for a terminal: the run, what is missing of it, and each window's operations, ways, waits and
+ * busiest pairs.  Times are sums over all ranks.  report.c calls. */
+#include "cli/report/report.h"
+
+#include "cli/cli.h"
+#include "cli/counters.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PAIRS_SHOWN = 5, TEXT = 32, REASONS_SHOWN = 3, RANKS_SHOWN = 5, BILLION = 1000000000 };
+
+/* --- numbers as people read them --- */
+
+static const char *count_text(char text[TEXT], uint64_t count)
+{
+    char plain[TEXT];
+    int len = snprintf(plain, sizeof plain, "%" PRIu64, count);
+    char *out = text;
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            *out++ = ',';
+        *out++ = plain[i];
+    }
+    *out = '\0';
+    return text;
+}
+
+/* Three digits and a unit of the row, each so many times the one before. */
+static const char *scaled_text(char text[TEXT], double value, double step, const char *const units[], unsigned count)
+{
+    unsigned unit = 0;
+    while (unit + 1 < count && value >= (step > 1000 ? 1000 : 999.5)) {
+        value /= step;
+        unit++;
+    }
+    snprintf(text, TEXT, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, units[unit]);
+    return text;
+}
+
+static const char *bytes_text(char text[TEXT], uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    return scaled_text(text, (double)bytes, 1024, units, sizeof units / sizeof units[0]);
+}
+
+static const char *time_text(char text[TEXT], uint64_t ns)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    return scaled_text(text, (double)ns, 1000, units, sizeof units / sizeof units[0]);
+}
+
+static const char *share_text(char text[TEXT], uint64_t part, uint64_t whole)
+{
+    snprintf(text, TEXT, whole == 0 ? "-" : "%.0f%%", whole == 0 ? 0 : 100.0 * (double)part / (double)whole);
+    return text;
+}
+
+/* --- the run --- */
+
+static void print_dates(const struct oriel_traces *traces, FILE *out)
+{
+    char date[64];
+    char took[TEXT];
+    time_t begin = (time_t)(traces->ranks[0].header.begin_real_ns / BILLION);
+    struct tm parts;
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&begin, &parts));
+    fprintf(out, "  begun %s; %s from the first event to the last\n", date, time_text(took, (uint64_t)traces->last_ns));
+}
+
+static bool same_machine(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
+{
+    return memcmp(one->header.machine, other->header.machine, sizeof one->header.machine) == 0;
+}
+
+/* How many clocks there are, and how well they go together. */
+static void print_clocks(const struct oriel_traces *traces, FILE *out)
+{
+    size_t machines = 0;
+    size_t unknown = 0;
+    uint64_t error_ns = 0;
+    char text[TEXT];
+    for (size_t i = 0; i < traces->ranks_count; i++) {
+        const struct oriel_traced_rank *rank = &traces->ranks[i];
+        size_t first = 0;
+        while (!same_machine(&traces->ranks[first], rank))
+            first++;
+        machines += first == i;
+        unknown += rank->error_ns == UINT64_MAX;
+        if (rank->error_ns != UINT64_MAX && rank->error_ns > error_ns)
+            error_ns = rank->error_ns;
+    }
+    if (machines == 1 && unknown == 0)
+        fprintf(out, "  all ranks on one clock\n");
+    else if (machines > 1)
+        fprintf(out, "  %zu clocks, which are compared to within %s\n", machines, time_text(text, error_ns));
+    if (unknown > 0)
+        fprintf(out, "  the clocks of %zu ranks have not been compared: their times may be off by as much as their dates are\n",
+                unknown);
+}
+
+/* The first ranks for which it holds, "rank 3", "ranks 3, 5 and 12 more"; NULL where there are none.  To be freed. */
+static char *ranks_text(const struct oriel_traces *traces, bool (*holds)(const struct oriel_traced_rank *rank))
+{
+    char *text = NULL;
+    size_t len_bytes;
+    size_t count = 0;
+    FILE *out = oriel_needed(open_memstream(&text, &len_bytes));
+    for (size_t i = 0; i < traces->ranks_count; i++)
+        if (holds(&traces->ranks[i]) && count++ < RANKS_SHOWN)
+            fprintf(out, "%s%d", count == 1 ? "" : ", ", (int)traces->ranks[i].world_rank);
+    if (count > RANKS_SHOWN)
+        fprintf(out, " and %zu more", count - RANKS_SHOWN);
+    fclose(out);
+    if (count > 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static bool has_not_ended(const struct oriel_traced_rank *rank)
+{
+    return !rank->ended;
+}
+
+static bool has_dropped(const struct oriel_traced_rank *rank)
+{
+    return rank->dropped > 0;
+}
+
+static void print_losses(const struct oriel_traces *traces, FILE *out)
+{
+    uint64_t events = 0;
+    uint64_t dropped = 0;
+    char text[TEXT];
+    for (size_t i = 0; i < traces->ranks_count; i++) {
+        events += traces->ranks[i].events;
+        dropped += traces->ranks[i].dropped;
+    }
+    fprintf(out, "  %s events", count_text(text, events));
+    if (dropped == 0) {
+        fprintf(out, ", none dropped\n");
+    } else {
+        char *who = ranks_text(traces, has_dropped);
+        fprintf(out, ", and %s dropped (", count_text(text, dropped));
+        fprintf(out, "%s of all), by ranks %s: too fast for the writer, or no room left\n",
+                share_text(text, dropped, events + dropped), who);
+        free(who);
+    }
+    char *open = ranks_text(traces, has_not_ended);
+    if (open != NULL)
+        fprintf(out, "  ranks that did not come to MPI_Finalize: %s\n", open);
+    free(open);
+}
+
+static void print_run(const struct oriel_traces *traces, FILE *out)
+{
+    const struct oriel_trace_header *header = &traces->ranks[0].header;
+    fprintf(out, "%s\n", header->program);
+    fprintf(out, "  %d ranks, traces of %zu of them; %s, Oriel %s\n", (int)header->world_size, traces->ranks_count, header->host,
+            header->oriel);
+    print_dates(traces, out);
+    print_clocks(traces, out);
+    print_losses(traces, out);
+}
+
+/* --- a window --- */
+
+static void print_sizes(const struct oriel_traced_window *window, FILE *out)
+{
+    uint64_t least = UINT64_MAX;
+    uint64_t most = 0;
+    char text[TEXT];
+    for (int32_t i = 0; i < window->n; i++) {
+        least = window->sizes_bytes[i] < least ? window->sizes_bytes[i] : least;
+        most = window->sizes_bytes[i] > most ? window->sizes_bytes[i] : most;
+    }
+    if (least != most)
+        fprintf(out, "%s to ", bytes_text(text, least));
+    fprintf(out, "%s each", bytes_text(text, most));
+}
+
+static void print_window_head(const struct oriel_traces *traces, uint32_t index, FILE *out)
+{
+    const struct oriel_traced_window *window = &traces->windows[index];
+    fprintf(out, "\nWindow %u", index + 1);
+    if (window->name[0] != '\0')
+        fprintf(out, " \"%s\"", window->name);
+    fprintf(out, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour, "window"), (int)window->n, window->n == 1 ? "" : "s");
+    print_sizes(window, out);
+    if (window->site[0] != '\0')
+        fprintf(out, ", made in %s", window->site);
+    fprintf(out, "\n");
+}
+
+/* Which way each rank's memory is reached, where that is not the first of all, with the reasons. */
+static void print_reasons(const struct oriel_traced_window *window, FILE *out)
+{
+    unsigned shown = 0;
+    for (int32_t i = 0; i < window->n; i++) {
+        if (window->reasons[i][0] == '\0')
+            continue;
+        bool is_new = true;
+        int32_t like = 0;
+        for (int32_t j = 0; j < window->n && is_new; j++) {
+            bool same = strcmp(window->reasons[i], window->reasons[j]) == 0;
+            is_new = !same || j >= i;
+            like += same;
+        }
+        if (is_new && shown++ < REASONS_SHOWN)
+            fprintf(out, "    %s to the memory of %d rank%s: %s\n", oriel_counted_paths[window->paths[i]].name, (int)like,
+                    like == 1 ? "" : "s", window->reasons[i]);
+    }
+}
+
+static bool any(const struct oriel_report_sum *sums, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sums[i].count > 0)
+            return true;
+    return false;
+}
+
+static void print_operations(const struct oriel_window_sums *sums, const struct oriel_traced_window *window, FILE *out)
+{
+    char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
+    if (!any(sums->operations, ORIEL_COUNTED_OPERATIONS))
+        return;
+    fprintf(out, "  %-18s %15s %12s %12s %12s\n", "operation", "count", "bytes", "mean size", "mean time");
+    for (int i = 0; i < ORIEL_COUNTED_OPERATIONS; i++) {
+        const struct oriel_report_sum *sum = &sums->operations[i];
+        if (sum->count > 0)
+            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_operations[i].name, count_text(a, sum->count),
+                    bytes_text(b, sum->bytes), bytes_text(c, sum->bytes / sum->count), time_text(d, sum->time_ns / sum->count));
+    }
+    fprintf(out, "  %-18s %15s %12s %12s %12s\n", "path", "count", "bytes", "", "mean time");
+    for (int i = 0; i < ORIEL_COUNTED_PATHS; i++) {
+        const struct oriel_report_sum *sum = &sums->paths[i];
+        if (sum->count > 0)
+            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_paths[i].name, count_text(a, sum->count),
+                    bytes_text(b, sum->bytes), "", time_text(d, sum->time_ns / sum->count));
+    }
+    print_reasons(window, out);
+}
+
+static void print_calls(const struct oriel_window_sums *sums, FILE *out)
+{
+    char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT];
+    if (!any(sums->calls, ORIEL_COUNTED_CALLS))
+        return;
+    fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "call", "count", "time", "waiting", "of the time", "longest wait");
+    for (int i = 0; i < ORIEL_COUNTED_CALLS; i++) {
+        const struct oriel_report_sum *sum = &sums->calls[i];
+        if (sum->count > 0)
+            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_calls[i].name, count_text(a, sum->count),
+                    time_text(b, sum->time_ns), time_text(c, sum->waiting_ns), share_text(d, sum->waiting_ns, sum->time_ns),
+                    time_text(e, sum->longest_ns));
+    }
+}
+
+/* "0", or "[0]" for a win_rank whose rank in MPI_COMM_WORLD is not known. */
+static const char *rank_text(char text[TEXT], const struct oriel_traces *traces, uint32_t window, int32_t win_rank)
+{
+    int32_t world_rank = oriel_world_rank(traces, window, win_rank);
+    snprintf(text, TEXT, win_rank < 0 ? "several" : world_rank >= 0 ? "%d" : "[%d]",
+             (int)(world_rank >= 0 ? world_rank : win_rank));
+    return text;
+}
+
+static void print_causes(const struct oriel_traces *traces, uint32_t index, const struct oriel_window_sums *sums, FILE *out)
+{
+    char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
+    if (sums->waits.count == 0)
+        return;
+    fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "waited for", "times", "", "waiting", "mean wait", "longest wait");
+    for (int i = 0; i < ORIEL_COUNTED_CAUSES; i++) {
+        const struct oriel_report_sum *sum = &sums->causes[i];
+        if (sum->count > 0)
+            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_causes[i].name, count_text(a, sum->count), "",
+                    time_text(b, sum->waiting_ns), time_text(c, sum->waiting_ns / sum->count), time_text(d, sum->longest_ns));
+    }
+    fprintf(out, "  most waiting:\n");
+    for (size_t i = 0; i < sums->waits.count && i < PAIRS_SHOWN; i++) {
+        const struct oriel_report_pair *pair = &sums->waits.pairs[i];
+        fprintf(out, "    %s: rank %s for %s%s (%s)\n", time_text(a, pair->sum.waiting_ns),
+                rank_text(b, traces, index, pair->from), pair->to < 0 ? "" : "rank ", rank_text(c, traces, index, pair->to),
+                oriel_counted_causes[pair->cause].name);
+    }
+}
+
+static void print_busiest(const struct oriel_traces *traces, uint32_t index, const struct oriel_window_sums *sums, FILE *out)
+{
+    char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
+    if (sums->busy.count == 0)
+        return;
+    fprintf(out, "  busiest pairs, of %s:\n", count_text(a, sums->busy.count));
+    for (size_t i = 0; i < sums->busy.count && i < PAIRS_SHOWN; i++) {
+        const struct oriel_report_pair *pair = &sums->busy.pairs[i];
+        fprintf(out, "    %s -> %s: %s in %s operations\n", rank_text(a, traces, index, pair->from),
+                rank_text(b, traces, index, pair->to), bytes_text(c, pair->sum.bytes), count_text(d, pair->sum.count));
+    }
+}
+
+void oriel_report_print(const struct oriel_traces *traces, FILE *out)
+{
+    struct oriel_window_sums *sums = oriel_sums_make(traces);
+    print_run(traces, out);
+    if (traces->windows_count == 0)
+        fprintf(out, "\nNo window was made.\n");
+    for (uint32_t i = 0; i < traces->windows_count; i++) {
+        print_window_head(traces, i, out);
+        print_operations(&sums[i], &traces->windows[i], out);
+        print_calls(&sums[i], out);
+        print_causes(traces, i, &sums[i], out);
+        print_busiest(traces, i, &sums[i], out);
+    }
+    oriel_sums_free(sums, traces);
+}

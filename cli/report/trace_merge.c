@@ -1,0 +1,401 @@
+/* Puts the files of a folder together.  The run is the one that most files are of; files are read twice or more, never kept.
+ * trace.h says who may call. */
+#include "cli/report/trace_merge.h"
+
+#include "base/checked_open.h"
+#include "base/hash_table.h"
+#include "cli/cli.h"
+#include "cli/report/trace_clock.h"
+#include "cli/report/trace_reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int64_t most_ns = INT64_MAX >> 2;
+
+struct file {
+    char *path;
+    int32_t named_rank;
+    struct oriel_trace_parsed parsed;
+    struct oriel_trace_alignment *alignment;
+    uint32_t *windows; /* by number: index in the run's; UINT32_MAX where it is not there */
+};
+
+struct run {
+    struct oriel_traces traces;
+    struct file *files; /* as traces.ranks */
+    size_t files_count;
+    struct oriel_trace_alignment *alignments;
+    int64_t base_ns;
+};
+
+/* --- files --- */
+
+static void file_free(struct file *file)
+{
+    oriel_trace_parsed_free(&file->parsed);
+    free(file->windows);
+    free(file->path);
+}
+
+static bool source_open(const char *path, struct oriel_trace_source *out, const char **trouble)
+{
+    struct stat info;
+    int seen = oriel_seen_file(AT_FDCWD, path, &info);
+    out->fd = seen < 0 ? -1 : oriel_seen_open(seen, O_RDONLY | O_NONBLOCK);
+    if (out->fd < 0)
+        *trouble = errno == 0 ? "is no file" : strerror(errno);
+    return out->fd >= 0;
+}
+
+/* "rank-N.oriel", as the library writes N; -1 otherwise. */
+static int32_t rank_of(const char *name)
+{
+    char again[64];
+    long rank = strncmp(name, "rank-", 5) == 0 ? strtol(name + 5, NULL, 10) : -1;
+    snprintf(again, sizeof again, "rank-%ld.oriel", rank);
+    return rank >= 0 && rank < INT32_MAX && strcmp(name, again) == 0 ? (int32_t)rank : -1;
+}
+
+static void read_file(struct run *run, char *path, int32_t named_rank, FILE *complaints)
+{
+    struct oriel_trace_source source;
+    struct file file = {.path = path, .named_rank = named_rank};
+    const char *trouble = NULL;
+    if (!source_open(path, &source, &trouble)) {
+        fprintf(complaints, "oriel: %s: %s\n", path, trouble);
+        free(path);
+        return;
+    }
+    bool readable = oriel_trace_parse(&source, &file.parsed);
+    close(source.fd);
+    if (file.parsed.trouble[0] != '\0')
+        fprintf(complaints, "oriel: %s %s\n", path, file.parsed.trouble);
+    if (readable && file.parsed.header.world_rank != named_rank) {
+        fprintf(complaints, "oriel: %s says that it is rank %d's, and is left out\n", path, (int)file.parsed.header.world_rank);
+        readable = false;
+    }
+    if (!readable) {
+        file_free(&file);
+        return;
+    }
+    struct file *more = oriel_needed(reallocarray(run->files, run->files_count + 1, sizeof *more));
+    run->files = more;
+    run->files[run->files_count++] = file;
+}
+
+static bool read_folder(struct run *run, const char *folder, FILE *complaints)
+{
+    DIR *open_folder = opendir(folder);
+    if (open_folder == NULL) {
+        fprintf(complaints, "oriel: %s: %s\n", folder, strerror(errno));
+        return false;
+    }
+    unsigned seen = 0;
+    for (const struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
+        int32_t rank = rank_of(entry->d_name);
+        if (rank < 0)
+            continue;
+        seen++;
+        read_file(run, oriel_format("%s/%s", folder, entry->d_name), rank, complaints);
+    }
+    closedir(open_folder);
+    if (seen == 0)
+        fprintf(complaints, "oriel: %s: there is no trace in it (rank-0.oriel and so on, of oriel run --trace)\n", folder);
+    return run->files_count > 0;
+}
+
+/* --- one run --- */
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct file *one = a;
+    const struct file *other = b;
+    return (one->named_rank > other->named_rank) - (one->named_rank < other->named_rank);
+}
+
+static bool same_job(const struct file *one, const struct file *other)
+{
+    return memcmp(one->parsed.header.job, other->parsed.header.job, sizeof one->parsed.header.job) == 0;
+}
+
+/* Of the run that most are of; the lowest rank's where it is a tie.  A majority, if there is one, is found in one pass. */
+static const struct file *find_most(const struct run *run)
+{
+    const struct file *candidate = &run->files[0];
+    size_t lead = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < run->files_count; i++) {
+        if (lead == 0)
+            candidate = &run->files[i];
+        lead = same_job(candidate, &run->files[i]) ? lead + 1 : lead - 1;
+    }
+    for (size_t i = 0; i < run->files_count; i++)
+        count += same_job(candidate, &run->files[i]);
+    return 2 * count > run->files_count ? candidate : &run->files[0];
+}
+
+static void keep_one_run(struct run *run, FILE *complaints)
+{
+    qsort(run->files, run->files_count, sizeof *run->files, by_rank);
+    const struct file most = *find_most(run);
+    size_t kept = 0;
+    for (size_t i = 0; i < run->files_count; i++) {
+        if (same_job(&most, &run->files[i])) {
+            run->files[kept++] = run->files[i];
+            continue;
+        }
+        fprintf(complaints, "oriel: %s is of another run than most files here, and is left out\n", run->files[i].path);
+        file_free(&run->files[i]);
+    }
+    run->files_count = kept;
+}
+
+static void tell_missing(const struct run *run, const char *folder, FILE *complaints)
+{
+    int32_t world_size = run->files[0].parsed.header.world_size;
+    int32_t first = 0;
+    while (first < (int32_t)run->files_count && run->files[first].named_rank == first)
+        first++;
+    if ((int32_t)run->files_count < world_size)
+        fprintf(complaints, "oriel: %s: of %d ranks, %d have no trace here that can be read, rank %d the first\n", folder,
+                (int)world_size, (int)(world_size - (int32_t)run->files_count), (int)first);
+}
+
+/* --- times --- */
+
+/* In one pass for each machine, of which there are few. */
+static void align(struct run *run)
+{
+    size_t used = 0;
+    run->alignments = oriel_alloc(run->files_count * sizeof *run->alignments);
+    for (size_t i = 0; i < run->files_count; i++) {
+        const uint64_t *machine = run->files[i].parsed.header.machine;
+        if (run->files[i].alignment != NULL)
+            continue;
+        struct oriel_trace_alignment *alignment = &run->alignments[used++];
+        for (size_t j = i; j < run->files_count; j++) {
+            if (memcmp(machine, run->files[j].parsed.header.machine, sizeof run->files[j].parsed.header.machine) != 0)
+                continue;
+            oriel_trace_alignment_add(alignment, &run->files[j].parsed);
+            run->files[j].alignment = alignment;
+        }
+    }
+}
+
+/* Dates and clocks that were made up stay so near that differences are numbers, too. */
+static int64_t bounded_ns(int64_t ns)
+{
+    return ns < -most_ns ? -most_ns : ns > most_ns ? most_ns : ns;
+}
+
+/* Where nobody has compared the clocks, the dates tell. */
+static int64_t aligned_ns(const struct run *run, const struct file *file, uint64_t own_ns)
+{
+    const struct oriel_trace_header *own = &file->parsed.header;
+    const struct oriel_trace_header *first = &run->files[0].parsed.header;
+    if (file->alignment->is_known)
+        return bounded_ns(oriel_trace_aligned_ns(file->alignment, own_ns));
+    int64_t begin_ns = bounded_ns(oriel_trace_aligned_ns(run->files[0].alignment, first->begin_ns));
+    int64_t later_ns = bounded_ns((int64_t)(own->begin_real_ns - first->begin_real_ns));
+    return bounded_ns(bounded_ns(begin_ns + later_ns) + bounded_ns((int64_t)(own_ns - own->begin_ns)));
+}
+
+static void find_span(struct run *run)
+{
+    bool found = false;
+    run->base_ns = 0;
+    for (size_t i = 0; i < run->files_count; i++) {
+        const struct oriel_trace_parsed *parsed = &run->files[i].parsed;
+        int64_t first_ns = aligned_ns(run, &run->files[i], parsed->first_ns);
+        if (parsed->events > 0 && (!found || first_ns < run->base_ns)) {
+            run->base_ns = first_ns;
+            found = true;
+        }
+    }
+}
+
+static void fill_ranks(struct run *run)
+{
+    struct oriel_traces *traces = &run->traces;
+    traces->ranks_count = run->files_count;
+    traces->ranks = oriel_alloc(run->files_count * sizeof *traces->ranks);
+    for (size_t i = 0; i < run->files_count; i++) {
+        const struct file *file = &run->files[i];
+        const struct oriel_trace_parsed *parsed = &file->parsed;
+        struct oriel_traced_rank *rank = &traces->ranks[i];
+        *rank = (struct oriel_traced_rank){.world_rank = file->named_rank,
+                                           .header = parsed->header,
+                                           .ended = parsed->ended,
+                                           .events = parsed->events,
+                                           .dropped = parsed->dropped,
+                                           .error_ns = UINT64_MAX,
+                                           .trouble = parsed->trouble[0] != '\0' ? parsed->trouble : NULL};
+        if (file->alignment->is_known)
+            rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->last_ns);
+        if (parsed->events == 0)
+            continue;
+        rank->first_ns = aligned_ns(run, file, parsed->first_ns) - run->base_ns;
+        rank->last_ns = aligned_ns(run, file, parsed->last_ns) - run->base_ns;
+        if (rank->last_ns > traces->last_ns)
+            traces->last_ns = rank->last_ns;
+    }
+}
+
+/* --- windows --- */
+
+static void window_make(struct oriel_traced_window *window, const struct oriel_trace_window *head)
+{
+    size_t n = (size_t)head->n;
+    *window = (struct oriel_traced_window){.window_id = head->window_id, .n = head->n, .flavour = head->flavour};
+    window->disp_unit = head->disp_unit;
+    window->world_ranks = oriel_alloc(n * sizeof *window->world_ranks);
+    window->sizes_bytes = oriel_alloc(n * sizeof *window->sizes_bytes);
+    window->paths = oriel_alloc(n);
+    window->reasons = oriel_alloc(n * sizeof *window->reasons);
+    memset(window->world_ranks, 0xff, n * sizeof *window->world_ranks);
+    memset(window->paths, 0xff, n);
+}
+
+/* As it is before a rank, the first of the window, has asked for function and line. */
+static bool is_offset(const char *site)
+{
+    const char *plus = strrchr(site, '+');
+    return site[0] == '\0' || (plus != NULL && strncmp(plus, "+0x", 3) == 0);
+}
+
+static void window_add(struct oriel_traced_window *window, const struct oriel_trace_described *described, int32_t world_size)
+{
+    const struct oriel_trace_window *head = &described->head;
+    for (uint32_t i = 0; i < described->ranks_count; i++)
+        if (described->world_ranks[i] >= 0 && described->world_ranks[i] < world_size)
+            window->world_ranks[i] = described->world_ranks[i];
+    window->sizes_bytes[head->rank] = head->size_bytes;
+    window->paths[head->rank] = head->own_path;
+    memcpy(window->reasons[head->rank], head->reason, sizeof head->reason);
+    if (window->name[0] == '\0')
+        memcpy(window->name, head->name, sizeof head->name);
+    if (window->site[0] == '\0' || (is_offset(window->site) && !is_offset(head->site)))
+        memcpy(window->site, head->site, sizeof head->site);
+}
+
+static struct oriel_traced_window *window_next(struct oriel_traces *traces)
+{
+    struct oriel_traced_window *more = oriel_needed(reallocarray(traces->windows, traces->windows_count + 1, sizeof *more));
+    traces->windows = more;
+    return &traces->windows[traces->windows_count++];
+}
+
+/* Where two files differ about how many ranks a window has, the first one is believed. */
+static void merge_windows(struct run *run, FILE *complaints)
+{
+    struct oriel_traces *traces = &run->traces;
+    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from an id to its index, plus 1 */
+    for (size_t i = 0; i < run->files_count; i++) {
+        struct file *file = &run->files[i];
+        file->windows = oriel_alloc((file->parsed.windows_count + 1) * sizeof *file->windows);
+        for (uint32_t number = 0; number < file->parsed.windows_count; number++) {
+            const struct oriel_trace_described *described = file->parsed.windows[number];
+            file->windows[number] = UINT32_MAX;
+            if (described == NULL)
+                continue;
+            uintptr_t index = (uintptr_t)oriel_hash_table_find(&known, described->head.window_id);
+            if (index == 0) {
+                window_make(window_next(traces), &described->head);
+                index = traces->windows_count;
+                if (!oriel_hash_table_set(&known, described->head.window_id, (void *)index))
+                    oriel_die("out of memory");
+            }
+            struct oriel_traced_window *window = &traces->windows[index - 1];
+            if (window->n != described->head.n) {
+                fprintf(complaints, "oriel: %s: window %" PRIu32 " has other ranks than in other files, and is left out\n",
+                        file->path, number);
+                continue;
+            }
+            window_add(window, described, run->files[0].parsed.header.world_size);
+            file->windows[number] = (uint32_t)(index - 1);
+        }
+    }
+    oriel_hash_table_close(&known);
+}
+
+/* --- what others call --- */
+
+bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces **out)
+{
+    struct run *run = oriel_alloc(sizeof *run);
+    if (!read_folder(run, folder, complaints)) {
+        free(run);
+        return false;
+    }
+    keep_one_run(run, complaints);
+    tell_missing(run, folder, complaints);
+    align(run);
+    find_span(run);
+    fill_ranks(run);
+    merge_windows(run, complaints);
+    *out = &run->traces;
+    return true;
+}
+
+struct visiting {
+    const struct run *run;
+    const struct file *file;
+    struct oriel_trace_record event;
+    bool (*visit)(const struct oriel_trace_record *event, void *context);
+    void *context;
+};
+
+static bool visit_one(const struct oriel_trace_event *event, void *context)
+{
+    struct visiting *visiting = context;
+    visiting->event.window = visiting->file->windows[event->window];
+    if (visiting->event.window == UINT32_MAX)
+        return true;
+    visiting->event.begin_ns = aligned_ns(visiting->run, visiting->file, event->begin_ns) - visiting->run->base_ns;
+    visiting->event.end_ns =
+        aligned_ns(visiting->run, visiting->file, event->begin_ns + event->duration_ns) - visiting->run->base_ns;
+    visiting->event.event = event;
+    return visiting->visit(&visiting->event, visiting->context);
+}
+
+void oriel_traces_each(const struct oriel_traces *traces,
+                       bool (*visit)(const struct oriel_trace_record *event, void *context), void *context)
+{
+    const struct run *run = (const struct run *)traces;
+    bool goes_on = true;
+    for (size_t i = 0; i < run->files_count && goes_on; i++) {
+        struct visiting visiting = {.run = run, .file = &run->files[i], .visit = visit, .context = context};
+        struct oriel_trace_source source;
+        const char *trouble;
+        visiting.event.rank = (uint32_t)i;
+        if (!source_open(run->files[i].path, &source, &trouble))
+            continue; /* gone since it was read first */
+        goes_on = oriel_trace_events_visit(&source, &run->files[i].parsed, visit_one, &visiting);
+        close(source.fd);
+    }
+}
+
+void oriel_traces_close(struct oriel_traces *traces)
+{
+    struct run *run = (struct run *)traces;
+    for (size_t i = 0; i < traces->windows_count; i++) {
+        free(traces->windows[i].world_ranks);
+        free(traces->windows[i].sizes_bytes);
+        free(traces->windows[i].paths);
+        free(traces->windows[i].reasons);
+    }
+    for (size_t i = 0; i < run->files_count; i++)
+        file_free(&run->files[i]);
+    free(run->files);
+    free(run->alignments);
+    free(traces->windows);
+    free(traces->ranks);
+    free(run);
+}

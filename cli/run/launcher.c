@@ -1,0 +1,94 @@
+/* Finds out who has started this process, for which variables alone are not enough: jobs start scripts, scripts start jobs and
+ * programs that are to be alone, and variables go through all of them.  So the launcher itself must be the parent, by what the
+ * kernel says of it; where it says nothing no launcher is foreign.
+ * Called by become.c through launcher.h. */
+#include "cli/run/launcher.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool number_read(const char *variable, long *out)
+{
+    const char *text = getenv(variable);
+    if (text == NULL || !isdigit((unsigned char)text[0]))
+        return false;
+    *out = strtol(text, NULL, 10);
+    return true;
+}
+
+/* Hydra gives each process a socket that it has made itself.  The PMI of others (Slurm) comes without Hydra's variables. */
+static bool is_child_of_hydra(void)
+{
+    const char *socket_text = getenv("PMI_FD");
+    struct ucred other;
+    socklen_t len_bytes = sizeof other;
+    return socket_text != NULL && getenv("HYDI_CONTROL_FD") != NULL &&
+           getsockopt(atoi(socket_text), SOL_SOCKET, SO_PEERCRED, &other, &len_bytes) == 0 && other.pid > 0 &&
+           other.pid == getppid();
+}
+
+/* Open MPI's launchers give a process nothing that only they could have made: they go by their names, with Debian's endings. */
+static bool is_child_of_orte(void)
+{
+    static const char *const names[] = {"mpiexec", "mpirun", "orterun", "orted", "prterun", "prte", "prted"};
+    char path[32];
+    char name[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)getppid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t len = read(fd, name, sizeof name - 1);
+    close(fd);
+    name[len < 0 ? 0 : strcspn(name, ".\n")] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static const struct {
+    const char *host;
+    const char *rank, *size;
+    bool (*is_parent)(void);
+} launchers[] = {
+    {"mpich", "PMI_RANK", "PMI_SIZE", is_child_of_hydra},
+    {"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", is_child_of_orte},
+};
+
+static bool program_has(const struct oriel_program *program, const char *beginning)
+{
+    for (size_t i = 0; i < program->libraries_count; i++)
+        if (strncmp(program->libraries[i].soname, beginning, strlen(beginning)) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the environment has something by which programs of this host may find each other: variables of its own launcher, or
+ * PMIx, which Open MPI speaks always, MPICH where it was built so, and a program whose libraries are not known perhaps. */
+static bool may_join(const struct oriel_host *host, const struct oriel_program *program)
+{
+    for (const char *const *name = host->variables; *name != NULL; name++)
+        if (getenv(*name) != NULL)
+            return true;
+    bool has_pmix = getenv("PMIX_NAMESPACE") != NULL || getenv("PMIX_RANK") != NULL;
+    return has_pmix && (strcmp(host->name, "openmpi") == 0 || oriel_host_of_program(program) == NULL ||
+                        program_has(program, "libpmix."));
+}
+
+bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program, struct oriel_launcher *out)
+{
+    if (may_join(host, program))
+        return false;
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++)
+        if (strcmp(launchers[i].host, host->name) != 0 && number_read(launchers[i].rank, &out->rank) &&
+            number_read(launchers[i].size, &out->size) && out->size > 1 && launchers[i].is_parent()) {
+            out->host = oriel_host_named(launchers[i].host);
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,151 @@
+/* Looks at a program before it is started.
+ * The libraries are listed by the program's own loader, which knows every path and rule, in its list mode.
+ * Called by become.c through program.h. */
+#include "cli/run/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/elf_file.h"
+
+/* 0, or the errno that executing path would give. */
+static int executable_check(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return errno;
+    if (!S_ISREG(status.st_mode))
+        return S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+    return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+void oriel_program_find(const char *name, const char *way_out, struct oriel_program *out)
+{
+    memset(out, 0, sizeof *out);
+    out->way_out = way_out;
+    if (name[0] == '\0')
+        oriel_die("the program's name is empty");
+    const char *search = strchr(name, '/') != NULL ? "" : getenv("PATH");
+    if (search == NULL)
+        search = "/bin:/usr/bin";
+    int reason = ENOENT;
+    for (const char *folder = search;; folder++) {
+        size_t len = strcspn(folder, ":");
+        const char *slash = len == 0 ? "" : "/"; /* an empty entry is the current folder */
+        int used = snprintf(out->path, sizeof out->path, "%.*s%s%s", (int)len, folder, slash, name);
+        int refusal = used < (int)sizeof out->path ? executable_check(out->path) : ENAMETOOLONG;
+        if (refusal == 0)
+            return;
+        bool is_passed_over = refusal == ENOENT || refusal == ENOTDIR || (refusal == EISDIR && search[0] != '\0');
+        if (!is_passed_over)
+            reason = refusal;
+        folder += len;
+        if (*folder == '\0')
+            break;
+    }
+    oriel_die("%s: %s", name, reason == ENOENT ? "program not found" : strerror(reason));
+}
+
+static void privileges_refuse(const char *path, const char *way_out)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
+        oriel_die("%s is a %s program, for which the loader ignores every preload; %s", path,
+                  (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", way_out);
+    if (getxattr(path, "security.capability", NULL, 0) > 0)
+        oriel_die("%s has file capabilities, for which the loader ignores every preload; %s", path, way_out);
+}
+
+static void machine_refuse(const char *path, const struct oriel_elf_file *file, const char *way_out)
+{
+    struct oriel_elf_file self;
+    if (!oriel_elf_open(oriel_self(), &self))
+        oriel_die("%s cannot be read: %s", oriel_self(), strerror(errno));
+    bool same = oriel_elf_same_machine(file, &self);
+    oriel_elf_close(&self);
+    if (!same)
+        oriel_die("%s is for another architecture than this oriel; %s", path, way_out);
+}
+
+/* The interpreter that the first line of a script names; false for a file that is no script. */
+static bool script_interpreter(const char *path, char out[PATH_MAX])
+{
+    char line[PATH_MAX] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t len = read(fd, line, sizeof line - 1);
+    close(fd);
+    if (len < 2 || line[0] != '#' || line[1] != '!')
+        return false;
+    const char *start = line + 2 + strspn(line + 2, " \t");
+    snprintf(out, PATH_MAX, "%.*s", (int)strcspn(start, " \t\r\n"), start);
+    return out[0] != '\0';
+}
+
+/* Adds the library of one line of the loader's list, "soname => path (address)" or "path (address)". */
+static void library_add(struct oriel_program *program, char *line)
+{
+    line += strspn(line, " \t");
+    char *arrow = strstr(line, " => ");
+    char *path = arrow == NULL ? line : arrow + strlen(" => ");
+    path[strcspn(path, "(")] = '\0';
+    for (size_t len = strlen(path); len > 0 && path[len - 1] == ' '; len--)
+        path[len - 1] = '\0';
+    if (arrow != NULL)
+        *arrow = '\0';
+
+    struct oriel_library *library = &program->libraries[program->libraries_count];
+    const char *base = strrchr(line, '/');
+    library->soname = base == NULL ? line : base + 1;
+    library->path = path[0] == '/' ? path : NULL;
+    program->libraries_count += library->soname[0] != '\0';
+}
+
+/* The listing stays in memory: the libraries point into it. */
+static void libraries_list(struct oriel_program *program, const char *loader, const char *path)
+{
+    char *const listing_command[] = {(char *)loader, "--list", (char *)path, NULL};
+    char *listing = oriel_output_of(listing_command);
+    if (listing == NULL)
+        return; /* a loader without a list mode: the host is then found by other means */
+    size_t lines = 1;
+    for (const char *at = listing; *at != '\0'; at++)
+        lines += *at == '\n';
+    program->libraries = oriel_alloc(lines * sizeof *program->libraries);
+    for (char *save = NULL, *line = strtok_r(listing, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+        library_add(program, line);
+}
+
+void oriel_program_inspect(struct oriel_program *program)
+{
+    enum { SCRIPTS_MAX = 4 }; /* as many as the kernel follows */
+    char path[PATH_MAX];
+    char next[PATH_MAX];
+    snprintf(path, sizeof path, "%s", program->path);
+    for (int i = 0; i < SCRIPTS_MAX && script_interpreter(path, next); i++)
+        memcpy(path, next, sizeof path);
+
+    struct oriel_elf_file file;
+    if (!oriel_elf_open(path, &file))
+        return; /* a script without a first line that says so: the shell's, as execvp has it */
+    machine_refuse(path, &file, program->way_out);
+    privileges_refuse(path, program->way_out);
+    char loader[PATH_MAX];
+    bool is_dynamic = oriel_elf_interpreter(&file, loader);
+    bool has_mpi = oriel_elf_defines(&file, "PMPI_Init"); /* not MPI_Init, which a program may define in front of its MPI's */
+    oriel_elf_close(&file);
+    if (!is_dynamic)
+        oriel_die("%s is a static program, which loads no libraries; %s", path, program->way_out);
+    if (has_mpi)
+        oriel_die("%s has an MPI linked into it, in front of which no library comes; %s", path, program->way_out);
+    libraries_list(program, loader, path);
+}

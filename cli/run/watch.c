@@ -1,0 +1,223 @@
+/* The watcher: reads the pages of the ranks on its machine once a second, as `oriel top` does, and shows one line of it.
+ *
+ * It is started by rank 0's `oriel run` before that becomes the program, as a child of a child, in a session of its own: the
+ * program has no child that it did not start, and signals to the job's process group do not reach the watcher.  It ends when the
+ * process that has become the program ends, which a descriptor of it tells at once.  It keeps none of the launcher's descriptors,
+ * but standard error where the line goes there: a launcher waits until its ranks' are closed.
+ * watch.h says who calls. */
+#include "cli/run/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/run/watch_line.h"
+#include "cli/top/top.h"
+#include "observe/state/job.h"
+
+enum { PICTURE_MS = 1000, LINES_MOST_S = 60, LOOKS = 10 };
+
+static const uint64_t second_ns = UINT64_C(1000000000);
+
+/* --- the line --- */
+
+static bool is_same(const struct oriel_waits *waits, size_t a, size_t b, int32_t *ranks)
+{
+    const struct oriel_wait_seen *one = &waits->processes[a].wait, *other = &waits->processes[b].wait;
+    int32_t *theirs = ranks + ORIEL_STATE_RANKS;
+    if (one->what != other->what || one->window_id != other->window_id || one->world_rank != other->world_rank)
+        return false;
+    size_t count = oriel_waits_for(waits, a, ranks);
+    return oriel_waits_for(waits, b, theirs) == count && memcmp(ranks, theirs, count * sizeof *ranks) == 0;
+}
+
+/* Who has waited longest, with all that wait alike; nobody before a second is over. */
+static void say_longest(const struct oriel_waits *waits, const char *before, FILE *out)
+{
+    int32_t *ranks = oriel_alloc(3 * ORIEL_STATE_RANKS * sizeof *ranks);
+    int32_t *alike = ranks + 2 * (size_t)ORIEL_STATE_RANKS;
+    size_t longest = waits->count, count = 0;
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct oriel_wait_seen *wait = &waits->processes[i].wait;
+        if (wait->what != ORIEL_WAITING_NOTHING && wait->since_ns + second_ns < waits->now_ns &&
+            (longest == waits->count || wait->since_ns < waits->processes[longest].wait.since_ns))
+            longest = i;
+    }
+    for (size_t i = 0; longest < waits->count && i < waits->count && count < ORIEL_STATE_RANKS; i++)
+        if (is_same(waits, longest, i, ranks))
+            alike[count++] = waits->processes[i].world_rank;
+    if (count > 0) {
+        fputs(before, out);
+        oriel_ranks_say(alike, count, out);
+        fputs(" in ", out);
+        oriel_waits_say_wait(waits, longest, out);
+    }
+    free(ranks);
+}
+
+struct rings {
+    FILE *out;
+    size_t count;
+};
+
+static void say_ring(const int32_t *ranks, size_t count, void *context)
+{
+    struct rings *rings = context;
+    fputs(rings->count++ == 0 ? ", deadlock: " : ", ", rings->out);
+    for (size_t i = 0; i < count; i++)
+        fprintf(rings->out, "%d -> ", (int)ranks[i]);
+    fprintf(rings->out, "%d", (int)ranks[0]);
+}
+
+/* What there is to say, and whether there is a deadlock. */
+static char *compose(struct oriel_waits *waits, bool *is_deadlock)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = oriel_needed(open_memstream(&text, &len));
+    struct rings rings = {.out = out};
+    fputs("oriel: ", out);
+    if (waits->count == 0) {
+        fputs("no window yet", out);
+    } else {
+        oriel_top_title(waits, out);
+        oriel_waits_rings(waits, say_ring, &rings); /* first: lines are cut where a terminal ends */
+        say_longest(waits, rings.count > 0 ? "; " : ": ", out);
+    }
+    fclose(out);
+    *is_deadlock = rings.count > 0;
+    return text;
+}
+
+/* --- the watcher --- */
+
+struct watcher {
+    int32_t pid; /* of the process that becomes the program */
+    int ended;   /* readable when it has ended */
+    bool on_terminal;
+    struct oriel_jobs jobs;
+    struct oriel_waits waits;
+    unsigned looks; /* for ranks that are not known yet */
+    unsigned next_s, every_s; /* of lines */
+    bool was_deadlock;
+};
+
+static volatile sig_atomic_t is_to_end;
+
+static void note_end(int number)
+{
+    (void)number;
+    is_to_end = 1;
+}
+
+/* The job's processes on this machine.  All that there are to be are looked for often at first, and now and then later. */
+static void look(struct watcher *watcher)
+{
+    size_t first = 0, end = 0;
+    if (watcher->looks++ < LOOKS || watcher->looks % LOOKS == 0)
+        oriel_jobs_find(&watcher->jobs);
+    oriel_jobs_read(&watcher->jobs);
+    for (bool found = false; end < watcher->jobs.count && !found;) {
+        first = end;
+        end = oriel_jobs_end(&watcher->jobs, first);
+        found = watcher->jobs.processes[first].has_state && oriel_jobs_has(&watcher->jobs, first, end, watcher->pid);
+        if (!found)
+            first = end;
+    }
+    oriel_waits_open(&watcher->waits, watcher->jobs.processes + (watcher->jobs.count > 0 ? first : 0), end - first);
+}
+
+/* False when there is nobody to show it to. */
+static bool show(struct watcher *watcher, unsigned now_s)
+{
+    bool is_deadlock;
+    char *text = compose(&watcher->waits, &is_deadlock);
+    bool shown = true;
+    if (watcher->on_terminal) {
+        shown = oriel_line_show(text);
+    } else if (now_s >= watcher->next_s || (is_deadlock && !watcher->was_deadlock)) {
+        size_t len = strlen(text);
+        text[len] = '\n'; /* in the place of the end, which write does not need */
+        shown = write(STDERR_FILENO, text, len + 1) >= 0;
+        watcher->every_s = watcher->every_s * 2 < LINES_MOST_S ? watcher->every_s * 2 : LINES_MOST_S;
+        watcher->next_s = now_s + watcher->every_s;
+    }
+    watcher->was_deadlock = is_deadlock;
+    free(text);
+    return shown;
+}
+
+static void keep_descriptors(const struct watcher *watcher)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    if (watcher->on_terminal)
+        dup2(nothing, STDERR_FILENO);
+    close(nothing);
+}
+
+static _Noreturn void serve(struct watcher *watcher)
+{
+    struct sigaction action = {.sa_handler = note_end};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+    prctl(PR_SET_NAME, "oriel-watch");
+    struct pollfd ended = {.fd = watcher->ended, .events = POLLIN};
+    for (unsigned now_s = 1; !is_to_end; now_s++) {
+        int count = poll(&ended, 1, PICTURE_MS);
+        if (count != 0 && !(count < 0 && errno == EINTR))
+            break;
+        look(watcher);
+        if (!show(watcher, now_s))
+            break;
+    }
+    if (watcher->on_terminal)
+        oriel_line_close();
+    _exit(0);
+}
+
+/* What the launcher has given to this process is not for the watcher. */
+static void start_watcher(int ended)
+{
+    struct watcher *watcher = oriel_alloc(sizeof *watcher);
+    watcher->pid = (int32_t)getppid();
+    watcher->next_s = watcher->every_s = 1;
+    setsid();
+    (void)syscall(SYS_close_range, STDERR_FILENO + 1, ended - 1, 0);
+    (void)syscall(SYS_close_range, ended + 1, ~0U, 0);
+    watcher->ended = ended;
+    watcher->on_terminal = oriel_line_open(watcher->pid);
+    keep_descriptors(watcher);
+    if (fork() == 0)
+        serve(watcher);
+    _exit(0);
+}
+
+void oriel_watch_start(void)
+{
+    oriel_variable_set("ORIEL_WATCH", "1");
+    if (oriel_job_rank() > 0)
+        return;
+    int ended = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (ended < 0)
+        oriel_die("--watch: cannot watch this process: %s", strerror(errno));
+    pid_t child = fork();
+    if (child == 0)
+        start_watcher(ended);
+    if (child < 0)
+        oriel_die("--watch: cannot start the watcher: %s", strerror(errno));
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}

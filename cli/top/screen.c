@@ -1,0 +1,93 @@
+/* The alternate screen of the terminal, by the control sequences that all of today's have (xterm, Linux's console, screen, tmux).
+ * Nothing of a curses library is needed but these few, and the line of `oriel run --watch` (watch_line.c), on a terminal that
+ * others write to, could not be drawn by one.
+ * screen.h says who calls. */
+#include "cli/top/screen.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+static struct termios before;
+static volatile sig_atomic_t ended_by;
+
+static void note_end(int number)
+{
+    ended_by = number;
+}
+
+static void note_size(int number)
+{
+    (void)number; /* that it has interrupted the wait suffices */
+}
+
+bool oriel_screen_is_there(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
+}
+
+void oriel_screen_open(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action = {.sa_handler = note_end};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        sigaction(ends[i], &action, NULL);
+    action.sa_handler = note_size;
+    sigaction(SIGWINCH, &action, NULL);
+    tcgetattr(STDIN_FILENO, &before);
+    struct termios raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG); /* Ctrl-C and Ctrl-Z come as keys */
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    fputs("\033[?1049h\033[?25l", stdout);
+    fflush(stdout);
+}
+
+void oriel_screen_show(const char *text)
+{
+    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
+        size = (struct winsize){.ws_row = 24, .ws_col = 80};
+    fputs("\033[H", stdout);
+    for (int row = 0; row < size.ws_row; row++) {
+        int len = (int)strcspn(text, "\n");
+        int shown = 0;
+        for (int columns = 0; shown < len; shown++) { /* whole characters of UTF-8 */
+            columns += (text[shown] & 0xc0) != 0x80;
+            if (columns > size.ws_col)
+                break;
+        }
+        printf("\033[K%.*s%s", shown, text, row + 1 < size.ws_row ? "\n" : "");
+        text += len + (text[len] == '\n');
+    }
+    fflush(stdout);
+}
+
+bool oriel_screen_wait(int ms)
+{
+    struct pollfd key = {.fd = STDIN_FILENO, .events = POLLIN};
+    char pressed = 0;
+    int count = poll(&key, 1, ms);
+    if (ended_by != 0 || (count > 0 && read(STDIN_FILENO, &pressed, 1) <= 0))
+        return false;
+    return pressed != 'q' && pressed != 'Q' && pressed != 3;
+}
+
+void oriel_screen_close(void)
+{
+    fputs("\033[?25h\033[?1049l", stdout);
+    fflush(stdout);
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    if (ended_by != 0) {
+        signal(ended_by, SIG_DFL);
+        raise(ended_by);
+    }
+}

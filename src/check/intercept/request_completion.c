@@ -1,0 +1,327 @@
+/* The exported functions that complete requests, start persistent ones and free them (MPI-4.1, 3.7).  The call behind is the
+ * program's as it is, but that statuses are asked for where a record wants one.  Without records they pass at once. */
+#include "check/intercept/messages_point.h"
+#include "check/intercept/messages_waits.h"
+#include "check/intercept/request_table.h"
+#include "check/intercept/wrap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW = 16 };
+
+/* The records of a call's requests, and statuses that the program does not ask for. */
+struct watch {
+    int count;
+    uint64_t claim;
+    MPI_Request *requests;                 /* the program's array */
+    struct oriel_request_record **records; /* NULL: the call is not looked at */
+    struct oriel_request_end *ends;
+    MPI_Status *statuses;
+    int ended;
+    struct oriel_request_record *few_records[FEW];
+    struct oriel_request_end few_ends[FEW];
+    MPI_Status few_statuses[FEW];
+};
+
+static bool make_room(struct watch *watch, int count, bool wants_statuses)
+{
+    if (count <= FEW) {
+        watch->records = watch->few_records;
+        watch->ends = watch->few_ends;
+        if (wants_statuses)
+            watch->statuses = watch->few_statuses;
+        return true;
+    }
+    watch->records = malloc((size_t)count * sizeof(struct oriel_request_record *));
+    watch->ends = malloc((size_t)count * sizeof *watch->ends);
+    if (wants_statuses)
+        watch->statuses = malloc((size_t)count * sizeof *watch->statuses);
+    return watch->records != NULL && watch->ends != NULL && (!wants_statuses || watch->statuses != NULL);
+}
+
+static void drop_room(struct watch *watch)
+{
+    if (watch->records != watch->few_records)
+        free(watch->records);
+    if (watch->ends != watch->few_ends)
+        free(watch->ends);
+    if (watch->statuses != watch->few_statuses)
+        free(watch->statuses);
+}
+
+/* Whether there is something to look at; *statuses is then the room for statuses where the program gives none (none). */
+static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses, const MPI_Status *none)
+{
+    bool any = false;
+    if (!oriel_request_records_exist() || count <= 0 || requests == NULL)
+        return false;
+    watch->count = count;
+    watch->requests = requests;
+    watch->statuses = NULL;
+    watch->ended = 0;
+    if (!make_room(watch, count, *statuses == none)) {
+        drop_room(watch);
+        return false;
+    }
+    watch->claim = oriel_claim_begin();
+    for (int i = 0; i < count; i++) {
+        watch->records[i] = oriel_request_claim(&requests[i]);
+        any = any || watch->records[i] != NULL;
+    }
+    if (!any) {
+        oriel_claim_end();
+        drop_room(watch);
+        return false;
+    }
+    if (*statuses == none)
+        *statuses = watch->statuses;
+    return true;
+}
+
+/* Whether the call is to be looked at: then watch_end must follow. */
+#define watch_begin(...) (oriel_check_looks() && watch_open(__VA_ARGS__) && (oriel_check_enter(), true))
+
+/* The call waits for all of them, or for any. */
+static bool wait_begin(const struct watch *watch, const void *address, uint16_t call, enum oriel_wait_mode mode)
+{
+    struct oriel_site site = oriel_site_here(address, call, (uint32_t)oriel_order_rank(), 0);
+    return oriel_wait_requests(&site, watch->requests, watch->records, watch->count, mode);
+}
+#define WAITS(call, mode) wait_begin(&watch, __builtin_return_address(0), ORIEL_CALL_##call, ORIEL_WAIT_FOR_##mode)
+
+static void ended(struct watch *watch, int i, const MPI_Status *status)
+{
+    if (i < 0 || i >= watch->count || watch->records[i] == NULL)
+        return;
+    watch->ends[watch->ended++] = (struct oriel_request_end){.record = watch->records[i], .status = status};
+    watch->records[i] = NULL;
+}
+
+static void watch_end(struct watch *watch)
+{
+    oriel_check_leave();
+    for (int i = 0; i < watch->count; i++)
+        if (watch->records[i] != NULL)
+            oriel_request_unclaim(watch->records[i], watch->claim);
+    oriel_requests_end(watch->ends, watch->ended, watch->claim);
+    oriel_claim_end();
+    drop_room(watch);
+}
+
+/* Behind a call that has failed. */
+static bool is_over(const struct watch *watch, int i, int code)
+{
+    return oriel_request_is_over(watch->requests[i], watch->records[i], oriel_class_of(code));
+}
+
+/* --- one --- */
+
+ORIEL_CHECK_WRAP(Wait, (MPI_Request * request, MPI_Status *status))
+{
+    struct watch watch;
+    int code;
+    if (!watch_begin(&watch, 1, request, &status, MPI_STATUS_IGNORE))
+        return ORIEL_CHECK_PASS(code, Wait, (request, status));
+    bool waits = WAITS(Wait, ALL);
+    code = BEHIND(Wait)(request, status);
+    oriel_wait_done(waits);
+    if (code == MPI_SUCCESS || is_over(&watch, 0, code))
+        ended(&watch, 0, status);
+    watch_end(&watch);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Test, (MPI_Request * request, int *flag, MPI_Status *status))
+{
+    struct watch watch;
+    int code;
+    if (!watch_begin(&watch, 1, request, &status, MPI_STATUS_IGNORE))
+        return ORIEL_CHECK_PASS(code, Test, (request, flag, status));
+    code = BEHIND(Test)(request, flag, status);
+    if (code == MPI_SUCCESS ? *flag : is_over(&watch, 0, code))
+        ended(&watch, 0, status);
+    watch_end(&watch);
+    return code;
+}
+
+/* The operation is complete, whether or not the program will ask again. */
+ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
+{
+    struct watch watch;
+    int code;
+    if (!watch_begin(&watch, 1, &request, &status, MPI_STATUS_IGNORE))
+        return ORIEL_CHECK_PASS(code, Request_get_status, (request, flag, status));
+    code = BEHIND(Request_get_status)(request, flag, status);
+    if (code == MPI_SUCCESS && *flag)
+        ended(&watch, 0, status);
+    watch_end(&watch);
+    return code;
+}
+
+/* --- any of many --- */
+
+/* With an error, of one of them: MPICH says which, Open MPI has no handle left of it, also where it persists. */
+static void any_ended(struct watch *watch, int code, bool is_one, int index, const MPI_Status *status)
+{
+    if (code == MPI_SUCCESS && is_one)
+        ended(watch, index, status);
+    for (int i = 0; i < watch->count && code != MPI_SUCCESS; i++)
+        if (oriel_request_is_over(watch->requests[i], watch->records[i], MPI_SUCCESS) || (i == index && is_over(watch, i, code)))
+            ended(watch, i, status);
+}
+
+ORIEL_CHECK_WRAP(Waitany, (int count, MPI_Request array_of_requests[], int *index, MPI_Status *status))
+{
+    struct watch watch;
+    int code;
+    if (index == NULL || !watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
+        return ORIEL_CHECK_PASS(code, Waitany, (count, array_of_requests, index, status));
+    bool waits = WAITS(Waitany, ANY);
+    *index = MPI_UNDEFINED; /* where it fails with something else */
+    code = BEHIND(Waitany)(count, array_of_requests, index, status);
+    oriel_wait_done(waits);
+    any_ended(&watch, code, true, *index, status);
+    watch_end(&watch);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status))
+{
+    struct watch watch;
+    int code;
+    if (index == NULL || flag == NULL || !watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
+        return ORIEL_CHECK_PASS(code, Testany, (count, array_of_requests, index, flag, status));
+    *index = MPI_UNDEFINED;
+    *flag = 0;
+    code = BEHIND(Testany)(count, array_of_requests, index, flag, status);
+    any_ended(&watch, code, *flag, *index, status);
+    watch_end(&watch);
+    return code;
+}
+
+/* --- all --- */
+
+static void all_ended(struct watch *watch, int code, const MPI_Status *statuses)
+{
+    for (int i = 0; i < watch->count; i++)
+        if (code == MPI_SUCCESS || (code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_ERR_PENDING) ||
+            oriel_request_is_over(watch->requests[i], watch->records[i], MPI_ERR_IN_STATUS))
+            ended(watch, i, &statuses[i]);
+}
+
+ORIEL_CHECK_WRAP(Waitall, (int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]))
+{
+    struct watch watch;
+    int code;
+    if (!watch_begin(&watch, count, array_of_requests, &array_of_statuses, MPI_STATUSES_IGNORE))
+        return ORIEL_CHECK_PASS(code, Waitall, (count, array_of_requests, array_of_statuses));
+    bool waits = WAITS(Waitall, ALL);
+    code = BEHIND(Waitall)(count, array_of_requests, array_of_statuses);
+    oriel_wait_done(waits);
+    all_ended(&watch, code, array_of_statuses);
+    watch_end(&watch);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Testall, (int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]))
+{
+    struct watch watch;
+    int code;
+    if (!watch_begin(&watch, count, array_of_requests, &array_of_statuses, MPI_STATUSES_IGNORE))
+        return ORIEL_CHECK_PASS(code, Testall, (count, array_of_requests, flag, array_of_statuses));
+    code = BEHIND(Testall)(count, array_of_requests, flag, array_of_statuses);
+    if (code != MPI_SUCCESS || *flag)
+        all_ended(&watch, code, array_of_statuses);
+    watch_end(&watch);
+    return code;
+}
+
+/* --- some --- */
+
+static void some_ended(struct watch *watch, int code, int found, const int indices[], const MPI_Status *statuses)
+{
+    if ((code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) || found == MPI_UNDEFINED)
+        return;
+    for (int i = 0; i < found; i++)
+        ended(watch, indices[i], &statuses[i]);
+}
+
+#define SOME_PARAMETERS                                                                            \
+    (int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],          \
+     MPI_Status array_of_statuses[])
+#define SOME_ARGUMENTS (incount, array_of_requests, outcount, array_of_indices, array_of_statuses)
+#define SOME(name, waits_for)                                                                            \
+    ORIEL_CHECK_WRAP(name, SOME_PARAMETERS)                                                              \
+    {                                                                                                    \
+        struct watch watch;                                                                              \
+        int code;                                                                                        \
+        if (!watch_begin(&watch, incount, array_of_requests, &array_of_statuses, MPI_STATUSES_IGNORE))   \
+            return ORIEL_CHECK_PASS(code, name, SOME_ARGUMENTS);                                         \
+        bool waits = waits_for;                                                                          \
+        code = BEHIND(name) SOME_ARGUMENTS;                                                              \
+        oriel_wait_done(waits);                                                                          \
+        some_ended(&watch, code, *outcount, array_of_indices, array_of_statuses);                        \
+        watch_end(&watch);                                                                               \
+        return code;                                                                                     \
+    }
+SOME(Waitsome, WAITS(Waitsome, ANY))
+SOME(Testsome, false)
+
+/* --- persistent ones, and the end of a handle --- */
+
+ORIEL_CHECK_WRAP(Start, (MPI_Request * request))
+{
+    struct oriel_startable *startable = oriel_check_looks() && request != NULL ? oriel_request_restart(*request) : NULL;
+    int code;
+    if (startable == NULL)
+        return ORIEL_CHECK_PASS(code, Start, (request));
+    startable->begin(startable);
+    ORIEL_CHECK_PASS(code, Start, (request));
+    startable->started(startable, code != MPI_SUCCESS);
+    if (code == MPI_SUCCESS)
+        oriel_request_activate(*request);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Startall, (int count, MPI_Request array_of_requests[]))
+{
+    struct oriel_startable **startables = NULL;
+    int code;
+    if (oriel_check_looks() && count > 0 && array_of_requests != NULL)
+        startables = calloc((size_t)count, sizeof(struct oriel_startable *));
+    if (startables == NULL)
+        return ORIEL_CHECK_PASS(code, Startall, (count, array_of_requests));
+    for (int i = 0; i < count; i++) {
+        startables[i] = oriel_request_restart(array_of_requests[i]);
+        if (startables[i] != NULL)
+            startables[i]->begin(startables[i]);
+    }
+    ORIEL_CHECK_PASS(code, Startall, (count, array_of_requests));
+    for (int i = 0; i < count; i++)
+        if (startables[i] != NULL) {
+            startables[i]->started(startables[i], code != MPI_SUCCESS);
+            if (code == MPI_SUCCESS)
+                oriel_request_activate(array_of_requests[i]);
+        }
+    free(startables);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Request_free, (MPI_Request * request))
+{
+    struct oriel_request_record *record = NULL;
+    uint64_t claim = 0;
+    int code;
+    if (oriel_check_looks() && request != NULL && oriel_request_records_exist()) {
+        claim = oriel_claim_begin();
+        record = oriel_request_claim_any(request);
+    }
+    ORIEL_CHECK_PASS(code, Request_free, (request));
+    if (record != NULL && code == MPI_SUCCESS)
+        oriel_request_freed(record, claim);
+    else if (record != NULL)
+        oriel_request_unclaim(record, claim);
+    oriel_claim_end();
+    return code;
+}

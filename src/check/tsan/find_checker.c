@@ -1,0 +1,120 @@
+/* The beginning of the stand-in for libtsan: finds the checker among the preloaded libraries, and, whenever __tsan_init is
+ * called, the modules that call it.  (Who calls cannot be seen: compilers jump there.)  It is called from the program's first
+ * instructions on, before any constructor. */
+#include "check/tsan/find_checker.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { MODULES = 256 };
+
+struct module {
+    uintptr_t low;
+    uintptr_t high;
+};
+
+const struct oriel_watched_pages *oriel_tsan_watch;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct module modules[MODULES];
+static _Atomic int modules_count;
+static unsigned long long modules_seen; /* loaded and unloaded so far, when they were last looked at */
+
+bool oriel_tsan_is_instrumented(const void *address)
+{
+    uintptr_t at = (uintptr_t)address;
+    int count = atomic_load_explicit(&modules_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        if (at >= modules[i].low && at < modules[i].high)
+            return true;
+    return false;
+}
+
+/* What a module's dynamic section says of its relocations. */
+struct dynamic {
+    const ElfW(Sym) *symbols;
+    const char *names;
+    const ElfW(Rela) *relocations[2];
+    size_t counts[2];
+};
+
+static struct dynamic dynamic_of(const struct dl_phdr_info *info)
+{
+    struct dynamic dynamic = {0};
+    const ElfW(Dyn) *entry = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        switch (entry->d_tag) {
+        case DT_SYMTAB: dynamic.symbols = (const ElfW(Sym) *)entry->d_un.d_ptr; break;
+        case DT_STRTAB: dynamic.names = (const char *)entry->d_un.d_ptr; break;
+        case DT_RELA: dynamic.relocations[0] = (const ElfW(Rela) *)entry->d_un.d_ptr; break;
+        case DT_RELASZ: dynamic.counts[0] = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+        case DT_JMPREL: dynamic.relocations[1] = (const ElfW(Rela) *)entry->d_un.d_ptr; break;
+        case DT_PLTRELSZ: dynamic.counts[1] = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+        default: break;
+        }
+    }
+    return dynamic;
+}
+
+/* Whether the module calls __tsan_init.  The vdso, whose pointers nobody has relocated, calls nobody. */
+static bool calls_us(const struct dl_phdr_info *info)
+{
+    struct dynamic dynamic = dynamic_of(info);
+    if (dynamic.symbols == NULL || (uintptr_t)dynamic.symbols < info->dlpi_addr || dynamic.names == NULL)
+        return false;
+    for (int table = 0; table < 2; table++)
+        for (size_t i = 0; dynamic.relocations[table] != NULL && i < dynamic.counts[table]; i++) {
+            const ElfW(Sym) *symbol = &dynamic.symbols[ELF64_R_SYM(dynamic.relocations[table][i].r_info)];
+            if (symbol->st_shndx == SHN_UNDEF && strcmp(dynamic.names + symbol->st_name, "__tsan_init") == 0)
+                return true;
+        }
+    return false;
+}
+
+static int module_add(struct dl_phdr_info *info, size_t size, void *closure)
+{
+    struct module module = {UINTPTR_MAX, 0};
+    int count = atomic_load_explicit(&modules_count, memory_order_relaxed);
+    (void)size, (void)closure;
+    if (info->dlpi_adds + info->dlpi_subs == modules_seen)
+        return 1;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_LOAD)
+            continue;
+        uintptr_t low = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        uintptr_t high = low + info->dlpi_phdr[i].p_memsz;
+        module.low = low < module.low ? low : module.low;
+        module.high = high > module.high ? high : module.high;
+    }
+    if (module.high == 0 || count == MODULES || oriel_tsan_is_instrumented((const void *)module.low) || !calls_us(info))
+        return 0;
+    modules[count] = module;
+    atomic_store_explicit(&modules_count, count + 1, memory_order_release);
+    return 0;
+}
+
+static int keep_count(struct dl_phdr_info *info, size_t size, void *closure)
+{
+    (void)size, (void)closure;
+    modules_seen = info->dlpi_adds + info->dlpi_subs;
+    return 1;
+}
+
+ORIEL_TSAN_ENTRY void __tsan_init(void);
+ORIEL_TSAN_ENTRY void __tsan_init(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (oriel_tsan_watch == NULL) {
+        oriel_check_watch_fn *watch = (oriel_check_watch_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "oriel_check_watch");
+        oriel_tsan_watch = watch != NULL ? watch() : NULL;
+    }
+    dl_iterate_phdr(module_add, NULL);
+    dl_iterate_phdr(keep_count, NULL);
+    pthread_mutex_unlock(&mutex);
+}

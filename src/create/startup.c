@@ -1,0 +1,145 @@
+/* What the first window sets up and MPI_Finalize, or the end of the last MPI session, takes down: the memory file, the fork
+ * handler, the finaliser on MPI_COMM_SELF.  The world model of MPI starts once only, sessions may start again.  Creation,
+ * MPI_Alloc_mem and the end of a session call. */
+#include "base/log.h"
+#include "base/options.h"
+#include "create/comm_cache.h"
+#include "create/create.h"
+#include "datatype/datatype.h"
+#include "host/host.h"
+#include "memory/agent_area.h"
+#include "memory/file.h"
+#include "memory/memory_limits.h"
+#include "memory/net_address.h"
+#include "memory/polled_area.h"
+#include "window/handle.h"
+#include "window/host_objects.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool started; /* changes under the mutex */
+static bool finalised;
+
+static void stop_locked(void)
+{
+    if (!started)
+        return;
+    started = false;
+    oriel_type_stop();
+    oriel_host_carrier_stop();
+    oriel_polled_close();
+    oriel_agent_close();
+    oriel_reached_close();
+    oriel_file_leave();
+}
+
+void oriel_window_stop(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (oriel_handle_live() == 0) {
+        stop_locked();
+        oriel_comm_cache_stop(); /* MPI_Finalize does not: the others of a session's communicator may go on using its board */
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Windows that the program has left open. */
+struct left_open {
+    unsigned count;
+    size_t used;
+    bool more; /* than the names have room for */
+    char names[600];
+};
+
+/* Rank 0 of a window speaks for all its ranks, so that each window is reported once. */
+static void note_left_open(struct oriel_window *window, void *context)
+{
+    struct left_open *open = context;
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int name_bytes = 0;
+    if (window->rank != 0)
+        return;
+    open->count++;
+    size_t room = sizeof open->names - open->used;
+    if (room < sizeof name + sizeof ", (and more)") {
+        open->more = true;
+        return;
+    }
+    if (oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS || name[0] == '\0')
+        strcpy(name, "(unnamed)");
+    open->used += (size_t)snprintf(open->names + open->used, room, "%s%s", open->used > 0 ? ", " : "", name);
+}
+
+static void report_left_open(void)
+{
+    struct left_open open = {.count = 0};
+    oriel_handle_visit(note_left_open, &open);
+    if (open.count > 0)
+        oriel_warn("MPI_Finalize: %u window%s not freed: %s%s", open.count, open.count == 1 ? " was" : "s were", open.names,
+                   open.more ? ", (and more)" : "");
+}
+
+/* MPI-4.1, 11.2.4: attributes of MPI_COMM_SELF are deleted first of all at MPI_Finalize, while MPI still works. */
+static int finalise(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    pthread_mutex_lock(&mutex);
+    report_left_open();
+    stop_locked();
+    finalised = true;
+    pthread_mutex_unlock(&mutex);
+    return MPI_SUCCESS;
+}
+
+static void attach_finaliser(void)
+{
+    int world_model = 0;
+    int keyval;
+    static bool attached;
+    if (attached)
+        return;
+    oriel_host()->Initialized(&world_model);
+    if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &keyval, NULL) == MPI_SUCCESS) {
+        oriel_host()->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+        oriel_host()->Comm_free_keyval(&keyval);
+        attached = true;
+    }
+}
+
+void oriel_window_attach_finaliser(void)
+{
+    pthread_mutex_lock(&mutex);
+    attach_finaliser();
+    pthread_mutex_unlock(&mutex);
+}
+
+enum oriel_status oriel_window_start(void)
+{
+    if (started)
+        return ORIEL_OK;
+    pthread_mutex_lock(&mutex);
+    enum oriel_status status = ORIEL_OK;
+    if (finalised)
+        status = oriel_fail(ORIEL_E_OTHER, "MPI has been finalised");
+    else if (!started)
+        status = oriel_file_start();
+    if (status == ORIEL_OK && !started)
+        oriel_limit_share(oriel_host_ranks_here());
+    if (status == ORIEL_OK && !started)
+        status = oriel_type_start();
+    if (status == ORIEL_OK && !started)
+        status = oriel_handle_watch_fork();
+    if (status == ORIEL_OK && !started) {
+        oriel_comm_cache_start();
+        attach_finaliser();
+        started = true;
+    }
+    pthread_mutex_unlock(&mutex);
+    return status;
+}

@@ -1,0 +1,159 @@
+/* Reads and writes the hints.  A key is taken over only when its value means something; unknown keys are ignored, as the
+ * standard asks.  Creation and api/ call. */
+#include "window/hints.h"
+
+#include "host/host.h"
+#include "memory/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_ALIGNMENT = 64 };
+
+void oriel_hints_init(struct oriel_hints *hints)
+{
+#define HINT(field, key, initial, sort) strcpy(hints->field, initial);
+#include "window/hints.def"
+#undef HINT
+}
+
+bool oriel_hint_is_true(const char *value)
+{
+    return strcmp(value, "true") == 0;
+}
+
+static bool is_boolean(const char *value)
+{
+    return strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
+}
+
+static bool is_ordering(const char *value)
+{
+    char copy[ORIEL_HINT_BYTES];
+    char *rest = NULL;
+    if (strcmp(value, "none") == 0)
+        return true;
+    strcpy(copy, value);
+    for (char *word = strtok_r(copy, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest))
+        if (strcmp(word, "rar") != 0 && strcmp(word, "raw") != 0 && strcmp(word, "war") != 0 && strcmp(word, "waw") != 0)
+            return false;
+    return value[0] != '\0';
+}
+
+/* Kinds of memory that this library can be given (MPI-4.1, 12.4.3), each with or without restrictors. */
+static bool is_memory_kinds(const char *value)
+{
+    static const char *const restrictors[] = {"alloc_mem", "win_allocate", "win_allocate_shared"};
+    char copy[ORIEL_HINT_BYTES];
+    char *rest = NULL;
+    strcpy(copy, value);
+    for (char *kind = strtok_r(copy, ",", &rest); kind != NULL; kind = strtok_r(NULL, ",", &rest)) {
+        char *inner = NULL;
+        const char *word = strtok_r(kind, ":", &inner);
+        bool known = word != NULL && (strcmp(word, "mpi") == 0 || strcmp(word, "system") == 0);
+        bool has_restrictors = known && word[0] == 'm';
+        while (known && (word = strtok_r(NULL, ":", &inner)) != NULL) {
+            known = false;
+            for (unsigned i = 0; has_restrictors && i < sizeof restrictors / sizeof restrictors[0]; i++)
+                known = known || strcmp(word, restrictors[i]) == 0;
+        }
+        if (!known)
+            return false;
+    }
+    return value[0] != '\0';
+}
+
+static bool is_number(const char *value)
+{
+    return value[0] != '\0' && strspn(value, "0123456789") == strlen(value);
+}
+
+static bool is_operators(const char *value)
+{
+    return strcmp(value, "same_op_no_op") == 0 || strcmp(value, "same_op") == 0;
+}
+
+/* Powers of two; smaller ones than the default may be ignored (MPI-4.1, 10.2). */
+static bool is_alignment(const char *value)
+{
+    uint64_t bytes = is_number(value) ? strtoull(value, NULL, 10) : 0;
+    return bytes >= LEAST_ALIGNMENT && bytes <= ORIEL_MAP_ALIGN && (bytes & (bytes - 1)) == 0;
+}
+
+static bool read_hint(char *field, const char *key, bool (*is_valid)(const char *value), MPI_Info info)
+{
+    char value[MPI_MAX_INFO_VAL + 1];
+    int found = 0;
+    if (oriel_host()->Info_get(info, key, MPI_MAX_INFO_VAL, value, &found) != MPI_SUCCESS)
+        return false;
+    if (found && strlen(value) < ORIEL_HINT_BYTES && is_valid(value))
+        strcpy(field, value);
+    return true;
+}
+
+enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info)
+{
+    bool read = true;
+    if (info == MPI_INFO_NULL)
+        return ORIEL_OK;
+    if (!info) /* a handle never set: the host would raise the error itself, and not at the program's communicator or window */
+        return oriel_fail(ORIEL_E_INFO, "the info object is not valid");
+#define HINT(field, key, initial, sort) read = read && read_hint(hints->field, key, is_##sort, info);
+#include "window/hints.def"
+#undef HINT
+    return read ? ORIEL_OK : oriel_fail(ORIEL_E_INFO, "the info object is not valid");
+}
+
+enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info)
+{
+    struct oriel_hints updated = *hints;
+    enum oriel_status status = oriel_hints_read(&updated, info);
+    if (status != ORIEL_OK)
+        return status;
+    strcpy(updated.noncontig, hints->noncontig);
+    strcpy(updated.minimum_alignment, hints->minimum_alignment);
+    *hints = updated;
+    return ORIEL_OK;
+}
+
+/* What the host has room for. */
+static int write_text(MPI_Info info, const char *key, const char *text)
+{
+    char value[MPI_MAX_INFO_VAL];
+    if (text[0] == '\0')
+        return MPI_SUCCESS;
+    memcpy(value, text, strnlen(text, sizeof value - 1));
+    value[strnlen(text, sizeof value - 1)] = '\0';
+    return oriel_host()->Info_set(info, key, value);
+}
+
+enum oriel_status oriel_hints_write(const struct oriel_hints *hints, const struct oriel_paths *paths, MPI_Info *out)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    int code = host->Info_create(out);
+    if (code == MPI_SUCCESS)
+        code = write_text(*out, "oriel_memory", paths->ways);
+    if (code == MPI_SUCCESS)
+        code = write_text(*out, "oriel_memory_reason", paths->reason);
+#define HINT(field, key, initial, sort) \
+    if (code == MPI_SUCCESS)            \
+        code = write_text(*out, key, hints->field);
+#include "window/hints.def"
+#undef HINT
+    return code == MPI_SUCCESS ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "the host cannot make an info object");
+}
+
+uint64_t oriel_hints_alignment(const struct oriel_hints *hints)
+{
+    return strtoull(hints->minimum_alignment, NULL, 10);
+}
+
+void oriel_hints_set_contiguous(struct oriel_hints *hints, const void *address)
+{
+    uint64_t align_bytes = oriel_hints_alignment(hints);
+    strcpy(hints->noncontig, "false");
+    while ((uintptr_t)address % align_bytes != 0)
+        align_bytes /= 2;
+    snprintf(hints->minimum_alignment, sizeof hints->minimum_alignment, "%lu", (unsigned long)align_bytes);
+}
