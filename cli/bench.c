@@ -60,6 +60,7 @@ int oriel_command_bench(int argc, char **argv)
     signals_hold();
     execvp(command[0], command);
     if (errno == ENOENT)
-        oriel_die("oriel bench needs python3, which is not in PATH; on Debian: apt-get install python3");
+        oriel_die(
+            "oriel bench needs python3, which is not in PATH; on Debian: apt-get install python3");
     oriel_die("python3: %s", strerror(errno));
 }

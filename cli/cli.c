@@ -131,7 +131,8 @@ char *oriel_output_of(char *const argv[])
     if (child == 0) {
         int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
         unsetenv("LD_PRELOAD");
-        if (dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDERR_FILENO) >= 0 && dup2(ends[1], STDOUT_FILENO) >= 0)
+        if (dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDERR_FILENO) >= 0 &&
+            dup2(ends[1], STDOUT_FILENO) >= 0)
             execv(argv[0], argv);
         _exit(127);
     }

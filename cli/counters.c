@@ -44,7 +44,8 @@ void oriel_counters_print(FILE *out)
 const char *oriel_kind_name(uint8_t kind)
 {
     /* cppcheck-suppress arrayIndexOutOfBoundsCond; the reader lets no other kinds in (trace_file.c) */
-    return kind < ORIEL_TRACE_CALL ? oriel_counted_operations[kind].name : oriel_counted_calls[kind - ORIEL_TRACE_CALL].name;
+    return kind < ORIEL_TRACE_CALL ? oriel_counted_operations[kind].name
+                                   : oriel_counted_calls[kind - ORIEL_TRACE_CALL].name;
 }
 
 const char *oriel_flavour_name(uint32_t flavour, const char *otherwise)
@@ -55,7 +56,7 @@ const char *oriel_flavour_name(uint32_t flavour, const char *otherwise)
 
 const char *oriel_flavour_call(uint32_t flavour)
 {
-    static const char *const calls[] = {"MPI_Win_create", "MPI_Win_allocate", "MPI_Win_allocate_shared",
-                                        "MPI_Win_create_dynamic"};
+    static const char *const calls[] = {"MPI_Win_create", "MPI_Win_allocate",
+                                        "MPI_Win_allocate_shared", "MPI_Win_create_dynamic"};
     return flavour < sizeof calls / sizeof calls[0] ? calls[flavour] : "?";
 }

@@ -21,8 +21,10 @@ static bool is_same_build(Dwfl_Module *module, const struct oriel_code_address *
     const unsigned char *id;
     GElf_Addr at;
     int len = dwfl_module_build_id(module, &id, &at);
-    size_t compared = len < (int)sizeof place->build_id ? (size_t)(len < 0 ? 0 : len) : sizeof place->build_id;
-    return memcmp(place->build_id, unknown, sizeof unknown) == 0 || (compared > 0 && memcmp(place->build_id, id, compared) == 0);
+    size_t compared =
+        len < (int)sizeof place->build_id ? (size_t)(len < 0 ? 0 : len) : sizeof place->build_id;
+    return memcmp(place->build_id, unknown, sizeof unknown) == 0 ||
+           (compared > 0 && memcmp(place->build_id, id, compared) == 0);
 }
 
 /* Modules that are open: each alone, at the addresses that its file has. */
@@ -79,12 +81,13 @@ static void call_append(Dwarf_Die *inlined, const char *caller, struct oriel_cod
     size_t files_count;
     const char *file = NULL;
     if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file_number) == 0 &&
-        dwarf_diecu(inlined, &unit, NULL, NULL) != NULL && dwarf_getsrcfiles(&unit, &files, &files_count) == 0)
+        dwarf_diecu(inlined, &unit, NULL, NULL) != NULL &&
+        dwarf_getsrcfiles(&unit, &files, &files_count) == 0)
         file = dwarf_filesrc(files, file_number, NULL, NULL);
     dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line);
     size_t used = strlen(out->inlined);
-    snprintf(out->inlined + used, sizeof out->inlined - used, "%sin %s at %s:%u", used == 0 ? "" : ", ", caller,
-             file == NULL ? "?" : file, (unsigned)line);
+    snprintf(out->inlined + used, sizeof out->inlined - used, "%sin %s at %s:%u",
+             used == 0 ? "" : ", ", caller, file == NULL ? "?" : file, (unsigned)line);
 }
 
 static bool is_function(Dwarf_Die *die)
@@ -145,11 +148,14 @@ static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code
     Dwarf_Attribute attribute;
     Dwarf_Die *unit = unit_find(module, address, &bias);
     Dwarf_Line *line = unit == NULL ? NULL : dwarf_getsrc_die(unit, address - bias);
-    const char *file = line == NULL || dwarf_lineno(line, &number) != 0 ? NULL : dwarf_linesrc(line, NULL, NULL);
+    const char *file =
+        line == NULL || dwarf_lineno(line, &number) != 0 ? NULL : dwarf_linesrc(line, NULL, NULL);
     if (file == NULL)
         return;
-    const char *folder = file[0] == '/' ? NULL : dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-    snprintf(out->file, sizeof out->file, "%s%s%s", folder == NULL ? "" : folder, folder == NULL ? "" : "/", file);
+    const char *folder =
+        file[0] == '/' ? NULL : dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    snprintf(out->file, sizeof out->file, "%s%s%s", folder == NULL ? "" : folder,
+             folder == NULL ? "" : "/", file);
     out->line = (uint32_t)number;
 }
 
@@ -163,9 +169,11 @@ static void place_find(Dwfl_Module *module, struct oriel_code_address *out)
     if (out->function[0] == '\0') {
         GElf_Off offset = 0;
         GElf_Sym symbol;
-        const char *name = dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL);
+        const char *name =
+            dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL);
         if (name != NULL)
-            snprintf(out->function, sizeof out->function, "%s+0x%llx", name, (unsigned long long)offset + 1);
+            snprintf(out->function, sizeof out->function, "%s+0x%llx", name,
+                     (unsigned long long)offset + 1);
     }
 }
 
@@ -174,7 +182,8 @@ void oriel_code_addresses_find(struct oriel_code_address *places, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct oriel_code_address *place = &places[i];
         place->module[sizeof place->module - 1] = '\0';
-        Dwfl_Module *module = place->offset == 0 || place->module[0] == '\0' ? NULL : module_open(place);
+        Dwfl_Module *module =
+            place->offset == 0 || place->module[0] == '\0' ? NULL : module_open(place);
         if (module != NULL)
             place_find(module, place);
     }

@@ -15,7 +15,8 @@ bool oriel_elf_open(const char *path, struct oriel_elf_file *out)
     if (out->fd < 0)
         return false;
     out->elf = elf_begin(out->fd, ELF_C_READ_MMAP, NULL);
-    if (out->elf != NULL && elf_kind(out->elf) == ELF_K_ELF && gelf_getehdr(out->elf, &out->header) != NULL)
+    if (out->elf != NULL && elf_kind(out->elf) == ELF_K_ELF &&
+        gelf_getehdr(out->elf, &out->header) != NULL)
         return true;
     oriel_elf_close(out);
     return false;
@@ -45,7 +46,8 @@ static const char *bytes_at(const struct oriel_elf_file *file, uint64_t offset, 
     return start + offset;
 }
 
-static bool text_copy(const struct oriel_elf_file *file, uint64_t offset, char *out, size_t out_bytes)
+static bool text_copy(const struct oriel_elf_file *file, uint64_t offset, char *out,
+                      size_t out_bytes)
 {
     size_t len = 0;
     const char *text = bytes_at(file, offset, &len);
@@ -71,14 +73,17 @@ bool oriel_elf_interpreter(const struct oriel_elf_file *file, char out[PATH_MAX]
 /* Calls visit, until it returns false, for each symbol that sections of one type define: SHT_DYNSYM, what the loader sees;
  * SHT_SYMTAB, all unless the file is stripped. */
 static void symbols_visit(const struct oriel_elf_file *file, GElf_Word section_type,
-                          bool (*visit)(const char *name, const GElf_Sym *symbol, void *context), void *context)
+                          bool (*visit)(const char *name, const GElf_Sym *symbol, void *context),
+                          void *context)
 {
-    for (Elf_Scn *section = elf_nextscn(file->elf, NULL); section != NULL; section = elf_nextscn(file->elf, section)) {
+    for (Elf_Scn *section = elf_nextscn(file->elf, NULL); section != NULL;
+         section = elf_nextscn(file->elf, section)) {
         GElf_Shdr header;
         if (gelf_getshdr(section, &header) == NULL || header.sh_type != section_type)
             continue;
         Elf_Data *data = elf_getdata(section, NULL);
-        size_t count = data == NULL || header.sh_entsize == 0 ? 0 : data->d_size / header.sh_entsize;
+        size_t count =
+            data == NULL || header.sh_entsize == 0 ? 0 : data->d_size / header.sh_entsize;
         for (size_t i = 0; i < count; i++) {
             GElf_Sym symbol;
             if (gelf_getsym(data, (int)i, &symbol) == NULL || symbol.st_shndx == SHN_UNDEF)
@@ -91,7 +96,8 @@ static void symbols_visit(const struct oriel_elf_file *file, GElf_Word section_t
 }
 
 void oriel_elf_exports_visit(const struct oriel_elf_file *file,
-                             bool (*visit)(const char *name, const GElf_Sym *symbol, void *context), void *context)
+                             bool (*visit)(const char *name, const GElf_Sym *symbol, void *context),
+                             void *context)
 {
     symbols_visit(file, SHT_DYNSYM, visit, context);
 }
@@ -121,15 +127,18 @@ bool oriel_elf_defines(const struct oriel_elf_file *file, const char *symbol)
     return search.found;
 }
 
-bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out, size_t out_bytes)
+bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out,
+                         size_t out_bytes)
 {
     struct symbol_search search = {.name = symbol};
     oriel_elf_exports_visit(file, symbol_match, &search);
     for (int i = 0; search.found && i < file->header.e_phnum; i++) {
         GElf_Phdr segment;
         if (gelf_getphdr(file->elf, i, &segment) != NULL && segment.p_type == PT_LOAD &&
-            search.address >= segment.p_vaddr && search.address - segment.p_vaddr < segment.p_filesz)
-            return text_copy(file, segment.p_offset + (search.address - segment.p_vaddr), out, out_bytes);
+            search.address >= segment.p_vaddr &&
+            search.address - segment.p_vaddr < segment.p_filesz)
+            return text_copy(file, segment.p_offset + (search.address - segment.p_vaddr), out,
+                             out_bytes);
     }
     return false;
 }

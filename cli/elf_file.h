@@ -28,12 +28,14 @@ bool oriel_elf_interpreter(const struct oriel_elf_file *file, char out[PATH_MAX]
 
 /* Calls visit for each dynamic symbol that the file defines, until it returns false. */
 void oriel_elf_exports_visit(const struct oriel_elf_file *file,
-                             bool (*visit)(const char *name, const GElf_Sym *symbol, void *context), void *context);
+                             bool (*visit)(const char *name, const GElf_Sym *symbol, void *context),
+                             void *context);
 
 /* Whether the file defines the symbol, exported or not; of a stripped file only what it exports is known. */
 bool oriel_elf_defines(const struct oriel_elf_file *file, const char *symbol);
 
 /* The text that an exported character array holds; false when there is no such symbol. */
-bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out, size_t out_bytes);
+bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out,
+                         size_t out_bytes);
 
 #endif

@@ -53,7 +53,8 @@ static int serve_one(int from, int to, const char *what)
 {
     struct oriel_helper_head head;
     alarm(PATIENCE_S);
-    if (!read_all(from, &head, sizeof head) || head.magic != ORIEL_HELPER_MAGIC || head.len_bytes > ORIEL_HELPER_LEN_MAX)
+    if (!read_all(from, &head, sizeof head) || head.magic != ORIEL_HELPER_MAGIC ||
+        head.len_bytes > ORIEL_HELPER_LEN_MAX)
         return ORIEL_EXIT_REFUSED;
     void *request = oriel_alloc((size_t)head.len_bytes + 1);
     bool done = false;
@@ -65,8 +66,9 @@ static int serve_one(int from, int to, const char *what)
         oriel_code_addresses_find(request, head.len_bytes / sizeof(struct oriel_code_address));
         done = answer(to, request, head.len_bytes);
     } else {
-        char *text = strcmp(what, ORIEL_HELPER_STATISTICS) == 0 ? oriel_statistics_write(request, head.len_bytes)
-                                                                : oriel_findings_write(request, head.len_bytes);
+        char *text = strcmp(what, ORIEL_HELPER_STATISTICS) == 0
+                         ? oriel_statistics_write(request, head.len_bytes)
+                         : oriel_findings_write(request, head.len_bytes);
         done = answer(to, text, strlen(text));
         free(text);
     }
@@ -80,7 +82,8 @@ static bool listens(void)
 {
     int is_it = 0;
     socklen_t len_bytes = sizeof is_it;
-    return getsockopt(ORIEL_HELPER_LISTENS, SOL_SOCKET, SO_ACCEPTCONN, &is_it, &len_bytes) == 0 && is_it != 0;
+    return getsockopt(ORIEL_HELPER_LISTENS, SOL_SOCKET, SO_ACCEPTCONN, &is_it, &len_bytes) == 0 &&
+           is_it != 0;
 }
 
 /* Ready when the other end's process has ended; -1: that cannot be seen. */
@@ -88,7 +91,8 @@ static int starter_watch(void)
 {
     struct ucred starter;
     socklen_t len_bytes = sizeof starter;
-    if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &starter, &len_bytes) != 0 || starter.pid <= 0)
+    if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &starter, &len_bytes) != 0 ||
+        starter.pid <= 0)
         return -1;
     return (int)syscall(SYS_pidfd_open, starter.pid, 0);
 }
@@ -101,7 +105,8 @@ static void serve_connection(const char *what)
     int fd = accept4(ORIEL_HELPER_LISTENS, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &asker, &len_bytes) == 0 && asker.uid == geteuid() &&
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &asker, &len_bytes) == 0 &&
+        asker.uid == geteuid() &&
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0)
         serve_one(fd, fd, what);
@@ -110,7 +115,8 @@ static void serve_connection(const char *what)
 
 static void serve_others(const char *what)
 {
-    struct pollfd ready[] = {{.fd = ORIEL_HELPER_LISTENS, .events = POLLIN}, {.fd = starter_watch(), .events = POLLIN}};
+    struct pollfd ready[] = {{.fd = ORIEL_HELPER_LISTENS, .events = POLLIN},
+                             {.fd = starter_watch(), .events = POLLIN}};
     if (ready[1].fd < 0)
         return;
     signal(SIGPIPE, SIG_IGN); /* an asker that has gone is none of the others' business */
@@ -123,8 +129,8 @@ static void serve_others(const char *what)
 
 int oriel_helper_serve(const char *what)
 {
-    bool known = strcmp(what, ORIEL_HELPER_PLACES) == 0 || strcmp(what, ORIEL_HELPER_STATISTICS) == 0 ||
-                 strcmp(what, ORIEL_HELPER_JSON) == 0;
+    bool known = strcmp(what, ORIEL_HELPER_PLACES) == 0 ||
+                 strcmp(what, ORIEL_HELPER_STATISTICS) == 0 || strcmp(what, ORIEL_HELPER_JSON) == 0;
     if (!known)
         oriel_die("the helper is started by the library and the checker alone");
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told, like a disk that is full */

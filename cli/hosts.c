@@ -53,8 +53,9 @@ bool oriel_host_owns(const char *soname)
 {
     /* Exact stems, since tools like to be called libmpi-something too. */
     static const char *const stems[] = {
-        "libmpi",           "libmpich",   "libmpichcxx", "libmpichfort", "libmpichf90",   "libmpicxx",
-        "libmpifort",       "libmpi_cxx", "libmpi_java", "libmpi_mpifh", "libmpi_usempi", "libmpi_usempi_ignore_tkr",
+        "libmpi",           "libmpich",     "libmpichcxx",   "libmpichfort",
+        "libmpichf90",      "libmpicxx",    "libmpifort",    "libmpi_cxx",
+        "libmpi_java",      "libmpi_mpifh", "libmpi_usempi", "libmpi_usempi_ignore_tkr",
         "libmpi_usempif08", NULL,
     };
     char stem[64];
@@ -86,13 +87,14 @@ static void version_check(const struct oriel_host *host, const char *path, const
     char version[64] = "";
     if (path == NULL || !oriel_elf_open(path, &file))
         return;
-    for (const char *const *symbol = host->versions; *symbol != NULL && version[0] == '\0'; symbol++)
+    for (const char *const *symbol = host->versions; *symbol != NULL && version[0] == '\0';
+         symbol++)
         if (!oriel_elf_text_read(&file, *symbol, version, sizeof version))
             version[0] = '\0';
     oriel_elf_close(&file);
     if (isdigit((unsigned char)version[0]) && atoi(version) != host->tested_major)
-        oriel_die("%s is %s %s, a version that Oriel has not been tested with (tested: %s %d); %s", path,
-                  host->title, version, host->title, host->tested_major, way_out);
+        oriel_die("%s is %s %s, a version that Oriel has not been tested with (tested: %s %d); %s",
+                  path, host->title, version, host->title, host->tested_major, way_out);
 }
 
 const struct oriel_host *oriel_host_of_program(const struct oriel_program *program)
@@ -103,13 +105,14 @@ const struct oriel_host *oriel_host_of_program(const struct oriel_program *progr
         const struct oriel_library *library = &program->libraries[i];
         const struct oriel_host *host = host_by_soname(library->soname);
         if (host == NULL && is_unknown_host(library->soname))
-            oriel_die("%s uses %s, a host MPI that Oriel does not know (known: MPICH 4 and Open MPI 4); %s", program->path,
-                      library->soname, program->way_out);
+            oriel_die("%s uses %s, a host MPI that Oriel does not know (known: MPICH 4 and Open "
+                      "MPI 4); %s",
+                      program->path, library->soname, program->way_out);
         if (host == NULL)
             continue;
         if (found != NULL && found != host)
-            oriel_die("%s uses two host MPIs at once, by %s and %s", program->path, found_library->soname,
-                      library->soname);
+            oriel_die("%s uses two host MPIs at once, by %s and %s", program->path,
+                      found_library->soname, library->soname);
         version_check(host, library->path, program->way_out);
         found = host;
         found_library = library;
@@ -125,7 +128,8 @@ const struct oriel_host *oriel_host_of_launcher(void)
         for (const char *const *name = oriel_hosts[i].variables; *name != NULL; name++)
             is_set = is_set || getenv(*name) != NULL;
         if (is_set && found != NULL)
-            oriel_die("the environment is that of two launchers, %s's and %s's; choose with --host %s or --host %s",
+            oriel_die("the environment is that of two launchers, %s's and %s's; choose with --host "
+                      "%s or --host %s",
                       found->title, oriel_hosts[i].title, found->name, oriel_hosts[i].name);
         if (is_set)
             found = &oriel_hosts[i];

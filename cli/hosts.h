@@ -11,9 +11,10 @@
 #include "cli/run/program.h"
 
 struct oriel_host {
-    const char *name;         /* "mpich" */
-    const char *title;        /* "MPICH" */
-    const char *sonames[4];   /* of its C library, derivatives included; ends with NULL, as the next two do */
+    const char *name;  /* "mpich" */
+    const char *title; /* "MPICH" */
+    const char *
+        sonames[4]; /* of its C library, derivatives included; ends with NULL, as the next two do */
     const char *versions[4];  /* exported texts that begin with its version */
     const char *variables[6]; /* of which its launcher sets at least one */
     int tested_major;         /* the major version that Oriel is tested with */

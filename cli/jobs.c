@@ -49,8 +49,9 @@ static bool stat_read(int32_t pid, struct stat_line *out)
     int parent;
     unsigned long long start_time;
     if (field == NULL ||
-        sscanf(field + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &out->run, &parent,
-               &start_time) != 3)
+        sscanf(field + 1,
+               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+               &out->run, &parent, &start_time) != 3)
         return false;
     out->parent = parent;
     out->start_time = start_time;
@@ -71,7 +72,8 @@ static int32_t own_number(int32_t pid)
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     const char *at = read_file(path, text, sizeof text) ? strstr(text, "\nNSpid:") : NULL;
     int32_t number = pid;
-    for (at = at != NULL ? at + strlen("\nNSpid:") : NULL; at != NULL && (*at == '\t' || isdigit((unsigned char)*at));) {
+    for (at = at != NULL ? at + strlen("\nNSpid:") : NULL;
+         at != NULL && (*at == '\t' || isdigit((unsigned char)*at));) {
         char *end;
         number = (int32_t)strtol(at, &end, 10);
         at = end > at ? end : NULL;
@@ -93,7 +95,8 @@ static bool is_below(int32_t pid, int32_t ancestor)
 bool oriel_jobs_has(const struct oriel_jobs *jobs, size_t first, size_t end, int32_t pid)
 {
     for (size_t i = first; i < end; i++)
-        if (jobs->processes[i].pid == pid || (!jobs->processes[i].has_ended && is_below(jobs->processes[i].pid, pid)))
+        if (jobs->processes[i].pid == pid ||
+            (!jobs->processes[i].has_ended && is_below(jobs->processes[i].pid, pid)))
             return true;
     return false;
 }
@@ -109,16 +112,18 @@ static bool is_known(const struct oriel_jobs *jobs, int32_t pid, uint64_t start_
 }
 
 /* Whether the file is that process's own, and not one that it has inherited or made up. */
-static bool is_its_own(const struct oriel_file_header *header, int32_t pid, uint64_t start_time, int number)
+static bool is_its_own(const struct oriel_file_header *header, int32_t pid, uint64_t start_time,
+                       int number)
 {
     const struct oriel_identity *owner = &header->identity;
-    return header->magic == ORIEL_FILE_MAGIC && owner->start_time == start_time && owner->memory_fd == number &&
-           owner->pid == own_number(pid);
+    return header->magic == ORIEL_FILE_MAGIC && owner->start_time == start_time &&
+           owner->memory_fd == number && owner->pid == own_number(pid);
 }
 
 static void add(struct oriel_jobs *jobs, const struct oriel_process *process)
 {
-    struct oriel_process *grown = oriel_needed(realloc(jobs->processes, (jobs->count + 1) * sizeof *grown));
+    struct oriel_process *grown =
+        oriel_needed(realloc(jobs->processes, (jobs->count + 1) * sizeof *grown));
     grown[jobs->count++] = *process;
     jobs->processes = grown;
 }
@@ -135,7 +140,8 @@ static int open_memory_file(int directory, const char *name, struct stat *out)
 }
 
 /* Takes what may be a memory file; false when it is none of this process. */
-static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, int directory, const char *name)
+static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, int directory,
+                     const char *name)
 {
     static const char wanted[] = "/memfd:oriel (deleted)";
     char target[sizeof wanted + 1];
@@ -147,13 +153,16 @@ static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, 
     int fd = open_memory_file(directory, name, &owner);
     if (fd < 0)
         return false;
-    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || !is_its_own(&header, pid, start_time, atoi(name))) {
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        !is_its_own(&header, pid, start_time, atoi(name))) {
         close(fd);
         return false;
     }
-    struct oriel_process process = {.pid = pid, .start_time = start_time, .fd = fd, .user = owner.st_uid, .world_rank = -1};
+    struct oriel_process process = {
+        .pid = pid, .start_time = start_time, .fd = fd, .user = owner.st_uid, .world_rank = -1};
     if (header.version != ORIEL_FILE_VERSION)
-        snprintf(process.why, sizeof process.why, "its Oriel is another version (memory file %u, this command reads %d)",
+        snprintf(process.why, sizeof process.why,
+                 "its Oriel is another version (memory file %u, this command reads %d)",
                  (unsigned)header.version, ORIEL_FILE_VERSION);
     add(jobs, &process);
     return true;
@@ -165,15 +174,16 @@ static void look_into(struct oriel_jobs *jobs, int32_t pid)
     struct stat_line line;
     struct stat owner;
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if ((geteuid() != 0 && (stat(path, &owner) != 0 || owner.st_uid != geteuid())) || !stat_read(pid, &line) ||
-        is_known(jobs, pid, line.start_time))
+    if ((geteuid() != 0 && (stat(path, &owner) != 0 || owner.st_uid != geteuid())) ||
+        !stat_read(pid, &line) || is_known(jobs, pid, line.start_time))
         return;
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     DIR *links = opendir(path);
     if (links == NULL)
         return;
     for (struct dirent *entry; (entry = readdir(links)) != NULL;)
-        if (isdigit((unsigned char)entry->d_name[0]) && try_file(jobs, pid, line.start_time, dirfd(links), entry->d_name))
+        if (isdigit((unsigned char)entry->d_name[0]) &&
+            try_file(jobs, pid, line.start_time, dirfd(links), entry->d_name))
             break;
     closedir(links);
 }
@@ -216,7 +226,8 @@ static bool read_state(int fd, struct oriel_state *out)
 {
     for (int i = 0; i < TRIES; i++) {
         uint32_t before, after;
-        if (!read_changed(fd, &before) || pread(fd, out, sizeof *out, (off_t)ORIEL_FILE_STATE_OFFSET) != (ssize_t)sizeof *out ||
+        if (!read_changed(fd, &before) ||
+            pread(fd, out, sizeof *out, (off_t)ORIEL_FILE_STATE_OFFSET) != (ssize_t)sizeof *out ||
             !read_changed(fd, &after))
             return false;
         if (before % 2 == 0 && before == after)
@@ -227,15 +238,16 @@ static bool read_state(int fd, struct oriel_state *out)
 
 static void take_wait(const struct oriel_state *state, struct oriel_wait_seen *out)
 {
-    *out = (struct oriel_wait_seen){
-        .what = state->waiting < ORIEL_WAITINGS ? (enum oriel_waiting)state->waiting : ORIEL_WAITING_NOTHING,
-        .rank = state->rank,
-        .world_rank = state->world_rank_waited,
-        .window_id = state->window_id,
-        .turn = state->turn,
-        .since_ns = state->since_ns,
-        .looked_ns = state->looked_ns,
-        .others = state->others};
+    *out = (struct oriel_wait_seen){.what = state->waiting < ORIEL_WAITINGS
+                                                ? (enum oriel_waiting)state->waiting
+                                                : ORIEL_WAITING_NOTHING,
+                                    .rank = state->rank,
+                                    .world_rank = state->world_rank_waited,
+                                    .window_id = state->window_id,
+                                    .turn = state->turn,
+                                    .since_ns = state->since_ns,
+                                    .looked_ns = state->looked_ns,
+                                    .others = state->others};
     for (size_t i = 0; i < sizeof out->ranks / sizeof out->ranks[0]; i++)
         out->ranks[i] = state->ranks[i];
     for (size_t i = 0; i < sizeof out->window_name; i++)
@@ -249,7 +261,8 @@ static void read_records(struct oriel_process *process, uint64_t newest)
     uint64_t operations = 0, bytes = 0;
     uint64_t before_ns = process->read_ns;
     struct oriel_window_record record;
-    for (int i = 0; newest != 0 && newest <= INT64_MAX && i < RECORDS_MOST; i++, newest = record.next) {
+    for (int i = 0; newest != 0 && newest <= INT64_MAX && i < RECORDS_MOST;
+         i++, newest = record.next) {
         if (pread(process->fd, &record, sizeof record, (off_t)newest) != (ssize_t)sizeof record)
             break;
         for (int k = 0; k < ORIEL_COUNTED_OPERATIONS; k++) {
@@ -259,7 +272,8 @@ static void read_records(struct oriel_process *process, uint64_t newest)
     }
     process->read_ns = oriel_now_ns();
     double seconds = (double)(process->read_ns - before_ns) / 1e9;
-    bool two = before_ns != 0 && seconds > 0 && operations >= process->operations && bytes >= process->bytes;
+    bool two = before_ns != 0 && seconds > 0 && operations >= process->operations &&
+               bytes >= process->bytes;
     process->operations_rate = two ? (double)(operations - process->operations) / seconds : -1;
     process->bytes_rate = two ? (double)(bytes - process->bytes) / seconds : -1;
     process->operations = operations;
@@ -290,11 +304,13 @@ static void read_process(struct oriel_process *process)
     if (process->has_ended)
         return;
     process->wait.what = ORIEL_WAITING_NOTHING;
-    process->has_ended = !stat_read(process->pid, &line) || line.start_time != process->start_time || line.run == 'Z';
+    process->has_ended = !stat_read(process->pid, &line) ||
+                         line.start_time != process->start_time || line.run == 'Z';
     if (process->has_ended || process->why[0] != '\0')
         return;
     process->run = line.run;
-    if (pread(process->fd, &header, sizeof header, 0) != (ssize_t)sizeof header || !read_state(process->fd, &state))
+    if (pread(process->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        !read_state(process->fd, &state))
         return;
     process->has_left = header.state == ORIEL_FILE_LEFT;
     if (state.magic != ORIEL_STATE_MAGIC)
@@ -302,7 +318,8 @@ static void read_process(struct oriel_process *process)
     if (state.version == ORIEL_STATE_VERSION)
         take_state(process, &state);
     else
-        snprintf(process->why, sizeof process->why, "its Oriel is another version (state %u, this command reads %d)",
+        snprintf(process->why, sizeof process->why,
+                 "its Oriel is another version (state %u, this command reads %d)",
                  (unsigned)state.version, ORIEL_STATE_VERSION);
 }
 

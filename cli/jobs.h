@@ -27,13 +27,14 @@ struct oriel_wait_seen {
 struct oriel_process {
     int32_t pid;
     uint64_t start_time;
-    int fd;            /* its memory file */
-    uint32_t user;     /* whose file that is: what another user's process says of its job does not make it part of this one */
-    char why[160];     /* "", or why it cannot be read */
-    bool has_state;    /* it has made a window, or is making its first */
-    bool has_left;     /* it has finalised MPI */
+    int fd; /* its memory file */
+    uint32_t
+        user; /* whose file that is: what another user's process says of its job does not make it part of this one */
+    char why[160];  /* "", or why it cannot be read */
+    bool has_state; /* it has made a window, or is making its first */
+    bool has_left;  /* it has finalised MPI */
     bool has_ended;
-    char run;          /* of /proc/<pid>/stat: R, S, D, T, t, Z */
+    char run; /* of /proc/<pid>/stat: R, S, D, T, t, Z */
     uint64_t job;
     int32_t world_rank; /* -1 */
     int32_t world_size;
@@ -44,7 +45,8 @@ struct oriel_process {
     bool counts;
     uint64_t read_ns;
     uint64_t operations, bytes; /* so far */
-    double operations_rate, bytes_rate; /* per second, between the last two readings; below 0 before there were two */
+    double operations_rate,
+        bytes_rate; /* per second, between the last two readings; below 0 before there were two */
 };
 
 struct oriel_jobs {

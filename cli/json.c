@@ -58,7 +58,8 @@ char *oriel_json_write(const char *path, const json_t *value)
         fine = fclose(out) == 0 && fine;
     if (fine)
         return oriel_format("%s", "");
-    char *trouble = oriel_format("%s", errno != 0 ? strerror(errno) : "it could not be written whole");
+    char *trouble =
+        oriel_format("%s", errno != 0 ? strerror(errno) : "it could not be written whole");
     if (out != NULL)
         oriel_take_away(path);
     return trouble;

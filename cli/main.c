@@ -19,7 +19,8 @@ struct command {
 static const struct command commands[] = {
     {"run", "Run an MPI program with its windows served by Oriel", oriel_command_run},
     {"check", "Run an MPI program and tell what is wrong with its windows", oriel_command_check},
-    {"report", "Show what oriel run --trace and oriel check --json have written", oriel_command_report},
+    {"report", "Show what oriel run --trace and oriel check --json have written",
+     oriel_command_report},
     {"top", "Show what running jobs do, and who waits for whom", oriel_command_top},
     {"bench", "Time one-sided patterns on each host alone and through Oriel", oriel_command_bench},
     {"info", "Show versions, hosts, mechanisms and options", oriel_command_info},

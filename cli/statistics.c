@@ -44,15 +44,20 @@ static struct oriel_window_sum *window_of(struct oriel_job_sum *job, const struc
 {
     const struct oriel_window_record *record = told->record;
     struct place *place = oriel_alloc(sizeof *place);
-    *place = (struct place){record->shared_by != 0 ? 0 : record->window_id, record->n, job->windows_count};
+    *place = (struct place){record->shared_by != 0 ? 0 : record->window_id, record->n,
+                            job->windows_count};
     struct place **found = oriel_needed(tsearch(place, &job->places, compare_places));
     if (*found != place) {
         free(place);
         return &job->windows[(*found)->at];
     }
-    job->windows = oriel_needed(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
+    job->windows =
+        oriel_needed(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
     struct oriel_window_sum *window = &job->windows[job->windows_count++];
-    *window = (struct oriel_window_sum){.id = record->window_id, .name = "", .site = "", .flavour = record->flavour,
+    *window = (struct oriel_window_sum){.id = record->window_id,
+                                        .name = "",
+                                        .site = "",
+                                        .flavour = record->flavour,
                                         .n = record->n};
     window->members = zeroes((size_t)record->n, sizeof *window->members);
     window->row = zeroes((size_t)record->n, sizeof *window->row);
@@ -67,8 +72,9 @@ static void keep_pair(struct oriel_window_sum *window, const struct oriel_pair *
 {
     struct oriel_pair *pairs = window->pairs;
     size_t at = ORIEL_PAIRS_TOLD;
-    while (at > 0 && (pairs[at - 1].bytes < pair->bytes ||
-                      (pairs[at - 1].bytes == pair->bytes && pairs[at - 1].operations < pair->operations)))
+    while (at > 0 &&
+           (pairs[at - 1].bytes < pair->bytes ||
+            (pairs[at - 1].bytes == pair->bytes && pairs[at - 1].operations < pair->operations)))
         at--;
     if (at == ORIEL_PAIRS_TOLD)
         return;
@@ -93,14 +99,16 @@ static void add_toward(struct oriel_window_sum *window, const struct told *told)
 static void end_row(struct oriel_window_sum *window, int32_t world_rank)
 {
     for (int32_t i = 0; i < window->n; i++) {
-        struct oriel_pair pair = {world_rank, window->members[i].world_rank, window->row[i].count, window->row[i].bytes};
+        struct oriel_pair pair = {world_rank, window->members[i].world_rank, window->row[i].count,
+                                  window->row[i].bytes};
         if (pair.operations > 0)
             keep_pair(window, &pair);
         window->row[i] = (struct oriel_sum){0, 0};
     }
 }
 
-static void add_calls(struct oriel_window_sum *window, const struct oriel_window_record *record, int32_t world_rank)
+static void add_calls(struct oriel_window_sum *window, const struct oriel_window_record *record,
+                      int32_t world_rank)
 {
     for (int call = 0; call < ORIEL_COUNTED_CALLS; call++) {
         const struct oriel_timed *timed = &record->calls[call];
@@ -134,7 +142,8 @@ static void add_window(struct oriel_job_sum *job, const struct told *told, int32
     struct oriel_window_sum *window = window_of(job, told);
     window->told += record->thread == 0;
     window->freed |= record->state == 2;
-    window->shared_by = record->shared_by > window->shared_by ? record->shared_by : window->shared_by;
+    window->shared_by =
+        record->shared_by > window->shared_by ? record->shared_by : window->shared_by;
     if (window->name[0] == '\0')
         window->name = record->name;
     if (window->site[0] == '\0' || record->has_line)
@@ -163,7 +172,8 @@ static bool next_window(char **at, const char *end, struct told *out)
     out->record = (struct oriel_window_record *)*at;
     int32_t n = out->record->n;
     if (n < 0 || (size_t)n > (size_t)(end - *at) / sizeof(struct oriel_toward) ||
-        (size_t)(end - *at) < oriel_gathered_window_bytes(n) || (n > 0 && (out->record->rank < 0 || out->record->rank >= n)))
+        (size_t)(end - *at) < oriel_gathered_window_bytes(n) ||
+        (n > 0 && (out->record->rank < 0 || out->record->rank >= n)))
         return false;
     out->toward = (const struct oriel_toward *)(out->record + 1);
     out->ranks = (const int32_t *)(out->toward + n);
@@ -175,7 +185,8 @@ static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
 {
     const struct oriel_gathered *part = (const struct oriel_gathered *)*at;
     if ((size_t)(end - *at) < sizeof *part || part->magic != ORIEL_GATHERED_MAGIC ||
-        part->len_bytes > (size_t)(end - *at) - sizeof *part || part->world_rank < 0 || part->world_rank >= job->head->ranks)
+        part->len_bytes > (size_t)(end - *at) - sizeof *part || part->world_rank < 0 ||
+        part->world_rank >= job->head->ranks)
         return false;
     job->has_told[part->world_rank] = part->is_early ? ORIEL_TOLD_EARLY : ORIEL_TOLD_ALL;
     *at += sizeof *part;
@@ -198,7 +209,8 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
     const char *end = (const char *)request + len_bytes;
     if (len_bytes < sizeof *head || head->magic != ORIEL_GATHERED_MAGIC || head->ranks < 0)
         return false;
-    *out = (struct oriel_job_sum){.head = head, .has_told = zeroes((size_t)head->ranks, sizeof *out->has_told)};
+    *out = (struct oriel_job_sum){.head = head,
+                                  .has_told = zeroes((size_t)head->ranks, sizeof *out->has_told)};
     bool is_whole = true;
     for (uint32_t i = 0; i < head->parts && is_whole; i++)
         is_whole = add_part(out, &at, end);

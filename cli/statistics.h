@@ -43,15 +43,16 @@ struct oriel_window_sum {
     const char *name, *site; /* of a record; "" */
     uint32_t flavour;
     bool freed;
-    uint64_t shared_by; /* so many windows, if there were too many for one each */
-    int32_t n, told;    /* ranks, and those that gave figures */
+    uint64_t shared_by;                /* so many windows, if there were too many for one each */
+    int32_t n, told;                   /* ranks, and those that gave figures */
     struct oriel_member_told *members; /* n, by rank of the window */
     struct oriel_sum operations[ORIEL_COUNTED_OPERATIONS];
     struct oriel_sum paths[ORIEL_COUNTED_PATHS];
     struct oriel_time_sum calls[ORIEL_COUNTED_CALLS];
     uint64_t causes_ns[ORIEL_COUNTED_CAUSES];
-    struct oriel_sum *row;                     /* n: from the rank whose part is being added, to each */
-    struct oriel_pair pairs[ORIEL_PAIRS_TOLD]; /* the busiest first; operations is 0 behind the last */
+    struct oriel_sum *row; /* n: from the rank whose part is being added, to each */
+    struct oriel_pair
+        pairs[ORIEL_PAIRS_TOLD]; /* the busiest first; operations is 0 behind the last */
 };
 
 enum oriel_has_told { ORIEL_TOLD_NOTHING, ORIEL_TOLD_EARLY, ORIEL_TOLD_ALL };

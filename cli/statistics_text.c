@@ -39,7 +39,8 @@ static const char *rank_text(int32_t world_rank, char out[TEXT])
     return out;
 }
 
-static void print_sums(FILE *out, const char *title, const struct oriel_counter *rows, const struct oriel_sum *sums, int count)
+static void print_sums(FILE *out, const char *title, const struct oriel_counter *rows,
+                       const struct oriel_sum *sums, int count)
 {
     char bytes[TEXT];
     bool any = false;
@@ -49,7 +50,8 @@ static void print_sums(FILE *out, const char *title, const struct oriel_counter 
         if (!any)
             fprintf(out, "  %-18s %12s %12s\n", title, "operations", "moved");
         any = true;
-        fprintf(out, "    %-16s %12" PRIu64 " %12s\n", rows[i].name, sums[i].count, bytes_text(sums[i].bytes, bytes));
+        fprintf(out, "    %-16s %12" PRIu64 " %12s\n", rows[i].name, sums[i].count,
+                bytes_text(sums[i].bytes, bytes));
     }
 }
 
@@ -62,13 +64,15 @@ static void print_reasons(FILE *out, const struct oriel_window_sum *window)
         bool told = member->reason[0] == '\0';
         int32_t others = 0;
         for (int32_t j = 0; j < window->n && !told; j++) {
-            bool same = window->members[j].path == member->path && strcmp(window->members[j].reason, member->reason) == 0;
+            bool same = window->members[j].path == member->path &&
+                        strcmp(window->members[j].reason, member->reason) == 0;
             told = j < i && same;
             others += j > i && same;
         }
         if (told)
             continue;
-        fprintf(out, "    %s to %s", oriel_counted_paths[member->path].name, rank_text(member->world_rank, rank));
+        fprintf(out, "    %s to %s", oriel_counted_paths[member->path].name,
+                rank_text(member->world_rank, rank));
         if (others > 0)
             fprintf(out, " and %d other%s", (int)others, others == 1 ? "" : "s");
         fprintf(out, ": %s\n", member->reason);
@@ -78,15 +82,18 @@ static void print_reasons(FILE *out, const struct oriel_window_sum *window)
 static void print_calls(FILE *out, const struct oriel_window_sum *window)
 {
     char working[TEXT], waiting[TEXT], longest[TEXT];
-    fprintf(out, "  %-18s %12s %12s %12s %10s %12s\n", "calls", "count", "working", "waiting", "waited", "longest");
+    fprintf(out, "  %-18s %12s %12s %12s %10s %12s\n", "calls", "count", "working", "waiting",
+            "waited", "longest");
     for (int i = 0; i < ORIEL_COUNTED_CALLS; i++) {
         const struct oriel_time_sum *sum = &window->calls[i];
         if (sum->count == 0)
             continue;
-        fprintf(out, "    %-16s %12" PRIu64 " %12s %12s %10" PRIu64, oriel_counted_calls[i].name, sum->count,
-                time_text(sum->time_ns - sum->waiting_ns, working), time_text(sum->waiting_ns, waiting), sum->waited);
+        fprintf(out, "    %-16s %12" PRIu64 " %12s %12s %10" PRIu64, oriel_counted_calls[i].name,
+                sum->count, time_text(sum->time_ns - sum->waiting_ns, working),
+                time_text(sum->waiting_ns, waiting), sum->waited);
         if (sum->waited > 0)
-            fprintf(out, " %12s, rank %d", time_text(sum->longest_ns, longest), (int)sum->longest_rank);
+            fprintf(out, " %12s, rank %d", time_text(sum->longest_ns, longest),
+                    (int)sum->longest_rank);
         fputc('\n', out);
     }
 }
@@ -100,8 +107,8 @@ static void print_contention(FILE *out, const struct oriel_window_sum *window)
     uint64_t waited = lock->waited + lock_all->waited;
     if (waited == 0)
         return;
-    fprintf(out, "  contended locks: %" PRIu64 " of %" PRIu64 " (%.0f %%) waited, %s each\n", waited, count,
-            100.0 * (double)waited / (double)count,
+    fprintf(out, "  contended locks: %" PRIu64 " of %" PRIu64 " (%.0f %%) waited, %s each\n",
+            waited, count, 100.0 * (double)waited / (double)count,
             time_text((lock->waiting_ns + lock_all->waiting_ns) / waited, waiting));
 }
 
@@ -124,8 +131,8 @@ static void print_cause(FILE *out, const struct oriel_window_sum *window, int ca
             break;
         last = most;
         last_ns = window->members[most].caused_ns[cause];
-        fprintf(out, "%s %s %s", told == 0 ? "" : ",", rank_text(window->members[most].world_rank, rank),
-                time_text(last_ns, time));
+        fprintf(out, "%s %s %s", told == 0 ? "" : ",",
+                rank_text(window->members[most].world_rank, rank), time_text(last_ns, time));
     }
     fputc('\n', out);
 }
@@ -154,7 +161,8 @@ static void print_pairs(FILE *out, const struct oriel_window_sum *window)
             snprintf(pair_text, sizeof pair_text, "%d -> elsewhere", (int)pair->origin);
         else
             snprintf(pair_text, sizeof pair_text, "%d -> %d", (int)pair->origin, (int)pair->target);
-        fprintf(out, "    %-16s %12" PRIu64 " %12s\n", pair_text, pair->operations, bytes_text(pair->bytes, bytes));
+        fprintf(out, "    %-16s %12" PRIu64 " %12s\n", pair_text, pair->operations,
+                bytes_text(pair->bytes, bytes));
     }
 }
 
@@ -178,19 +186,23 @@ static void print_size(FILE *out, const struct oriel_window_sum *window)
 static void print_window(FILE *out, const struct oriel_window_sum *window, size_t number)
 {
     if (window->shared_by != 0) {
-        fprintf(out, "%" PRIu64 " windows more, which came when %d had been counted one by one\n", window->shared_by,
-                ORIEL_RECORDS_MOST);
+        fprintf(out, "%" PRIu64 " windows more, which came when %d had been counted one by one\n",
+                window->shared_by, ORIEL_RECORDS_MOST);
     } else {
-        fprintf(out, "window %zu %s%s%sof %s, %d rank%s", number, window->name[0] == '\0' ? "" : "\"", window->name,
-                window->name[0] == '\0' ? "" : "\" ", oriel_flavour_call(window->flavour), (int)window->n,
-                window->n == 1 ? "" : "s");
+        fprintf(out, "window %zu %s%s%sof %s, %d rank%s", number,
+                window->name[0] == '\0' ? "" : "\"", window->name,
+                window->name[0] == '\0' ? "" : "\" ", oriel_flavour_call(window->flavour),
+                (int)window->n, window->n == 1 ? "" : "s");
         if (window->flavour != 3)
             print_size(out, window);
-        fprintf(out, ", made in %s%s\n", window->site[0] == '\0' ? "?" : window->site, window->freed ? "" : ", never freed");
+        fprintf(out, ", made in %s%s\n", window->site[0] == '\0' ? "?" : window->site,
+                window->freed ? "" : ", never freed");
         if (window->told < window->n)
-            fprintf(out, "  figures of %d of its ranks are missing\n", (int)(window->n - window->told));
+            fprintf(out, "  figures of %d of its ranks are missing\n",
+                    (int)(window->n - window->told));
     }
-    print_sums(out, "operation", oriel_counted_operations, window->operations, ORIEL_COUNTED_OPERATIONS);
+    print_sums(out, "operation", oriel_counted_operations, window->operations,
+               ORIEL_COUNTED_OPERATIONS);
     print_sums(out, "path", oriel_counted_paths, window->paths, ORIEL_COUNTED_PATHS);
     print_reasons(out, window);
     print_calls(out, window);
@@ -199,8 +211,8 @@ static void print_window(FILE *out, const struct oriel_window_sum *window, size_
     print_pairs(out, window);
 }
 
-static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_has_told what, const char *before,
-                        const char *after)
+static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_has_told what,
+                        const char *before, const char *after)
 {
     int found = 0;
     for (int32_t i = 0; i < job->head->ranks; i++) {
@@ -219,16 +231,20 @@ static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_h
 void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
 {
     const char *slash = strrchr(job->head->program, '/');
-    fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n", slash == NULL ? job->head->program : slash + 1,
-            (int)job->head->ranks, job->head->ranks == 1 ? "" : "s", job->head->host);
-    print_ranks(out, job, ORIEL_TOLD_NOTHING, "oriel: no figures came from rank ",
-                ": it has no ORIEL_STATS or no Oriel, or did not come to MPI_Finalize within 10 s\n");
-    print_ranks(out, job, ORIEL_TOLD_EARLY, "oriel: all ranks did not come to MPI_Finalize within 10 s: figures so far of rank ",
-                "\n");
+    fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n",
+            slash == NULL ? job->head->program : slash + 1, (int)job->head->ranks,
+            job->head->ranks == 1 ? "" : "s", job->head->host);
+    print_ranks(
+        out, job, ORIEL_TOLD_NOTHING, "oriel: no figures came from rank ",
+        ": it has no ORIEL_STATS or no Oriel, or did not come to MPI_Finalize within 10 s\n");
+    print_ranks(
+        out, job, ORIEL_TOLD_EARLY,
+        "oriel: all ranks did not come to MPI_Finalize within 10 s: figures so far of rank ", "\n");
     for (size_t i = 0; i < job->windows_count && i < WINDOWS_TOLD; i++)
         print_window(out, &job->windows[i], i + 1);
     if (job->windows_count > WINDOWS_TOLD)
-        fprintf(out, "oriel: %zu more windows; ORIEL_STATS=FILE.json has all\n", job->windows_count - WINDOWS_TOLD);
+        fprintf(out, "oriel: %zu more windows; ORIEL_STATS=FILE.json has all\n",
+                job->windows_count - WINDOWS_TOLD);
     if (job->windows_count == 0)
         fprintf(out, "oriel: the program made no windows\n");
 }

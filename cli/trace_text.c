@@ -8,7 +8,11 @@
 static size_t character(const unsigned char *text, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : text[0] >> 3 == 30 ? 4 : 0;
+    size_t len = text[0] < 0x80       ? 1
+                 : text[0] >> 5 == 6  ? 2
+                 : text[0] >> 4 == 14 ? 3
+                 : text[0] >> 3 == 30 ? 4
+                                      : 0;
     if (len < 2 || len > left)
         return len == 1 ? 1 : 0;
     uint32_t code = text[0] & (0xffu >> (len + 1));
@@ -22,7 +26,8 @@ static size_t character(const unsigned char *text, size_t left)
 
 static int is_control(const unsigned char *text, size_t len)
 {
-    return (len == 1 && (text[0] < 0x20 || text[0] == 0x7f)) || (len == 2 && text[0] == 0xc2 && text[1] < 0xa0);
+    return (len == 1 && (text[0] < 0x20 || text[0] == 0x7f)) ||
+           (len == 2 && text[0] == 0xc2 && text[1] < 0xa0);
 }
 
 void oriel_trace_text_clean(char *text, size_t room)

@@ -16,7 +16,8 @@
 
 static const uint64_t second_ns = UINT64_C(1000000000);
 
-void oriel_waits_open(struct oriel_waits *waits, const struct oriel_process *processes, size_t count)
+void oriel_waits_open(struct oriel_waits *waits, const struct oriel_process *processes,
+                      size_t count)
 {
     waits->processes = processes;
     waits->count = count;
@@ -31,13 +32,14 @@ void oriel_waits_open(struct oriel_waits *waits, const struct oriel_process *pro
 
 static bool is_meeting(enum oriel_waiting what)
 {
-    return what == ORIEL_WAITING_FENCE || what == ORIEL_WAITING_FREE || what == ORIEL_WAITING_CREATE ||
-           what == ORIEL_WAITING_AGREE;
+    return what == ORIEL_WAITING_FENCE || what == ORIEL_WAITING_FREE ||
+           what == ORIEL_WAITING_CREATE || what == ORIEL_WAITING_AGREE;
 }
 
 static bool is_at(const struct oriel_wait_seen *wait, const struct oriel_wait_seen *meeting)
 {
-    return is_meeting(wait->what) && wait->window_id == meeting->window_id && wait->turn == meeting->turn;
+    return is_meeting(wait->what) && wait->window_id == meeting->window_id &&
+           wait->turn == meeting->turn;
 }
 
 size_t oriel_waits_for(const struct oriel_waits *waits, size_t i, int32_t *ranks)
@@ -120,14 +122,16 @@ static void say_ranks(const int32_t *ranks, size_t count, FILE *out)
 }
 
 /* For whom, as the call has it. */
-static void say_for(const struct oriel_wait_seen *wait, const int32_t *ranks, size_t count, FILE *out)
+static void say_for(const struct oriel_wait_seen *wait, const int32_t *ranks, size_t count,
+                    FILE *out)
 {
     static const char *const before[ORIEL_WAITINGS] = {[ORIEL_WAITING_POST] = "the post of ",
                                                        [ORIEL_WAITING_UPDATE] = "that of ",
                                                        [ORIEL_WAITING_MACHINE] = "an answer of ",
                                                        [ORIEL_WAITING_AGENT] = "that of "};
     if (wait->what == ORIEL_WAITING_LOCK)
-        fprintf(out, " for the lock of rank %d", (int)(wait->world_rank >= 0 ? wait->world_rank : wait->rank));
+        fprintf(out, " for the lock of rank %d",
+                (int)(wait->world_rank >= 0 ? wait->world_rank : wait->rank));
     if (count == 0 && wait->others == 0)
         return;
     fputs(wait->what == ORIEL_WAITING_LOCK ? ", held by " : " for ", out);
@@ -233,8 +237,11 @@ static void follow(struct search *search, size_t i)
     search->path[search->depth++] = waits->processes[i].world_rank;
     for (size_t k = 0; k < count; k++) {
         int32_t other = waits->by_rank[ranks[k]];
-        const bool is_itself = other == (int32_t)i; /* for another thread of it, or in vain: no other rank has a part in that */
-        if (other < 0 || is_itself || !is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
+        const bool is_itself =
+            other ==
+            (int32_t)i; /* for another thread of it, or in vain: no other rank has a part in that */
+        if (other < 0 || is_itself ||
+            !is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
             continue;
         if (search->colours[other] == ON_PATH)
             tell_ring(search, (size_t)other);
@@ -246,7 +253,8 @@ static void follow(struct search *search, size_t i)
     free(ranks);
 }
 
-void oriel_waits_rings(const struct oriel_waits *waits, void (*tell)(const int32_t *ranks, size_t count, void *context),
+void oriel_waits_rings(const struct oriel_waits *waits,
+                       void (*tell)(const int32_t *ranks, size_t count, void *context),
                        void *context)
 {
     struct search search = {.waits = waits,
@@ -257,7 +265,8 @@ void oriel_waits_rings(const struct oriel_waits *waits, void (*tell)(const int32
                             .path = oriel_alloc((waits->count + 1) * sizeof *search.path)};
     for (int32_t rank = 0; rank < ORIEL_STATE_RANKS; rank++) {
         int32_t i = waits->by_rank[rank];
-        if (i >= 0 && search.colours[i] == UNSEEN && waits->processes[i].wait.what != ORIEL_WAITING_NOTHING)
+        if (i >= 0 && search.colours[i] == UNSEEN &&
+            waits->processes[i].wait.what != ORIEL_WAITING_NOTHING)
             follow(&search, (size_t)i);
     }
     free(search.colours);

@@ -14,7 +14,8 @@ struct oriel_waits {
 };
 
 /* Of processes that have been read just now. */
-void oriel_waits_open(struct oriel_waits *waits, const struct oriel_process *processes, size_t count);
+void oriel_waits_open(struct oriel_waits *waits, const struct oriel_process *processes,
+                      size_t count);
 
 /* The ranks that process i waits for, ascending, into room for ORIEL_STATE_RANKS of them: how many. */
 size_t oriel_waits_for(const struct oriel_waits *waits, size_t i, int32_t *ranks);
@@ -38,7 +39,8 @@ const char *oriel_waits_word(const struct oriel_process *process);
 void oriel_ranks_say(const int32_t *ranks, size_t count, FILE *out);
 
 /* Each ring of ranks that wait for each other and have done so for a second: 0 for the next one, the last for the first. */
-void oriel_waits_rings(const struct oriel_waits *waits, void (*tell)(const int32_t *ranks, size_t count, void *context),
+void oriel_waits_rings(const struct oriel_waits *waits,
+                       void (*tell)(const int32_t *ranks, size_t count, void *context),
                        void *context);
 
 #endif

@@ -25,7 +25,15 @@ struct request {
     char **program;
 };
 
-enum { OPTION_HOST = 256, OPTION_NO_FAIL, OPTION_JSON, OPTION_STACKS, OPTION_EXPLAIN, OPTION_RULES, OPTION_PAGE };
+enum {
+    OPTION_HOST = 256,
+    OPTION_NO_FAIL,
+    OPTION_JSON,
+    OPTION_STACKS,
+    OPTION_EXPLAIN,
+    OPTION_RULES,
+    OPTION_PAGE
+};
 
 static error_t option_take(int key, char *argument, struct argp_state *state)
 {
@@ -54,10 +62,13 @@ static void request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
-        {"no-fail", OPTION_NO_FAIL, NULL, 0, "Keep the program's exit status when something is found", 0},
+        {"no-fail", OPTION_NO_FAIL, NULL, 0,
+         "Keep the program's exit status when something is found", 0},
         {"json", OPTION_JSON, "FILE", 0, "Write the findings to FILE as JSON, too", 0},
-        {"stacks", OPTION_STACKS, NULL, 0, "Show with each finding how the program came to the call", 0},
-        {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain the rule with this number, for example C1", 0},
+        {"stacks", OPTION_STACKS, NULL, 0,
+         "Show with each finding how the program came to the call", 0},
+        {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain the rule with this number, for example C1",
+         0},
         {"rules", OPTION_RULES, NULL, 0, "List the rules", 0},
         {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/rules.md", 0},
         {0},
@@ -70,9 +81,12 @@ static void request_parse(int argc, char **argv, struct request *out)
         .doc = "  or:  oriel check --explain RULE\n"
                "  or:  oriel check --rules\n"
                "Run an MPI program and tell what is wrong with its one-sided communication.\v"
-               "Under any launcher: mpiexec -n 4 oriel check ./app. The program goes on after a finding; at its end there is a "
-               "summary, and status 86 if anything was found and the program itself ended with 0. Compile it with -g for lines, "
-               "and with -fsanitize=thread to have its own loads and stores watched. docs/checker.md tells what is found.",
+               "Under any launcher: mpiexec -n 4 oriel check ./app. The program goes on after a "
+               "finding; at its end there is a "
+               "summary, and status 86 if anything was found and the program itself ended with 0. "
+               "Compile it with -g for lines, "
+               "and with -fsanitize=thread to have its own loads and stores watched. "
+               "docs/checker.md tells what is found.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
@@ -82,7 +96,8 @@ static void request_parse(int argc, char **argv, struct request *out)
 static bool is_mixed(const struct request *request)
 {
     int questions = (request->explain != NULL) + request->rules + request->page;
-    bool runs = request->program != NULL || request->host != NULL || request->json != NULL || request->no_fail || request->stacks;
+    bool runs = request->program != NULL || request->host != NULL || request->json != NULL ||
+                request->no_fail || request->stacks;
     return questions > 1 || (questions == 1 && runs);
 }
 
@@ -93,7 +108,8 @@ static bool is_output(int fd)
     if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
         return false;
     for (int out = STDOUT_FILENO; out <= STDERR_FILENO; out++)
-        if (fstat(out, &stream) == 0 && file.st_dev == stream.st_dev && file.st_ino == stream.st_ino)
+        if (fstat(out, &stream) == 0 && file.st_dev == stream.st_dev &&
+            file.st_ino == stream.st_ino)
             return true;
     return false;
 }
@@ -123,8 +139,10 @@ static void json_file_set(const char *file)
         oriel_die("--json: no file is named");
     json_file_look(file);
     char *path = realpath(file, NULL);
-    if (path == NULL) /* a pipe of the shell's, or a file that was deleted: known by a descriptor alone */
-        oriel_die("--json: %s has no name that leads to it at the end of the job; name a file", file);
+    if (path ==
+        NULL) /* a pipe of the shell's, or a file that was deleted: known by a descriptor alone */
+        oriel_die("--json: %s has no name that leads to it at the end of the job; name a file",
+                  file);
     oriel_variable_set("ORIEL_CHECK_JSON", path);
     free(path);
 }
@@ -145,7 +163,9 @@ int oriel_command_check(int argc, char **argv)
 
     if (request.json != NULL)
         json_file_set(request.json);
-    oriel_variable_set("ORIEL_LOCK", "awaited"); /* who has a lock when the call returns can be told of who had it before */
+    oriel_variable_set(
+        "ORIEL_LOCK",
+        "awaited"); /* who has a lock when the call returns can be told of who had it before */
     if (request.no_fail)
         oriel_variable_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)

@@ -15,7 +15,7 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-#define RULE(name, number_, title_, text_, example_, remedy_)                                                          \
+#define RULE(name, number_, title_, text_, example_, remedy_)                                      \
     {.number = number_, .title = title_, .text = text_, .example = example_, .remedy = remedy_},
 #include "check/rules/rules.def"
 #undef RULE
@@ -28,8 +28,12 @@ static const struct {
     char letter;
     const char *title;
 } groups[] = {
-    {'E', "Epochs"},    {'C', "Conflicts between operations"}, {'L', "Loads and stores of the program"},
-    {'A', "Arguments"}, {'H', "Hints and assertions"},         {'D', "Deadlocks"},
+    {'E', "Epochs"},
+    {'C', "Conflicts between operations"},
+    {'L', "Loads and stores of the program"},
+    {'A', "Arguments"},
+    {'H', "Hints and assertions"},
+    {'D', "Deadlocks"},
 };
 
 /* The text in lines of WIDTH at most, broken at blanks. */
@@ -86,15 +90,18 @@ int oriel_explain_list(void)
 
 static void rule_page_print(const struct rule *rule)
 {
-    printf("\n### %s: %s\n\n%s\n\n```c\n%s%s```\n\n%s\n", rule->number, rule->title, rule->text, rule->example,
-           rule->example[strlen(rule->example) - 1] == '\n' ? "" : "\n", rule->remedy);
+    printf("\n### %s: %s\n\n%s\n\n```c\n%s%s```\n\n%s\n", rule->number, rule->title, rule->text,
+           rule->example, rule->example[strlen(rule->example) - 1] == '\n' ? "" : "\n",
+           rule->remedy);
 }
 
 int oriel_explain_page(void)
 {
     printf("# The rules of `oriel check`\n\n"
-           "Made by `scripts/rules` from `src/check/rules/rules.def`; `oriel check --explain RULE` prints one of them. "
-           "Clauses are those of MPI-4.1. [checker.md](checker.md) tells how the checker is used and what it cannot see.\n");
+           "Made by `scripts/rules` from `src/check/rules/rules.def`; `oriel check --explain RULE` "
+           "prints one of them. "
+           "Clauses are those of MPI-4.1. [checker.md](checker.md) tells how the checker is used "
+           "and what it cannot see.\n");
     for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++) {
         bool titled = false;
         for (size_t i = 0; i < RULES; i++) {

@@ -16,7 +16,8 @@
 static const struct {
     const char *number, *title, *remedy;
 } rules[] = {
-#define RULE(name, number_, title_, text, example, remedy_) {.number = number_, .title = title_, .remedy = remedy_},
+#define RULE(name, number_, title_, text, example, remedy_)                                        \
+    {.number = number_, .title = title_, .remedy = remedy_},
 #include "check/rules/rules.def"
 #undef RULE
 };
@@ -42,10 +43,11 @@ static json_t *site(const struct oriel_record_site *site)
         return oriel_json_checked(json_null());
     const struct oriel_code_address *place = &site->place;
     json_t *line = oriel_json_checked(place->line == 0 ? json_null() : json_integer(place->line));
-    return oriel_json_checked(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "call", TEXT(site->call), "rank",
-                             number_or_null(site->rank), "file", TEXT(place->file), "line", line, "function",
-                             TEXT(place->function), "inlined", TEXT(place->inlined), "module", TEXT(place->module), "offset",
-                             (json_int_t)place->offset));
+    return oriel_json_checked(
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "call", TEXT(site->call), "rank",
+                  number_or_null(site->rank), "file", TEXT(place->file), "line", line, "function",
+                  TEXT(place->function), "inlined", TEXT(place->inlined), "module",
+                  TEXT(place->module), "offset", (json_int_t)place->offset));
 }
 
 static json_t *ranks(const struct oriel_record_finding *record)
@@ -76,13 +78,16 @@ static json_t *finding(const struct oriel_record_finding *record)
 {
     uint32_t rule = record->rule < RULES ? record->rule : 0;
     return oriel_json_checked(json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, s:o, s:o}", "rule",
-        rules[rule].number, "title", rules[rule].title, "window", TEXT(record->window), "flavour", TEXT(record->flavour),
-        "target", number_or_null(record->target), "offset", number_or_null(record->offset), "bytes",
-        count_from(record->offset, record->len_bytes), "element", number_or_null(record->element), "elements",
-        count_from(record->element, record->elements), "call", site(&record->here), "other", site(&record->other), "opening",
-        site(&record->opening), "missing", TEXT(record->missing), "detail", TEXT(record->detail), "remedy", rules[rule].remedy,
-        "count", (json_int_t)record->count, "ranks", ranks(record), "stack", stack(record)));
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, s:o, "
+        "s:o}",
+        "rule", rules[rule].number, "title", rules[rule].title, "window", TEXT(record->window),
+        "flavour", TEXT(record->flavour), "target", number_or_null(record->target), "offset",
+        number_or_null(record->offset), "bytes", count_from(record->offset, record->len_bytes),
+        "element", number_or_null(record->element), "elements",
+        count_from(record->element, record->elements), "call", site(&record->here), "other",
+        site(&record->other), "opening", site(&record->opening), "missing", TEXT(record->missing),
+        "detail", TEXT(record->detail), "remedy", rules[rule].remedy, "count",
+        (json_int_t)record->count, "ranks", ranks(record), "stack", stack(record)));
 }
 
 /* The whole object; the request has been measured. */
@@ -95,20 +100,23 @@ static json_t *job(const struct oriel_helper_json *head)
     for (uint32_t i = 0; i < head->findings; i++)
         json_array_append_new(findings, finding(&records[i]));
     for (uint32_t i = 0; i < head->counts; i++)
-        json_array_append_new(unseen, oriel_json_checked(json_pack("{s:o, s:I}", "what", TEXT(counts[i].what), "count",
-                                                                   (json_int_t)counts[i].count)));
-    return oriel_json_checked(
-        json_pack("{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check", "version", 1, "oriel",
-                  TEXT(head->version), "host", head->host, "ranks", (int)head->ranks, "program", TEXT(head->program), "complete",
-                  (int)head->complete, "local_accesses_watched", (int)head->local_watched, "findings", findings,
-                  "findings_lost", (json_int_t)head->lost, "not_looked_at", unseen));
+        json_array_append_new(
+            unseen, oriel_json_checked(json_pack("{s:o, s:I}", "what", TEXT(counts[i].what),
+                                                 "count", (json_int_t)counts[i].count)));
+    return oriel_json_checked(json_pack(
+        "{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check",
+        "version", 1, "oriel", TEXT(head->version), "host", head->host, "ranks", (int)head->ranks,
+        "program", TEXT(head->program), "complete", (int)head->complete, "local_accesses_watched",
+        (int)head->local_watched, "findings", findings, "findings_lost", (json_int_t)head->lost,
+        "not_looked_at", unseen));
 }
 
 char *oriel_findings_write(const void *request, size_t len_bytes)
 {
     const struct oriel_helper_json *head = request;
-    if (len_bytes < sizeof *head || len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record_finding) +
-                                                     head->counts * sizeof(struct oriel_record_count))
+    if (len_bytes < sizeof *head ||
+        len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record_finding) +
+                         head->counts * sizeof(struct oriel_record_count))
         return oriel_format("%s", "the request was not understood");
     json_t *value = job(head);
     char *refusal = oriel_json_write(head->file, value);

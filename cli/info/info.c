@@ -42,11 +42,13 @@ static json_t *hosts_gather(void)
     for (size_t i = 0; i < oriel_hosts_count; i++) {
         struct oriel_installed installed;
         oriel_installed_find(&oriel_hosts[i], &installed);
-        oriel_json_append(list, json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name", oriel_hosts[i].name, "title",
-                                          oriel_hosts[i].title, "found", installed.found, "version",
-                                          text_or_null(installed.version), "library", text_or_null(installed.library), "reason",
-                                          text_or_null(installed.refused), "served", installed.served, "liboriel",
-                                          text(installed.liboriel)));
+        oriel_json_append(list,
+                          json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name",
+                                    oriel_hosts[i].name, "title", oriel_hosts[i].title, "found",
+                                    installed.found, "version", text_or_null(installed.version),
+                                    "library", text_or_null(installed.library), "reason",
+                                    text_or_null(installed.refused), "served", installed.served,
+                                    "liboriel", text(installed.liboriel)));
     }
     return list;
 }
@@ -55,8 +57,8 @@ static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
 {
     struct oriel_probe probe;
     try(&probe);
-    oriel_json_append(list, json_pack("{s:s, s:b, s:o}", "name", probe.name, "available", probe.available, "detail",
-                                      text(probe.detail)));
+    oriel_json_append(list, json_pack("{s:s, s:b, s:o}", "name", probe.name, "available",
+                                      probe.available, "detail", text(probe.detail)));
 }
 
 static json_t *mechanisms_gather(void)
@@ -76,9 +78,11 @@ static json_t *options_gather(void)
     json_t *list = oriel_json_checked(json_array());
     struct oriel_option_description option;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        oriel_json_append(list, json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind", option.kind,
-                                          "value", text(oriel_option_value(&option)), "default", option.initial, "set",
-                                          option.is_set, "words", text_or_null(option.words), "meaning", option.meaning));
+        oriel_json_append(list,
+                          json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name,
+                                    "kind", option.kind, "value", text(oriel_option_value(&option)),
+                                    "default", option.initial, "set", option.is_set, "words",
+                                    text_or_null(option.words), "meaning", option.meaning));
     return list;
 }
 
@@ -101,10 +105,12 @@ static void hosts_print(const json_t *hosts)
     json_array_foreach(hosts, i, host)
     {
         if (is_true(host, "found"))
-            printf("  %-12s %s (%s)\n", text_of(host, "name"), text_of(host, "version"), text_of(host, "library"));
+            printf("  %-12s %s (%s)\n", text_of(host, "name"), text_of(host, "version"),
+                   text_of(host, "library"));
         else
             printf("  %-12s not found: %s\n", text_of(host, "name"), text_of(host, "reason"));
-        printf("  %-12s %s %s\n", "", is_true(host, "served") ? "served by" : "not served: there is no",
+        printf("  %-12s %s %s\n", "",
+               is_true(host, "served") ? "served by" : "not served: there is no",
                text_of(host, "liboriel"));
     }
 }
@@ -116,8 +122,8 @@ static void mechanisms_print(const json_t *mechanisms)
     printf("\nMechanisms\n");
     json_array_foreach(mechanisms, i, mechanism)
     {
-        printf("  %-12s %-3s  %s\n", text_of(mechanism, "name"), is_true(mechanism, "available") ? "yes" : "no",
-               text_of(mechanism, "detail"));
+        printf("  %-12s %-3s  %s\n", text_of(mechanism, "name"),
+               is_true(mechanism, "available") ? "yes" : "no", text_of(mechanism, "detail"));
     }
 }
 
@@ -158,13 +164,15 @@ int oriel_command_info(int argc, char **argv)
     static const struct argp argp = {
         .options = options,
         .parser = option_take,
-        .doc = "Show Oriel's version, the hosts found, what each mechanism's probe found, and every option.",
+        .doc = "Show Oriel's version, the hosts found, what each mechanism's probe found, and "
+               "every option.",
     };
     bool as_json = false;
     argp_parse(&argp, argc, argv, 0, NULL, &as_json);
 
-    json_t *info = oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts", hosts_gather(),
-                                                "mechanisms", mechanisms_gather(), "options", options_gather()));
+    json_t *info = oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o}", "version", ORIEL_VERSION,
+                                                "hosts", hosts_gather(), "mechanisms",
+                                                mechanisms_gather(), "options", options_gather()));
     if (as_json) {
         json_dumpf(info, stdout, JSON_INDENT(2));
         printf("\n");

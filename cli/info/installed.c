@@ -41,7 +41,8 @@ static void version_ask(const char *soname, struct record *out)
         snprintf(out->library, sizeof out->library, "%s", map->l_name);
     int (*get_version)(char *, int *) = NULL;
     void *symbol = dlsym(library, "MPI_Get_library_version");
-    memcpy(&get_version, &symbol, sizeof get_version); /* ISO C has no cast from an object to a function pointer */
+    memcpy(&get_version, &symbol,
+           sizeof get_version); /* ISO C has no cast from an object to a function pointer */
     int len = 0;
     if (get_version == NULL || get_version(version, &len) != 0) {
         record_refuse(out, "the library does not tell its version");
@@ -90,9 +91,11 @@ static void library_ask(const char *soname, struct record *out)
     if (child < 0)
         snprintf(out->text, sizeof out->text, "%s could not be asked: no child process", soname);
     else if (WIFSIGNALED(status))
-        snprintf(out->text, sizeof out->text, "%s could not be asked: %s", soname, strsignal(WTERMSIG(status)));
+        snprintf(out->text, sizeof out->text, "%s could not be asked: %s", soname,
+                 strsignal(WTERMSIG(status)));
     else
-        snprintf(out->text, sizeof out->text, "%s could not be asked: it ended the process that loaded it", soname);
+        snprintf(out->text, sizeof out->text,
+                 "%s could not be asked: it ended the process that loaded it", soname);
 }
 
 void oriel_installed_find(const struct oriel_host *host, struct oriel_installed *out)
@@ -101,7 +104,8 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
     struct record record = {.found = false};
     for (const char *const *soname = host->sonames; *soname != NULL && !record.found; soname++) {
         library_ask(*soname, &record);
-        if (out->refused[0] == '\0') /* the first name is the host's own, the others are derivatives' */
+        if (out->refused[0] ==
+            '\0') /* the first name is the host's own, the others are derivatives' */
             snprintf(out->refused, sizeof out->refused, "%s", record.text);
     }
     out->found = record.found;

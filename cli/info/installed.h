@@ -10,11 +10,11 @@
 #include "cli/hosts.h"
 
 struct oriel_installed {
-    bool found;              /* the loader finds the host's library and its version could be asked */
-    char library[PATH_MAX];  /* its path */
-    char version[256];       /* the first line of what MPI_Get_library_version says */
-    char refused[256];       /* why it was not found, in the loader's words */
-    bool served;             /* liboriel.so for the host can be read */
+    bool found;             /* the loader finds the host's library and its version could be asked */
+    char library[PATH_MAX]; /* its path */
+    char version[256];      /* the first line of what MPI_Get_library_version says */
+    char refused[256];      /* why it was not found, in the loader's words */
+    bool served;            /* liboriel.so for the host can be read */
     char liboriel[PATH_MAX]; /* where it is, or would be */
 };
 

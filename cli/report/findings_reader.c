@@ -34,9 +34,9 @@ static const char *wrong(const json_t *job)
         return "findings of another version of oriel check";
     if (!json_is_array(json_object_get(job, "findings")))
         return "it has no list of findings";
-    json_array_foreach (json_object_get(job, "findings"), i, finding)
-        if (text(finding, "rule") == NULL || text(finding, "title") == NULL)
-            return "a finding has no rule";
+    json_array_foreach(json_object_get(job, "findings"), i,
+                       finding) if (text(finding, "rule") == NULL ||
+                                    text(finding, "title") == NULL) return "a finding has no rule";
     return NULL;
 }
 
@@ -47,11 +47,10 @@ static void texts_clean(json_t *value)
     const char *key;
     json_t *inner;
     if (json_is_string(value))
-        oriel_trace_text_clean((char *)(uintptr_t)json_string_value(value), json_string_length(value) + 1);
-    json_array_foreach (value, i, inner)
-        texts_clean(inner);
-    json_object_foreach (value, key, inner)
-        texts_clean(inner);
+        oriel_trace_text_clean((char *)(uintptr_t)json_string_value(value),
+                               json_string_length(value) + 1);
+    json_array_foreach(value, i, inner) texts_clean(inner);
+    json_object_foreach(value, key, inner) texts_clean(inner);
 }
 
 static bool is_empty(const char *path)
@@ -64,12 +63,14 @@ bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *ou
 {
     json_error_t error;
     if (is_empty(path)) {
-        fprintf(complaints, "oriel: %s is empty: the job that was to write it has not come to its end\n", path);
+        fprintf(complaints,
+                "oriel: %s is empty: the job that was to write it has not come to its end\n", path);
         return false;
     }
     out->job = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (out->job == NULL) {
-        oriel_trace_text_clean(error.text, sizeof error.text); /* has of the file what was not understood */
+        oriel_trace_text_clean(error.text,
+                               sizeof error.text); /* has of the file what was not understood */
         if (error.line > 0)
             fprintf(complaints, "oriel: %s: line %d: %s\n", path, error.line, error.text);
         else
@@ -93,7 +94,8 @@ void oriel_found_close(struct oriel_found *found)
 }
 
 /* "bytes 16 to 23", from keys that say where it begins and how much it is. */
-static void range_print(const json_t *finding, const char *first_key, const char *count_key, const char *unit, FILE *out)
+static void range_print(const json_t *finding, const char *first_key, const char *count_key,
+                        const char *unit, FILE *out)
 {
     int64_t first, count;
     if (!number(finding, first_key, &first))
@@ -122,7 +124,8 @@ static void window_print(const json_t *finding, FILE *out)
 
 static void site_print(const json_t *site, const char *before, const char *after, FILE *out)
 {
-    const char *call = text(site, "call"), *file = text(site, "file"), *function = text(site, "function");
+    const char *call = text(site, "call"), *file = text(site, "file"),
+               *function = text(site, "function");
     const char *module = text(site, "module");
     int64_t rank, line, offset;
     if (call == NULL)
@@ -156,7 +159,7 @@ static void count_print(const json_t *finding, FILE *out)
     if (!number(finding, "count", &count))
         return;
     fprintf(out, "    %" PRId64 " time%s", count, count == 1 ? "" : "s");
-    json_array_foreach (json_object_get(finding, "ranks"), i, rank)
+    json_array_foreach(json_object_get(finding, "ranks"), i, rank)
         fprintf(out, "%s %" JSON_INTEGER_FORMAT, i == 0 ? ", rank" : ",", json_integer_value(rank));
     fputs("\n", out);
 }
@@ -168,33 +171,40 @@ void oriel_found_print(const struct oriel_found *found, FILE *out)
     json_t *finding, *unseen, *frame;
     json_t *findings = json_object_get(found->job, "findings");
     const char *program = text(found->job, "program");
-    fprintf(out, "%s: %zu finding%s\n", program != NULL ? program : "a program", json_array_size(findings),
-            json_array_size(findings) == 1 ? "" : "s");
-    json_array_foreach (findings, i, finding) {
+    fprintf(out, "%s: %zu finding%s\n", program != NULL ? program : "a program",
+            json_array_size(findings), json_array_size(findings) == 1 ? "" : "s");
+    json_array_foreach(findings, i, finding)
+    {
         size_t depth;
         fprintf(out, "\n%s: %s\n", text(finding, "rule"), text(finding, "title"));
         window_print(finding, out);
         json_t *call = json_object_get(finding, "call");
         site_print(call, "", "", out);
-        site_print(json_object_get(finding, "other"), "", json_is_object(call) ? ", before it" : "", out);
+        site_print(json_object_get(finding, "other"), "", json_is_object(call) ? ", before it" : "",
+                   out);
         site_print(json_object_get(finding, "opening"), "epoch opened by ", "", out);
         line_print(finding, "detail", "", out);
         line_print(finding, "missing", "missing: ", out);
         line_print(finding, "remedy", "remedy: ", out);
         count_print(finding, out);
-        json_array_foreach (json_object_get(finding, "stack"), depth, frame)
-            if (json_is_string(frame))
-                fprintf(out, "    %s %s\n", depth == 0 ? "stack:" : "      ", json_string_value(frame));
+        json_array_foreach(json_object_get(finding, "stack"), depth,
+                           frame) if (json_is_string(frame))
+            fprintf(out, "    %s %s\n", depth == 0 ? "stack:" : "      ", json_string_value(frame));
     }
     if (!json_is_true(json_object_get(found->job, "complete")))
-        fputs("\nNot all ranks came to MPI_Finalize: these are the findings of one machine.\n", out);
+        fputs("\nNot all ranks came to MPI_Finalize: these are the findings of one machine.\n",
+              out);
     if (!json_is_true(json_object_get(found->job, "local_accesses_watched")))
-        fputs("\nThe program's own loads and stores were not watched (compile with -fsanitize=thread).\n", out);
+        fputs("\nThe program's own loads and stores were not watched (compile with "
+              "-fsanitize=thread).\n",
+              out);
     if (number(found->job, "findings_lost", &lost) && lost > 0)
         fprintf(out, "\n%" PRId64 " more findings than there was room for.\n", lost);
-    json_array_foreach (json_object_get(found->job, "not_looked_at"), i, unseen) {
+    json_array_foreach(json_object_get(found->job, "not_looked_at"), i, unseen)
+    {
         int64_t count;
         if (text(unseen, "what") != NULL && number(unseen, "count", &count))
-            fprintf(out, "%sNot looked at: %s (%" PRId64 ")\n", i == 0 ? "\n" : "", text(unseen, "what"), count);
+            fprintf(out, "%sNot looked at: %s (%" PRId64 ")\n", i == 0 ? "\n" : "",
+                    text(unseen, "what"), count);
     }
 }

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 struct oriel_found {
-    json_t *job; /* the whole object; every finding has the keys and types that docs/checker.md tells */
+    json_t *
+        job; /* the whole object; every finding has the keys and types that docs/checker.md tells */
 };
 
 /* False, with a line on complaints that names the file, for what is no such file. */

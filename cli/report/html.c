@@ -81,7 +81,8 @@ static void ranks_arrange(struct oriel_page_run *run)
     run->rows = (run->ranks + run->ranks_per_row - 1) / run->ranks_per_row;
 }
 
-static int32_t world_rank(const struct oriel_page_run *run, const struct oriel_traced_window *window, int32_t win_rank)
+static int32_t world_rank(const struct oriel_page_run *run,
+                          const struct oriel_traced_window *window, int32_t win_rank)
 {
     if (win_rank < 0 || win_rank >= window->n)
         return -1;
@@ -97,7 +98,8 @@ struct going {
 static void rank_end(const struct going *going)
 {
     if (going->rank != UINT32_MAX)
-        oriel_page_time_rank_end(going->run->time, going->run->traces->ranks[going->rank].world_rank);
+        oriel_page_time_rank_end(going->run->time,
+                                 going->run->traces->ranks[going->rank].world_rank);
 }
 
 static bool event_add(const struct oriel_trace_record *traced, void *context)
@@ -113,7 +115,8 @@ static bool event_add(const struct oriel_trace_record *traced, void *context)
     struct oriel_page_event made = {
         .begin_ns = traced->begin_ns > 0 ? (uint64_t)traced->begin_ns : 0,
         .duration_ns = event->duration_ns,
-        .waiting_ns = event->waiting_ns < event->duration_ns ? event->waiting_ns : event->duration_ns,
+        .waiting_ns =
+            event->waiting_ns < event->duration_ns ? event->waiting_ns : event->duration_ns,
         .bytes = event->bytes,
         .window = run->place[traced->window],
         .rank = run->traces->ranks[traced->rank].world_rank,
@@ -185,8 +188,10 @@ static char *page_read(FILE *complaints)
     char *text = NULL;
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        fprintf(complaints, "oriel: pages were not built in: %s: %s; scripts/install-deps installs what they need\n", path,
-                strerror(errno));
+        fprintf(complaints,
+                "oriel: pages were not built in: %s: %s; scripts/install-deps installs what they "
+                "need\n",
+                path, strerror(errno));
     } else {
         text = file_read(file);
         fclose(file);
@@ -207,7 +212,8 @@ static int data_write(const char *text, size_t len, void *context)
     for (size_t from = 0; from < len;) {
         const char *less = memchr(text + from, '<', len - from);
         size_t part = less == NULL ? len - from : (size_t)(less - text) - from;
-        if (fwrite(text + from, 1, part, out) != part || (less != NULL && fputs("\\u003c", out) < 0))
+        if (fwrite(text + from, 1, part, out) != part ||
+            (less != NULL && fputs("\\u003c", out) < 0))
             return -1;
         from += part + (less != NULL);
     }
@@ -222,7 +228,8 @@ static bool file_write(const char *path, char *page, const json_t *data, FILE *c
     FILE *out = fopen(path, "we");
     bool fine = out != NULL;
     if (fine) {
-        fine = fputs(page, out) >= 0 && json_dump_callback(data, data_write, out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
+        fine = fputs(page, out) >= 0 &&
+               json_dump_callback(data, data_write, out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
                fputs(rest + sizeof mark - 1, out) >= 0;
         fine = fclose(out) == 0 && fine;
     }
@@ -236,7 +243,8 @@ static bool file_write(const char *path, char *page, const json_t *data, FILE *c
     return fine;
 }
 
-bool oriel_page_write(const char *path, const struct oriel_traces *traces, const struct oriel_found *found, FILE *complaints)
+bool oriel_page_write(const char *path, const struct oriel_traces *traces,
+                      const struct oriel_found *found, FILE *complaints)
 {
     char *page = page_read(complaints);
     if (page == NULL)

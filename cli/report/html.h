@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 /* Either may be NULL.  False, with a line on complaints, when the page could not be written; then there is none. */
-bool oriel_page_write(const char *path, const struct oriel_traces *traces, const struct oriel_found *found, FILE *complaints);
+bool oriel_page_write(const char *path, const struct oriel_traces *traces,
+                      const struct oriel_found *found, FILE *complaints);
 
 #endif

@@ -77,18 +77,20 @@ struct taker {
 
 static void end(struct epoch *epoch, enum kind kind, uint64_t end_ns, const struct taker *taker)
 {
-    bool counts = epoch->open && end_ns > epoch->begin_ns && (kind != FENCE || epoch->operations != 0);
+    bool counts =
+        epoch->open && end_ns > epoch->begin_ns && (kind != FENCE || epoch->operations != 0);
     epoch->open = false;
     if (counts)
-        taker->take(taker->context, &(struct oriel_page_span){.begin_ns = epoch->begin_ns,
-                                                              .duration_ns = end_ns - epoch->begin_ns,
-                                                              .operations = epoch->operations,
-                                                              .bytes = epoch->bytes,
-                                                              .window = taker->window,
-                                                              .rank = taker->rank,
-                                                              .target = kind == LOCK ? epoch->target : -1,
-                                                              .cause_rank = -1,
-                                                              .kind = (uint8_t)kind});
+        taker->take(taker->context,
+                    &(struct oriel_page_span){.begin_ns = epoch->begin_ns,
+                                              .duration_ns = end_ns - epoch->begin_ns,
+                                              .operations = epoch->operations,
+                                              .bytes = epoch->bytes,
+                                              .window = taker->window,
+                                              .rank = taker->rank,
+                                              .target = kind == LOCK ? epoch->target : -1,
+                                              .cause_rank = -1,
+                                              .kind = (uint8_t)kind});
 }
 
 static void end_all(struct window *window, uint64_t end_ns, const struct taker *taker)
@@ -120,7 +122,8 @@ void oriel_page_epochs_add(struct oriel_page_epochs *epochs, const struct oriel_
                            oriel_page_epoch_take *take, void *context)
 {
     struct window *window = &epochs->of[event->window];
-    const struct taker taker = {.take = take, .context = context, .window = event->window, .rank = event->rank};
+    const struct taker taker = {
+        .take = take, .context = context, .window = event->window, .rank = event->rank};
     uint64_t end_ns = event->begin_ns + event->duration_ns;
     if (end_ns > window->end_ns)
         window->end_ns = end_ns;
@@ -150,7 +153,8 @@ void oriel_page_epochs_add(struct oriel_page_epochs *epochs, const struct oriel_
     }
 }
 
-void oriel_page_epochs_rank_end(struct oriel_page_epochs *epochs, int32_t rank, oriel_page_epoch_take *take, void *context)
+void oriel_page_epochs_rank_end(struct oriel_page_epochs *epochs, int32_t rank,
+                                oriel_page_epoch_take *take, void *context)
 {
     for (uint32_t i = 0; i < epochs->windows; i++) {
         struct window *window = &epochs->of[i];

@@ -14,7 +14,8 @@ struct oriel_page_epochs *oriel_page_epochs_new(uint32_t windows);
 typedef void oriel_page_epoch_take(void *context, const struct oriel_page_span *epoch);
 void oriel_page_epochs_add(struct oriel_page_epochs *epochs, const struct oriel_page_event *event,
                            oriel_page_epoch_take *take, void *context);
-void oriel_page_epochs_rank_end(struct oriel_page_epochs *epochs, int32_t rank, oriel_page_epoch_take *take, void *context);
+void oriel_page_epochs_rank_end(struct oriel_page_epochs *epochs, int32_t rank,
+                                oriel_page_epoch_take *take, void *context);
 void oriel_page_epochs_free(struct oriel_page_epochs *epochs);
 
 /* Their names, by kind; ends with NULL. */

@@ -15,7 +15,8 @@ static void names(json_t *out, const char *key, const struct oriel_counter *rows
 {
     json_t *list = oriel_json_checked(json_array());
     for (size_t i = 0; i < count; i++)
-        oriel_json_append(list, json_pack("{s:s, s:s}", "name", rows[i].name, "meaning", rows[i].meaning));
+        oriel_json_append(
+            list, json_pack("{s:s, s:s}", "name", rows[i].name, "meaning", rows[i].meaning));
     oriel_json_set(out, key, list);
 }
 
@@ -34,8 +35,9 @@ static size_t machines(const struct oriel_traces *traces)
     size_t count = 0;
     for (size_t i = 0; i < traces->ranks_count; i++) {
         size_t before = 0;
-        while (before < i && memcmp(traces->ranks[before].header.machine, traces->ranks[i].header.machine,
-                                    sizeof traces->ranks[i].header.machine) != 0)
+        while (before < i &&
+               memcmp(traces->ranks[before].header.machine, traces->ranks[i].header.machine,
+                      sizeof traces->ranks[i].header.machine) != 0)
             before++;
         count += before == i;
     }
@@ -46,16 +48,18 @@ static size_t machines(const struct oriel_traces *traces)
 static json_t *odd_rank(const struct oriel_traced_rank *rank)
 {
     const char *trouble = rank->trouble != NULL ? rank->trouble : "";
-    return oriel_json_checked(json_pack("{s:i, s:I, s:I, s:b, s:o}", "rank", (int)rank->world_rank, "events",
-                                        (json_int_t)rank->events, "dropped", (json_int_t)rank->dropped, "ended",
-                                        (int)rank->ended, "trouble", oriel_json_text(trouble, strlen(trouble))));
+    return oriel_json_checked(json_pack("{s:i, s:I, s:I, s:b, s:o}", "rank", (int)rank->world_rank,
+                                        "events", (json_int_t)rank->events, "dropped",
+                                        (json_int_t)rank->dropped, "ended", (int)rank->ended,
+                                        "trouble", oriel_json_text(trouble, strlen(trouble))));
 }
 
 static void date(uint64_t real_ns, char out[32])
 {
     time_t seconds = (time_t)(real_ns / 1000000000);
     struct tm parts;
-    strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&seconds, &parts)); /* nanoseconds end in the year 2554 */
+    strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC",
+             gmtime_r(&seconds, &parts)); /* nanoseconds end in the year 2554 */
 }
 
 json_t *oriel_page_facts(const struct oriel_page_run *run)
@@ -95,7 +99,8 @@ json_t *oriel_page_facts(const struct oriel_page_run *run)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         oriel_json_set(out, numbers[i].key, json_integer((json_int_t)numbers[i].value));
     /* null: nobody compared the clocks of some ranks */
-    oriel_json_set(out, "clock_error_ns", error_ns == UINT64_MAX ? json_null() : json_integer((json_int_t)error_ns));
+    oriel_json_set(out, "clock_error_ns",
+                   error_ns == UINT64_MAX ? json_null() : json_integer((json_int_t)error_ns));
     oriel_json_set(out, "odd_ranks", list);
     return out;
 }
@@ -115,8 +120,9 @@ static json_t *ways(const struct oriel_traced_window *window)
         size_t at = 0;
         if (window->paths[i] >= ORIEL_COUNTED_PATHS)
             continue;
-        while (at < count && (found[at].path != window->paths[i] ||
-                              strncmp(found[at].reason, window->reasons[i], sizeof window->reasons[i]) != 0))
+        while (at < count &&
+               (found[at].path != window->paths[i] ||
+                strncmp(found[at].reason, window->reasons[i], sizeof window->reasons[i]) != 0))
             at++;
         if (at == TOLD_MOST)
             continue;
@@ -131,8 +137,10 @@ static json_t *ways(const struct oriel_traced_window *window)
     }
     json_t *list = oriel_json_checked(json_array());
     for (size_t i = 0; i < count; i++)
-        oriel_json_append(list, json_pack("{s:i, s:I, s:o}", "path", (int)found[i].path, "ranks", (json_int_t)found[i].ranks,
-                                          "reason", oriel_json_text(found[i].reason, sizeof window->reasons[0])));
+        oriel_json_append(list,
+                          json_pack("{s:i, s:I, s:o}", "path", (int)found[i].path, "ranks",
+                                    (json_int_t)found[i].ranks, "reason",
+                                    oriel_json_text(found[i].reason, sizeof window->reasons[0])));
     return list;
 }
 
@@ -154,7 +162,8 @@ json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t place
 {
     json_t *out = oriel_json_checked(json_object());
     if (run->window[place] == UINT32_MAX) {
-        oriel_json_set(out, "others", json_integer((json_int_t)(run->traces->windows_count - place)));
+        oriel_json_set(out, "others",
+                       json_integer((json_int_t)(run->traces->windows_count - place)));
         return out;
     }
     const struct oriel_traced_window *window = &run->traces->windows[run->window[place]];
@@ -171,7 +180,8 @@ json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t place
     oriel_json_set(out, "ranks", json_integer(window->n));
     oriel_json_set(out, "disp_unit", json_integer(window->disp_unit));
     least = window->n > 0 ? least : 0;
-    oriel_json_set(out, "size", json_pack("[I, I, I]", (json_int_t)least, (json_int_t)most, (json_int_t)all));
+    oriel_json_set(out, "size",
+                   json_pack("[I, I, I]", (json_int_t)least, (json_int_t)most, (json_int_t)all));
     oriel_json_set(out, "ways", ways(window));
     oriel_json_set(out, "rows", members(run, window));
     return out;

@@ -26,7 +26,8 @@ struct oriel_page_pairs {
 
 struct oriel_page_pairs *oriel_page_pairs_new(const struct oriel_page_run *run)
 {
-    struct oriel_page_pairs *pairs = oriel_alloc(sizeof *pairs + run->windows * sizeof pairs->of[0]);
+    struct oriel_page_pairs *pairs =
+        oriel_alloc(sizeof *pairs + run->windows * sizeof pairs->of[0]);
     pairs->windows = run->windows;
     pairs->rows = run->rows;
     pairs->ranks_per_row = run->ranks_per_row;
@@ -49,7 +50,8 @@ static size_t cells(const struct oriel_page_pairs *pairs)
 
 static size_t cell_of(const struct oriel_page_pairs *pairs, int32_t from, int32_t to)
 {
-    return (size_t)((uint32_t)from / pairs->ranks_per_row) * pairs->rows + (uint32_t)to / pairs->ranks_per_row;
+    return (size_t)((uint32_t)from / pairs->ranks_per_row) * pairs->rows +
+           (uint32_t)to / pairs->ranks_per_row;
 }
 
 /* The matrix, made of zeros when it is wanted first. */
@@ -61,7 +63,8 @@ static void *wanted(const struct oriel_page_pairs *pairs, void *matrix, size_t c
 void oriel_page_pairs_add(struct oriel_page_pairs *pairs, const struct oriel_page_event *event)
 {
     if (event->operation >= 0 && event->target >= 0) {
-        struct access *accesses = wanted(pairs, pairs->of[event->window].accesses, sizeof *accesses);
+        struct access *accesses =
+            wanted(pairs, pairs->of[event->window].accesses, sizeof *accesses);
         struct access *access = &accesses[cell_of(pairs, event->rank, event->target)];
         pairs->of[event->window].accesses = accesses;
         access->operations++;
@@ -70,7 +73,8 @@ void oriel_page_pairs_add(struct oriel_page_pairs *pairs, const struct oriel_pag
     if (event->waiting_ns != 0 && event->cause_rank >= 0) {
         struct wait *waits = wanted(pairs, pairs->of[event->window].waits, sizeof *waits);
         pairs->of[event->window].waits = waits;
-        waits[cell_of(pairs, event->rank, event->cause_rank)].by_cause[event->cause] += event->waiting_ns;
+        waits[cell_of(pairs, event->rank, event->cause_rank)].by_cause[event->cause] +=
+            event->waiting_ns;
     }
 }
 
@@ -80,8 +84,10 @@ static size_t filled(const struct oriel_page_pairs *pairs)
     unsigned cause;
     for (uint32_t window = 0; window < pairs->windows; window++)
         for (size_t i = 0; i < cells(pairs); i++) {
-            count += pairs->of[window].accesses != NULL && pairs->of[window].accesses[i].operations != 0;
-            count += pairs->of[window].waits != NULL && oriel_page_waiting(pairs->of[window].waits[i].by_cause, &cause) != 0;
+            count +=
+                pairs->of[window].accesses != NULL && pairs->of[window].accesses[i].operations != 0;
+            count += pairs->of[window].waits != NULL &&
+                     oriel_page_waiting(pairs->of[window].waits[i].by_cause, &cause) != 0;
         }
     return count;
 }
@@ -108,8 +114,10 @@ uint32_t oriel_page_pairs_fit(struct oriel_page_pairs *pairs)
 {
     while (filled(pairs) > ORIEL_PAGE_PAIRS) {
         for (uint32_t i = 0; i < pairs->windows; i++) {
-            halve((uint64_t *)pairs->of[i].accesses, pairs->rows, sizeof(struct access) / sizeof(uint64_t));
-            halve((uint64_t *)pairs->of[i].waits, pairs->rows, sizeof(struct wait) / sizeof(uint64_t));
+            halve((uint64_t *)pairs->of[i].accesses, pairs->rows,
+                  sizeof(struct access) / sizeof(uint64_t));
+            halve((uint64_t *)pairs->of[i].waits, pairs->rows,
+                  sizeof(struct wait) / sizeof(uint64_t));
         }
         pairs->rows = (pairs->rows + 1) / 2;
         pairs->ranks_per_row *= 2;
@@ -119,14 +127,16 @@ uint32_t oriel_page_pairs_fit(struct oriel_page_pairs *pairs)
 
 void oriel_page_pairs_json(const struct oriel_page_pairs *pairs, uint32_t window, json_t *out)
 {
-    static const char *const keys[2][4] = {{"origin", "target", "operations", "bytes"}, {"rank", "awaited", "ns", "cause"}};
+    static const char *const keys[2][4] = {{"origin", "target", "operations", "bytes"},
+                                           {"rank", "awaited", "ns", "cause"}};
     const struct access *accesses = pairs->of[window].accesses;
     const struct wait *waits = pairs->of[window].waits;
     json_t *columns[2][4];
     for (int table = 0; table < 2; table++) {
         json_t *object = oriel_json_checked(json_object());
         for (int key = 0; key < 4; key++)
-            oriel_json_set(object, keys[table][key], columns[table][key] = oriel_json_checked(json_array()));
+            oriel_json_set(object, keys[table][key],
+                           columns[table][key] = oriel_json_checked(json_array()));
         oriel_json_set(out, table == 0 ? "pairs" : "waits", object);
     }
     for (size_t i = 0; i < cells(pairs); i++) {

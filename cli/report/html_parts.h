@@ -16,11 +16,11 @@
 
 enum {
     ORIEL_PAGE_ROWS = 256,
-    ORIEL_PAGE_WINDOWS = 32,    /* and one for the others */
-    ORIEL_PAGE_PAIRS = 150000,  /* cells of all heat maps */
-    ORIEL_PAGE_BINS = 4096,     /* of the timeline, at the most */
-    ORIEL_PAGE_CELLS = 160000,  /* bins of all rows and windows in which something was done */
-    ORIEL_PAGE_EVENTS = 30000,  /* the longest, with their times */
+    ORIEL_PAGE_WINDOWS = 32,   /* and one for the others */
+    ORIEL_PAGE_PAIRS = 150000, /* cells of all heat maps */
+    ORIEL_PAGE_BINS = 4096,    /* of the timeline, at the most */
+    ORIEL_PAGE_CELLS = 160000, /* bins of all rows and windows in which something was done */
+    ORIEL_PAGE_EVENTS = 30000, /* the longest, with their times */
     ORIEL_PAGE_EPOCHS = 15000,
 };
 
@@ -33,8 +33,9 @@ struct oriel_page_run {
     uint32_t ranks; /* of MPI_COMM_WORLD */
     uint32_t ranks_per_row, rows;
     uint32_t windows; /* of the page */
-    uint32_t *window; /* of the traces, for each of the page; UINT32_MAX: all that have none of their own */
-    uint32_t *place;  /* of the page, for each of the traces */
+    uint32_t *
+        window; /* of the traces, for each of the page; UINT32_MAX: all that have none of their own */
+    uint32_t *place; /* of the page, for each of the traces */
     struct oriel_page_sums *sums;
     struct oriel_page_pairs *pairs;
     struct oriel_page_time *time;
@@ -43,10 +44,10 @@ struct oriel_page_run {
 /* An event as the parts want it: of a kind that is known, within bounds. */
 struct oriel_page_event {
     uint64_t begin_ns, duration_ns, waiting_ns, bytes;
-    uint32_t window;            /* of the page */
-    int32_t rank;               /* all ranks here are of MPI_COMM_WORLD; -1: none, or not known */
+    uint32_t window; /* of the page */
+    int32_t rank;    /* all ranks here are of MPI_COMM_WORLD; -1: none, or not known */
     int32_t target, cause_rank;
-    int operation, call;        /* one of them; the other is -1 */
+    int operation, call; /* one of them; the other is -1 */
     uint8_t path, cause;
 };
 

@@ -9,7 +9,8 @@
 
 void oriel_page_spans_init(struct oriel_page_spans *spans, size_t most)
 {
-    *spans = (struct oriel_page_spans){.most = most, .spans = oriel_alloc(most * sizeof *spans->spans)};
+    *spans =
+        (struct oriel_page_spans){.most = most, .spans = oriel_alloc(most * sizeof *spans->spans)};
 }
 
 void oriel_page_spans_stop(struct oriel_page_spans *spans)
@@ -76,8 +77,9 @@ static void ties_drop(struct oriel_page_spans *spans)
 
 json_t *oriel_page_spans_json(struct oriel_page_spans *spans)
 {
-    static const char *const keys[] = {"rank",   "window",     "kind", "begin", "duration",   "waiting",
-                                       "target", "cause_rank", "path", "cause", "operations", "bytes"};
+    static const char *const keys[] = {"rank",     "window",  "kind",       "begin",
+                                       "duration", "waiting", "target",     "cause_rank",
+                                       "path",     "cause",   "operations", "bytes"};
     enum { KEYS = sizeof keys / sizeof keys[0] };
     json_t *columns[KEYS];
     json_t *out = oriel_json_checked(json_object());

@@ -12,7 +12,8 @@ struct oriel_page_span {
     uint64_t operations, bytes; /* 0 operations: a call that is none */
     uint32_t window;            /* of the page */
     int32_t rank, target, cause_rank;
-    uint8_t kind; /* of a call: enum oriel_trace_kind; of an epoch: its place in oriel_page_epoch_kinds */
+    uint8_t
+        kind; /* of a call: enum oriel_trace_kind; of an epoch: its place in oriel_page_epoch_kinds */
     uint8_t path, cause;
 };
 
@@ -20,7 +21,8 @@ struct oriel_page_spans {
     size_t most, count;
     uint64_t left_out;
     uint64_t longest_left_out_ns;
-    struct oriel_page_span *spans; /* the shortest is first: no span is longer than the ones at 2i + 1 and 2i + 2 */
+    struct oriel_page_span
+        *spans; /* the shortest is first: no span is longer than the ones at 2i + 1 and 2i + 2 */
 };
 
 void oriel_page_spans_init(struct oriel_page_spans *spans, size_t most);

@@ -13,8 +13,9 @@ enum { SIZES = 65, TIMES = 64 * 4, KINDS = ORIEL_COUNTED_OPERATIONS + ORIEL_COUN
 struct window_sums {
     uint64_t operations[ORIEL_COUNTED_OPERATIONS][3]; /* count, bytes, ns */
     uint64_t paths[ORIEL_COUNTED_PATHS][2];           /* count, bytes */
-    uint64_t calls[ORIEL_COUNTED_CALLS][5];           /* count, ns, ns of waiting, calls that waited, longest wait */
-    uint64_t causes[ORIEL_COUNTED_CAUSES];            /* ns */
+    uint64_t calls[ORIEL_COUNTED_CALLS]
+                  [5]; /* count, ns, ns of waiting, calls that waited, longest wait */
+    uint64_t causes[ORIEL_COUNTED_CAUSES]; /* ns */
     uint64_t sizes[ORIEL_COUNTED_OPERATIONS][SIZES];
     uint64_t times[KINDS][TIMES];
 };
@@ -95,7 +96,9 @@ static json_t *list(const uint64_t *numbers, size_t count)
     return list;
 }
 
-#define LISTS(lists) list_of_lists((lists)[0], sizeof(lists) / sizeof(lists)[0], sizeof(lists)[0] / sizeof(lists)[0][0])
+#define LISTS(lists)                                                                               \
+    list_of_lists((lists)[0], sizeof(lists) / sizeof(lists)[0],                                    \
+                  sizeof(lists)[0] / sizeof(lists)[0][0])
 
 static json_t *list_of_lists(const uint64_t *numbers, size_t count, size_t each)
 {

@@ -55,14 +55,16 @@ void oriel_page_time_free(struct oriel_page_time *time)
 
 static struct bin *row_of(struct oriel_page_time *time, uint32_t window, int32_t rank)
 {
-    struct bin **row = &time->rows[(size_t)window * time->run->rows + (uint32_t)rank / time->run->ranks_per_row];
+    struct bin **row =
+        &time->rows[(size_t)window * time->run->rows + (uint32_t)rank / time->run->ranks_per_row];
     if (*row == NULL)
         *row = oriel_alloc(time->bins * sizeof **row);
     return *row;
 }
 
 /* How much of the span from begin_ns to end_ns lies in the bin. */
-static uint64_t overlap(const struct oriel_page_time *time, uint64_t bin, uint64_t begin_ns, uint64_t end_ns)
+static uint64_t overlap(const struct oriel_page_time *time, uint64_t bin, uint64_t begin_ns,
+                        uint64_t end_ns)
 {
     uint64_t from = bin * time->bin_ns, to = from + time->bin_ns;
     from = begin_ns > from ? begin_ns : from;
@@ -75,9 +77,11 @@ static void epoch_take(void *context, const struct oriel_page_span *epoch)
     struct oriel_page_time *time = context;
     struct bin *row = row_of(time, epoch->window, epoch->rank);
     uint64_t end_ns = epoch->begin_ns + epoch->duration_ns;
-    for (uint64_t bin = epoch->begin_ns / time->bin_ns; bin < time->bins && bin * time->bin_ns < end_ns; bin++)
+    for (uint64_t bin = epoch->begin_ns / time->bin_ns;
+         bin < time->bins && bin * time->bin_ns < end_ns; bin++)
         row[bin].epoch_ns += overlap(time, bin, epoch->begin_ns, end_ns);
-    if (time->run->window[epoch->window] != UINT32_MAX) /* calls of several windows make no epochs */
+    if (time->run->window[epoch->window] !=
+        UINT32_MAX) /* calls of several windows make no epochs */
         oriel_page_spans_add(&time->epochs, epoch);
 }
 
@@ -85,13 +89,15 @@ void oriel_page_time_add(struct oriel_page_time *time, const struct oriel_page_e
 {
     struct bin *row = row_of(time, event->window, event->rank);
     uint64_t end_ns = event->begin_ns + event->duration_ns, first = event->begin_ns / time->bin_ns;
-    double waiting = event->duration_ns == 0 ? 0 : (double)event->waiting_ns / (double)event->duration_ns;
+    double waiting =
+        event->duration_ns == 0 ? 0 : (double)event->waiting_ns / (double)event->duration_ns;
     if (first < time->bins) {
         row[first].operations += event->operation >= 0;
         row[first].calls++;
     }
     for (uint64_t bin = first; bin < time->bins && bin * time->bin_ns < end_ns; bin++) {
-        uint64_t ns = overlap(time, bin, event->begin_ns, end_ns), waiting_ns = (uint64_t)((double)ns * waiting);
+        uint64_t ns = overlap(time, bin, event->begin_ns, end_ns),
+                 waiting_ns = (uint64_t)((double)ns * waiting);
         row[bin].waiting_ns[event->cause] += waiting_ns;
         *(event->operation >= 0 ? &row[bin].operating_ns : &row[bin].working_ns) += ns - waiting_ns;
     }
@@ -106,8 +112,9 @@ void oriel_page_time_add(struct oriel_page_time *time, const struct oriel_page_e
                                   .rank = event->rank,
                                   .target = event->target,
                                   .cause_rank = event->cause_rank,
-                                  .kind = (uint8_t)(event->operation >= 0 ? ORIEL_TRACE_OPERATION + event->operation
-                                                                          : ORIEL_TRACE_CALL + event->call),
+                                  .kind = (uint8_t)(event->operation >= 0
+                                                        ? ORIEL_TRACE_OPERATION + event->operation
+                                                        : ORIEL_TRACE_CALL + event->call),
                                   .path = event->path,
                                   .cause = event->cause});
     oriel_page_epochs_add(time->finder, event, epoch_take, time);
@@ -121,8 +128,8 @@ void oriel_page_time_rank_end(struct oriel_page_time *time, int32_t rank)
 static bool empty(const struct bin *bin)
 {
     unsigned cause;
-    return bin->calls == 0 && bin->operating_ns == 0 && bin->working_ns == 0 && bin->epoch_ns == 0 &&
-           oriel_page_waiting(bin->waiting_ns, &cause) == 0;
+    return bin->calls == 0 && bin->operating_ns == 0 && bin->working_ns == 0 &&
+           bin->epoch_ns == 0 && oriel_page_waiting(bin->waiting_ns, &cause) == 0;
 }
 
 static void merge(struct bin *into, const struct bin *from)
@@ -185,7 +192,8 @@ static uint64_t share(const struct oriel_page_time *time, uint64_t ns)
 
 void oriel_page_time_window_json(const struct oriel_page_time *time, uint32_t window, json_t *out)
 {
-    static const char *const keys[] = {"row", "bin", "operating", "working", "waiting", "cause", "epoch", "operations", "calls"};
+    static const char *const keys[] = {"row",   "bin",   "operating",  "working", "waiting",
+                                       "cause", "epoch", "operations", "calls"};
     enum { KEYS = sizeof keys / sizeof keys[0] };
     json_t *columns[KEYS], *bins = oriel_json_checked(json_object());
     for (int key = 0; key < KEYS; key++)

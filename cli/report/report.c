@@ -70,19 +70,25 @@ static void request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"output", 'o', "PAGE", 0, "Write an HTML page that holds all it needs", 0},
-        {"perfetto", OPTION_PERFETTO, "FILE", 0, "Write the events to FILE as JSON that the Perfetto viewer opens", 0},
-        {"otf2", OPTION_OTF2, "FOLDER", 0, "Write the events to FOLDER, which must not be there yet, as an OTF2 archive", 0},
+        {"perfetto", OPTION_PERFETTO, "FILE", 0,
+         "Write the events to FILE as JSON that the Perfetto viewer opens", 0},
+        {"otf2", OPTION_OTF2, "FOLDER", 0,
+         "Write the events to FOLDER, which must not be there yet, as an OTF2 archive", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
         .parser = option_take,
         .args_doc = "[FOLDER] [FINDINGS]",
-        .doc = "Show the traces that oriel run --trace FOLDER has written, the findings that oriel check --json FINDINGS "
+        .doc = "Show the traces that oriel run --trace FOLDER has written, the findings that oriel "
+               "check --json FINDINGS "
                "has written, or both.\v"
-               "Without options a summary is printed: for each window the operations, their paths, the time in each call and "
-               "what of it was waiting, who waited for whom, and the busiest pairs of ranks. Traces of a run that is "
-               "still going, or that was killed, are read up to what was written last. docs/traces.md tells more.",
+               "Without options a summary is printed: for each window the operations, their paths, "
+               "the time in each call and "
+               "what of it was waiting, who waited for whom, and the busiest pairs of ranks. "
+               "Traces of a run that is "
+               "still going, or that was killed, are read up to what was written last. "
+               "docs/traces.md tells more.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, 0, NULL, out);
@@ -96,13 +102,14 @@ static void spare_input(const struct request *request, const char *output)
         return;
     if (is_named_as_trace(output))
         oriel_die("%s has the name of a trace: choose another for what is written", output);
-    if (request->findings != NULL && stat(request->findings, &in) == 0 && stat(output, &out) == 0 && in.st_dev == out.st_dev &&
-        in.st_ino == out.st_ino)
+    if (request->findings != NULL && stat(request->findings, &in) == 0 && stat(output, &out) == 0 &&
+        in.st_dev == out.st_dev && in.st_ino == out.st_ino)
         oriel_die("%s has the findings: choose another name for what is written", output);
 }
 
 /* What the options ask for; without them all of it as text. */
-static bool show(const struct request *request, const struct oriel_traces *traces, const struct oriel_found *found)
+static bool show(const struct request *request, const struct oriel_traces *traces,
+                 const struct oriel_found *found)
 {
     bool done = true;
     if (request->page != NULL)

@@ -21,7 +21,7 @@ enum { THREADS = 256, THREADS_APART = 1 << 24 /* above any rank */ };
 struct writing {
     const struct oriel_traces *traces;
     FILE *out;
-    char **windows; /* their names as JSON */
+    char **windows;     /* their names as JSON */
     bool seen[THREADS]; /* of the rank that is being written */
     uint32_t rank;
 };
@@ -38,8 +38,10 @@ static char *quoted(const char *text)
 static char *window_text(const struct oriel_traces *traces, size_t index)
 {
     const struct oriel_traced_window *window = &traces->windows[index];
-    char *plain = window->name[0] != '\0' ? oriel_format("%s", window->name)
-                                          : oriel_format("%s %zu", oriel_flavour_name(window->flavour, "window"), index + 1);
+    char *plain =
+        window->name[0] != '\0'
+            ? oriel_format("%s", window->name)
+            : oriel_format("%s %zu", oriel_flavour_name(window->flavour, "window"), index + 1);
     char *out = quoted(plain);
     free(plain);
     return out;
@@ -51,9 +53,11 @@ static int process_of(const struct writing *writing, uint32_t rank)
 }
 
 /* All but the arguments and the end. */
-static void write_metadata(const struct writing *writing, const char *name, int process, int64_t track)
+static void write_metadata(const struct writing *writing, const char *name, int process,
+                           int64_t track)
 {
-    fprintf(writing->out, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%" PRId64, name, process, track);
+    fprintf(writing->out, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%" PRId64, name,
+            process, track);
 }
 
 static void write_rank(const struct writing *writing, uint32_t rank)
@@ -94,17 +98,19 @@ static void write_time(FILE *out, const char *key, int64_t ns)
 }
 
 /* From begin_ns to the event's end; all but the other arguments and the end. */
-static void write_slice(struct writing *writing, const struct oriel_trace_record *traced, int64_t track, int64_t begin_ns,
-                        const char *category, const char *name)
+static void write_slice(struct writing *writing, const struct oriel_trace_record *traced,
+                        int64_t track, int64_t begin_ns, const char *category, const char *name)
 {
-    fprintf(writing->out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId64, process_of(writing, traced->rank), track);
+    fprintf(writing->out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId64,
+            process_of(writing, traced->rank), track);
     write_time(writing->out, "ts", begin_ns);
     write_time(writing->out, "dur", traced->end_ns - begin_ns);
     fprintf(writing->out, ",\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"window\":%s", category, name,
             writing->windows[traced->window]);
 }
 
-static void write_rank_argument(const struct writing *writing, const struct oriel_trace_record *traced, const char *key,
+static void write_rank_argument(const struct writing *writing,
+                                const struct oriel_trace_record *traced, const char *key,
                                 int32_t win_rank)
 {
     int32_t world_rank = oriel_world_rank(writing->traces, traced->window, win_rank);
@@ -112,7 +118,8 @@ static void write_rank_argument(const struct writing *writing, const struct orie
         fprintf(writing->out, ",\"%s\":%d", key, (int)world_rank);
 }
 
-static void write_wait(struct writing *writing, const struct oriel_trace_record *traced, int64_t track)
+static void write_wait(struct writing *writing, const struct oriel_trace_record *traced,
+                       int64_t track)
 {
     const struct oriel_trace_event *event = traced->event;
     int64_t begin_ns = traced->end_ns - (int64_t)event->waiting_ns;
@@ -128,10 +135,12 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
     const struct oriel_trace_event *event = traced->event;
     bool is_operation = event->kind < ORIEL_TRACE_CALL;
     int64_t track = track_of(writing, traced);
-    write_slice(writing, traced, track, traced->begin_ns, is_operation ? "operation" : "call", oriel_kind_name(event->kind));
+    write_slice(writing, traced, track, traced->begin_ns, is_operation ? "operation" : "call",
+                oriel_kind_name(event->kind));
     write_rank_argument(writing, traced, "target", event->target);
     if (is_operation)
-        fprintf(writing->out, ",\"bytes\":%" PRIu64 ",\"path\":\"%s\"", event->bytes, oriel_counted_paths[event->path].name);
+        fprintf(writing->out, ",\"bytes\":%" PRIu64 ",\"path\":\"%s\"", event->bytes,
+                oriel_counted_paths[event->path].name);
     fputs("}}", writing->out);
     if (event->waiting_ns != 0)
         write_wait(writing, traced, track);
@@ -144,8 +153,10 @@ static void write_all(struct writing *writing)
     char *program = quoted(traces->ranks[0].header.program);
     int process = process_of(writing, 0);
     fprintf(writing->out, "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n");
-    fprintf(writing->out, "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%d,\"tid\":%d,\"args\":{\"labels\":%s}}", process,
-            process, program);
+    fprintf(
+        writing->out,
+        "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%d,\"tid\":%d,\"args\":{\"labels\":%s}}",
+        process, process, program);
     free(program);
     writing->windows = oriel_alloc((traces->windows_count + 1) * sizeof *writing->windows);
     for (size_t i = 0; i < traces->windows_count; i++)

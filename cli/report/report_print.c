@@ -29,14 +29,19 @@ static const char *count_text(char text[TEXT], uint64_t count)
 }
 
 /* Three digits and a unit of the row, each so many times the one before. */
-static const char *scaled_text(char text[TEXT], double value, double step, const char *const units[], unsigned count)
+static const char *scaled_text(char text[TEXT], double value, double step,
+                               const char *const units[], unsigned count)
 {
     unsigned unit = 0;
     while (unit + 1 < count && value >= (step > 1000 ? 1000 : 999.5)) {
         value /= step;
         unit++;
     }
-    snprintf(text, TEXT, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, units[unit]);
+    snprintf(text, TEXT, "%.*f %s",
+             unit == 0 || value >= 99.95 ? 0
+             : value >= 9.995            ? 1
+                                         : 2,
+             value, units[unit]);
     return text;
 }
 
@@ -54,7 +59,8 @@ static const char *time_text(char text[TEXT], uint64_t ns)
 
 static const char *share_text(char text[TEXT], uint64_t part, uint64_t whole)
 {
-    snprintf(text, TEXT, whole == 0 ? "-" : "%.0f%%", whole == 0 ? 0 : 100.0 * (double)part / (double)whole);
+    snprintf(text, TEXT, whole == 0 ? "-" : "%.0f%%",
+             whole == 0 ? 0 : 100.0 * (double)part / (double)whole);
     return text;
 }
 
@@ -67,7 +73,8 @@ static void print_dates(const struct oriel_traces *traces, FILE *out)
     time_t begin = (time_t)(traces->ranks[0].header.begin_real_ns / BILLION);
     struct tm parts;
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&begin, &parts));
-    fprintf(out, "  begun %s; %s from the first event to the last\n", date, time_text(took, (uint64_t)traces->last_ns));
+    fprintf(out, "  begun %s; %s from the first event to the last\n", date,
+            time_text(took, (uint64_t)traces->last_ns));
 }
 
 static bool same_machine(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
@@ -95,14 +102,18 @@ static void print_clocks(const struct oriel_traces *traces, FILE *out)
     if (machines == 1 && unknown == 0)
         fprintf(out, "  all ranks on one clock\n");
     else if (machines > 1)
-        fprintf(out, "  %zu clocks, which are compared to within %s\n", machines, time_text(text, error_ns));
+        fprintf(out, "  %zu clocks, which are compared to within %s\n", machines,
+                time_text(text, error_ns));
     if (unknown > 0)
-        fprintf(out, "  the clocks of %zu ranks have not been compared: their times may be off by as much as their dates are\n",
+        fprintf(out,
+                "  the clocks of %zu ranks have not been compared: their times may be off by as "
+                "much as their dates are\n",
                 unknown);
 }
 
 /* The first ranks for which it holds, "rank 3", "ranks 3, 5 and 12 more"; NULL where there are none.  To be freed. */
-static char *ranks_text(const struct oriel_traces *traces, bool (*holds)(const struct oriel_traced_rank *rank))
+static char *ranks_text(const struct oriel_traces *traces,
+                        bool (*holds)(const struct oriel_traced_rank *rank))
 {
     char *text = NULL;
     size_t len_bytes;
@@ -159,8 +170,8 @@ static void print_run(const struct oriel_traces *traces, FILE *out)
 {
     const struct oriel_trace_header *header = &traces->ranks[0].header;
     fprintf(out, "%s\n", header->program);
-    fprintf(out, "  %d ranks, traces of %zu of them; %s, Oriel %s\n", (int)header->world_size, traces->ranks_count, header->host,
-            header->oriel);
+    fprintf(out, "  %d ranks, traces of %zu of them; %s, Oriel %s\n", (int)header->world_size,
+            traces->ranks_count, header->host, header->oriel);
     print_dates(traces, out);
     print_clocks(traces, out);
     print_losses(traces, out);
@@ -188,7 +199,8 @@ static void print_window_head(const struct oriel_traces *traces, uint32_t index,
     fprintf(out, "\nWindow %u", index + 1);
     if (window->name[0] != '\0')
         fprintf(out, " \"%s\"", window->name);
-    fprintf(out, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour, "window"), (int)window->n, window->n == 1 ? "" : "s");
+    fprintf(out, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour, "window"), (int)window->n,
+            window->n == 1 ? "" : "s");
     print_sizes(window, out);
     if (window->site[0] != '\0')
         fprintf(out, ", made in %s", window->site);
@@ -210,8 +222,9 @@ static void print_reasons(const struct oriel_traced_window *window, FILE *out)
             like += same;
         }
         if (is_new && shown++ < REASONS_SHOWN)
-            fprintf(out, "    %s to the memory of %d rank%s: %s\n", oriel_counted_paths[window->paths[i]].name, (int)like,
-                    like == 1 ? "" : "s", window->reasons[i]);
+            fprintf(out, "    %s to the memory of %d rank%s: %s\n",
+                    oriel_counted_paths[window->paths[i]].name, (int)like, like == 1 ? "" : "s",
+                    window->reasons[i]);
     }
 }
 
@@ -223,24 +236,29 @@ static bool any(const struct oriel_report_sum *sums, size_t count)
     return false;
 }
 
-static void print_operations(const struct oriel_window_sums *sums, const struct oriel_traced_window *window, FILE *out)
+static void print_operations(const struct oriel_window_sums *sums,
+                             const struct oriel_traced_window *window, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
     if (!any(sums->operations, ORIEL_COUNTED_OPERATIONS))
         return;
-    fprintf(out, "  %-18s %15s %12s %12s %12s\n", "operation", "count", "bytes", "mean size", "mean time");
+    fprintf(out, "  %-18s %15s %12s %12s %12s\n", "operation", "count", "bytes", "mean size",
+            "mean time");
     for (int i = 0; i < ORIEL_COUNTED_OPERATIONS; i++) {
         const struct oriel_report_sum *sum = &sums->operations[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_operations[i].name, count_text(a, sum->count),
-                    bytes_text(b, sum->bytes), bytes_text(c, sum->bytes / sum->count), time_text(d, sum->time_ns / sum->count));
+            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_operations[i].name,
+                    count_text(a, sum->count), bytes_text(b, sum->bytes),
+                    bytes_text(c, sum->bytes / sum->count),
+                    time_text(d, sum->time_ns / sum->count));
     }
     fprintf(out, "  %-18s %15s %12s %12s %12s\n", "path", "count", "bytes", "", "mean time");
     for (int i = 0; i < ORIEL_COUNTED_PATHS; i++) {
         const struct oriel_report_sum *sum = &sums->paths[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_paths[i].name, count_text(a, sum->count),
-                    bytes_text(b, sum->bytes), "", time_text(d, sum->time_ns / sum->count));
+            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_paths[i].name,
+                    count_text(a, sum->count), bytes_text(b, sum->bytes), "",
+                    time_text(d, sum->time_ns / sum->count));
     }
     print_reasons(window, out);
 }
@@ -250,47 +268,57 @@ static void print_calls(const struct oriel_window_sums *sums, FILE *out)
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT];
     if (!any(sums->calls, ORIEL_COUNTED_CALLS))
         return;
-    fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "call", "count", "time", "waiting", "of the time", "longest wait");
+    fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "call", "count", "time", "waiting",
+            "of the time", "longest wait");
     for (int i = 0; i < ORIEL_COUNTED_CALLS; i++) {
         const struct oriel_report_sum *sum = &sums->calls[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_calls[i].name, count_text(a, sum->count),
-                    time_text(b, sum->time_ns), time_text(c, sum->waiting_ns), share_text(d, sum->waiting_ns, sum->time_ns),
+            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_calls[i].name,
+                    count_text(a, sum->count), time_text(b, sum->time_ns),
+                    time_text(c, sum->waiting_ns), share_text(d, sum->waiting_ns, sum->time_ns),
                     time_text(e, sum->longest_ns));
     }
 }
 
 /* "0", or "[0]" for a win_rank whose rank in MPI_COMM_WORLD is not known. */
-static const char *rank_text(char text[TEXT], const struct oriel_traces *traces, uint32_t window, int32_t win_rank)
+static const char *rank_text(char text[TEXT], const struct oriel_traces *traces, uint32_t window,
+                             int32_t win_rank)
 {
     int32_t world_rank = oriel_world_rank(traces, window, win_rank);
-    snprintf(text, TEXT, win_rank < 0 ? "several" : world_rank >= 0 ? "%d" : "[%d]",
+    snprintf(text, TEXT,
+             win_rank < 0      ? "several"
+             : world_rank >= 0 ? "%d"
+                               : "[%d]",
              (int)(world_rank >= 0 ? world_rank : win_rank));
     return text;
 }
 
-static void print_causes(const struct oriel_traces *traces, uint32_t index, const struct oriel_window_sums *sums, FILE *out)
+static void print_causes(const struct oriel_traces *traces, uint32_t index,
+                         const struct oriel_window_sums *sums, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
     if (sums->waits.count == 0)
         return;
-    fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "waited for", "times", "", "waiting", "mean wait", "longest wait");
+    fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "waited for", "times", "", "waiting",
+            "mean wait", "longest wait");
     for (int i = 0; i < ORIEL_COUNTED_CAUSES; i++) {
         const struct oriel_report_sum *sum = &sums->causes[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_causes[i].name, count_text(a, sum->count), "",
-                    time_text(b, sum->waiting_ns), time_text(c, sum->waiting_ns / sum->count), time_text(d, sum->longest_ns));
+            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_causes[i].name,
+                    count_text(a, sum->count), "", time_text(b, sum->waiting_ns),
+                    time_text(c, sum->waiting_ns / sum->count), time_text(d, sum->longest_ns));
     }
     fprintf(out, "  most waiting:\n");
     for (size_t i = 0; i < sums->waits.count && i < PAIRS_SHOWN; i++) {
         const struct oriel_report_pair *pair = &sums->waits.pairs[i];
         fprintf(out, "    %s: rank %s for %s%s (%s)\n", time_text(a, pair->sum.waiting_ns),
-                rank_text(b, traces, index, pair->from), pair->to < 0 ? "" : "rank ", rank_text(c, traces, index, pair->to),
-                oriel_counted_causes[pair->cause].name);
+                rank_text(b, traces, index, pair->from), pair->to < 0 ? "" : "rank ",
+                rank_text(c, traces, index, pair->to), oriel_counted_causes[pair->cause].name);
     }
 }
 
-static void print_busiest(const struct oriel_traces *traces, uint32_t index, const struct oriel_window_sums *sums, FILE *out)
+static void print_busiest(const struct oriel_traces *traces, uint32_t index,
+                          const struct oriel_window_sums *sums, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
     if (sums->busy.count == 0)
@@ -299,7 +327,8 @@ static void print_busiest(const struct oriel_traces *traces, uint32_t index, con
     for (size_t i = 0; i < sums->busy.count && i < PAIRS_SHOWN; i++) {
         const struct oriel_report_pair *pair = &sums->busy.pairs[i];
         fprintf(out, "    %s -> %s: %s in %s operations\n", rank_text(a, traces, index, pair->from),
-                rank_text(b, traces, index, pair->to), bytes_text(c, pair->sum.bytes), count_text(d, pair->sum.count));
+                rank_text(b, traces, index, pair->to), bytes_text(c, pair->sum.bytes),
+                count_text(d, pair->sum.count));
     }
 }
 

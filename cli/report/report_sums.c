@@ -21,7 +21,8 @@ static void add(struct oriel_report_sum *sum, const struct oriel_trace_event *ev
 
 static size_t place_of(const struct oriel_pairs *pairs, int32_t from, int32_t to, uint8_t cause)
 {
-    uint64_t key = ((uint64_t)(uint32_t)from << 32 | (uint32_t)to) * UINT64_C(0x9e3779b97f4a7c15) + cause;
+    uint64_t key =
+        ((uint64_t)(uint32_t)from << 32 | (uint32_t)to) * UINT64_C(0x9e3779b97f4a7c15) + cause;
     size_t place = (size_t)(key ^ key >> 29) & (pairs->places_count - 1);
     for (;; place = (place + 1) & (pairs->places_count - 1)) {
         if (pairs->places[place] == 0)
@@ -47,12 +48,14 @@ static void grow(struct oriel_pairs *pairs)
     }
 }
 
-static struct oriel_report_sum *sum_of(struct oriel_pairs *pairs, int32_t from, int32_t to, uint8_t cause)
+static struct oriel_report_sum *sum_of(struct oriel_pairs *pairs, int32_t from, int32_t to,
+                                       uint8_t cause)
 {
     grow(pairs);
     size_t place = place_of(pairs, from, to, cause);
     if (pairs->places[place] == 0) {
-        pairs->pairs[pairs->count++] = (struct oriel_report_pair){.from = from, .to = to, .cause = cause};
+        pairs->pairs[pairs->count++] =
+            (struct oriel_report_pair){.from = from, .to = to, .cause = cause};
         pairs->places[place] = (uint32_t)pairs->count;
     }
     return &pairs->pairs[pairs->places[place] - 1].sum;
@@ -137,7 +140,8 @@ struct oriel_window_sums *oriel_sums_make(const struct oriel_traces *traces)
         if (sums->busy.count > 0)
             qsort(sums->busy.pairs, sums->busy.count, sizeof *sums->busy.pairs, more_bytes_first);
         if (sums->waits.count > 0)
-            qsort(sums->waits.pairs, sums->waits.count, sizeof *sums->waits.pairs, longer_wait_first);
+            qsort(sums->waits.pairs, sums->waits.count, sizeof *sums->waits.pairs,
+                  longer_wait_first);
     }
     return adding.sums;
 }

@@ -5,7 +5,8 @@
 
 enum { DRIFT_PPM = 100, MILLION = 1000000, BEST_APART_NS = 1000000 };
 
-void oriel_trace_alignment_add(struct oriel_trace_alignment *alignment, const struct oriel_trace_parsed *file)
+void oriel_trace_alignment_add(struct oriel_trace_alignment *alignment,
+                               const struct oriel_trace_parsed *file)
 {
     for (uint32_t i = 0; i < file->clocks_count; i++) {
         const struct oriel_trace_clock *clock = &file->clocks[i];
@@ -38,7 +39,8 @@ int64_t oriel_trace_aligned_ns(const struct oriel_trace_alignment *alignment, ui
     return (int64_t)first->zero_ns + since_ns;
 }
 
-uint64_t oriel_trace_alignment_error_ns(const struct oriel_trace_alignment *alignment, uint64_t last_ns)
+uint64_t oriel_trace_alignment_error_ns(const struct oriel_trace_alignment *alignment,
+                                        uint64_t last_ns)
 {
     const struct oriel_trace_clock *first = &alignment->first;
     const struct oriel_trace_clock *last = &alignment->last;

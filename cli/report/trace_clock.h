@@ -11,12 +11,14 @@ struct oriel_trace_alignment {
 };
 
 /* From the clocks of all files of one machine; count may be 0. */
-void oriel_trace_alignment_add(struct oriel_trace_alignment *alignment, const struct oriel_trace_parsed *file);
+void oriel_trace_alignment_add(struct oriel_trace_alignment *alignment,
+                               const struct oriel_trace_parsed *file);
 
 /* A process's time, on rank 0's clock. */
 int64_t oriel_trace_aligned_ns(const struct oriel_trace_alignment *alignment, uint64_t own_ns);
 
 /* How far off aligned times up to last_ns may be. */
-uint64_t oriel_trace_alignment_error_ns(const struct oriel_trace_alignment *alignment, uint64_t last_ns);
+uint64_t oriel_trace_alignment_error_ns(const struct oriel_trace_alignment *alignment,
+                                        uint64_t last_ns);
 
 #endif

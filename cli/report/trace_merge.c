@@ -78,7 +78,8 @@ static void read_file(struct run *run, char *path, int32_t named_rank, FILE *com
     if (file.parsed.trouble[0] != '\0')
         fprintf(complaints, "oriel: %s %s\n", path, file.parsed.trouble);
     if (readable && file.parsed.header.world_rank != named_rank) {
-        fprintf(complaints, "oriel: %s says that it is rank %d's, and is left out\n", path, (int)file.parsed.header.world_rank);
+        fprintf(complaints, "oriel: %s says that it is rank %d's, and is left out\n", path,
+                (int)file.parsed.header.world_rank);
         readable = false;
     }
     if (!readable) {
@@ -107,7 +108,10 @@ static bool read_folder(struct run *run, const char *folder, FILE *complaints)
     }
     closedir(open_folder);
     if (seen == 0)
-        fprintf(complaints, "oriel: %s: there is no trace in it (rank-0.oriel and so on, of oriel run --trace)\n", folder);
+        fprintf(
+            complaints,
+            "oriel: %s: there is no trace in it (rank-0.oriel and so on, of oriel run --trace)\n",
+            folder);
     return run->files_count > 0;
 }
 
@@ -122,7 +126,8 @@ static int by_rank(const void *a, const void *b)
 
 static bool same_job(const struct file *one, const struct file *other)
 {
-    return memcmp(one->parsed.header.job, other->parsed.header.job, sizeof one->parsed.header.job) == 0;
+    return memcmp(one->parsed.header.job, other->parsed.header.job,
+                  sizeof one->parsed.header.job) == 0;
 }
 
 /* Of the run that most are of; the lowest rank's where it is a tie.  A majority, if there is one, is found in one pass. */
@@ -151,7 +156,8 @@ static void keep_one_run(struct run *run, FILE *complaints)
             run->files[kept++] = run->files[i];
             continue;
         }
-        fprintf(complaints, "oriel: %s is of another run than most files here, and is left out\n", run->files[i].path);
+        fprintf(complaints, "oriel: %s is of another run than most files here, and is left out\n",
+                run->files[i].path);
         file_free(&run->files[i]);
     }
     run->files_count = kept;
@@ -164,8 +170,10 @@ static void tell_missing(const struct run *run, const char *folder, FILE *compla
     while (first < (int32_t)run->files_count && run->files[first].named_rank == first)
         first++;
     if ((int32_t)run->files_count < world_size)
-        fprintf(complaints, "oriel: %s: of %d ranks, %d have no trace here that can be read, rank %d the first\n", folder,
-                (int)world_size, (int)(world_size - (int32_t)run->files_count), (int)first);
+        fprintf(
+            complaints,
+            "oriel: %s: of %d ranks, %d have no trace here that can be read, rank %d the first\n",
+            folder, (int)world_size, (int)(world_size - (int32_t)run->files_count), (int)first);
 }
 
 /* --- times --- */
@@ -181,7 +189,8 @@ static void align(struct run *run)
             continue;
         struct oriel_trace_alignment *alignment = &run->alignments[used++];
         for (size_t j = i; j < run->files_count; j++) {
-            if (memcmp(machine, run->files[j].parsed.header.machine, sizeof run->files[j].parsed.header.machine) != 0)
+            if (memcmp(machine, run->files[j].parsed.header.machine,
+                       sizeof run->files[j].parsed.header.machine) != 0)
                 continue;
             oriel_trace_alignment_add(alignment, &run->files[j].parsed);
             run->files[j].alignment = alignment;
@@ -204,7 +213,8 @@ static int64_t aligned_ns(const struct run *run, const struct file *file, uint64
         return bounded_ns(oriel_trace_aligned_ns(file->alignment, own_ns));
     int64_t begin_ns = bounded_ns(oriel_trace_aligned_ns(run->files[0].alignment, first->begin_ns));
     int64_t later_ns = bounded_ns((int64_t)(own->begin_real_ns - first->begin_real_ns));
-    return bounded_ns(bounded_ns(begin_ns + later_ns) + bounded_ns((int64_t)(own_ns - own->begin_ns)));
+    return bounded_ns(bounded_ns(begin_ns + later_ns) +
+                      bounded_ns((int64_t)(own_ns - own->begin_ns)));
 }
 
 static void find_span(struct run *run)
@@ -236,7 +246,8 @@ static void fill_ranks(struct run *run)
                                            .events = parsed->events,
                                            .dropped = parsed->dropped,
                                            .error_ns = UINT64_MAX,
-                                           .trouble = parsed->trouble[0] != '\0' ? parsed->trouble : NULL};
+                                           .trouble =
+                                               parsed->trouble[0] != '\0' ? parsed->trouble : NULL};
         if (file->alignment->is_known)
             rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->last_ns);
         if (parsed->events == 0)
@@ -253,7 +264,8 @@ static void fill_ranks(struct run *run)
 static void window_make(struct oriel_traced_window *window, const struct oriel_trace_window *head)
 {
     size_t n = (size_t)head->n;
-    *window = (struct oriel_traced_window){.window_id = head->window_id, .n = head->n, .flavour = head->flavour};
+    *window = (struct oriel_traced_window){
+        .window_id = head->window_id, .n = head->n, .flavour = head->flavour};
     window->disp_unit = head->disp_unit;
     window->world_ranks = oriel_alloc(n * sizeof *window->world_ranks);
     window->sizes_bytes = oriel_alloc(n * sizeof *window->sizes_bytes);
@@ -270,7 +282,8 @@ static bool is_offset(const char *site)
     return site[0] == '\0' || (plus != NULL && strncmp(plus, "+0x", 3) == 0);
 }
 
-static void window_add(struct oriel_traced_window *window, const struct oriel_trace_described *described, int32_t world_size)
+static void window_add(struct oriel_traced_window *window,
+                       const struct oriel_trace_described *described, int32_t world_size)
 {
     const struct oriel_trace_window *head = &described->head;
     for (uint32_t i = 0; i < described->ranks_count; i++)
@@ -287,7 +300,8 @@ static void window_add(struct oriel_traced_window *window, const struct oriel_tr
 
 static struct oriel_traced_window *window_next(struct oriel_traces *traces)
 {
-    struct oriel_traced_window *more = oriel_needed(reallocarray(traces->windows, traces->windows_count + 1, sizeof *more));
+    struct oriel_traced_window *more =
+        oriel_needed(reallocarray(traces->windows, traces->windows_count + 1, sizeof *more));
     traces->windows = more;
     return &traces->windows[traces->windows_count++];
 }
@@ -314,7 +328,9 @@ static void merge_windows(struct run *run, FILE *complaints)
             }
             struct oriel_traced_window *window = &traces->windows[index - 1];
             if (window->n != described->head.n) {
-                fprintf(complaints, "oriel: %s: window %" PRIu32 " has other ranks than in other files, and is left out\n",
+                fprintf(complaints,
+                        "oriel: %s: window %" PRIu32
+                        " has other ranks than in other files, and is left out\n",
                         file->path, number);
                 continue;
             }
@@ -358,20 +374,24 @@ static bool visit_one(const struct oriel_trace_event *event, void *context)
     visiting->event.window = visiting->file->windows[event->window];
     if (visiting->event.window == UINT32_MAX)
         return true;
-    visiting->event.begin_ns = aligned_ns(visiting->run, visiting->file, event->begin_ns) - visiting->run->base_ns;
+    visiting->event.begin_ns =
+        aligned_ns(visiting->run, visiting->file, event->begin_ns) - visiting->run->base_ns;
     visiting->event.end_ns =
-        aligned_ns(visiting->run, visiting->file, event->begin_ns + event->duration_ns) - visiting->run->base_ns;
+        aligned_ns(visiting->run, visiting->file, event->begin_ns + event->duration_ns) -
+        visiting->run->base_ns;
     visiting->event.event = event;
     return visiting->visit(&visiting->event, visiting->context);
 }
 
 void oriel_traces_each(const struct oriel_traces *traces,
-                       bool (*visit)(const struct oriel_trace_record *event, void *context), void *context)
+                       bool (*visit)(const struct oriel_trace_record *event, void *context),
+                       void *context)
 {
     const struct run *run = (const struct run *)traces;
     bool goes_on = true;
     for (size_t i = 0; i < run->files_count && goes_on; i++) {
-        struct visiting visiting = {.run = run, .file = &run->files[i], .visit = visit, .context = context};
+        struct visiting visiting = {
+            .run = run, .file = &run->files[i], .visit = visit, .context = context};
         struct oriel_trace_source source;
         const char *trouble;
         visiting.event.rank = (uint32_t)i;

@@ -15,22 +15,23 @@
 struct oriel_traced_rank {
     int32_t world_rank;
     struct oriel_trace_header header;
-    bool ended;        /* came to MPI_Finalize */
-    uint64_t events;   /* that can be read */
+    bool ended;      /* came to MPI_Finalize */
+    uint64_t events; /* that can be read */
     uint64_t dropped;
     int64_t first_ns, last_ns; /* aligned: since the earliest event of the run */
-    uint64_t error_ns; /* how far off its times may be; UINT64_MAX: its clock has not been compared, the dates are all there is */
+    uint64_t
+        error_ns; /* how far off its times may be; UINT64_MAX: its clock has not been compared, the dates are all there is */
     const char *trouble; /* NULL, or what is wrong with the file */
 };
 
 struct oriel_traced_window {
     uint64_t window_id;
     int32_t n;
-    int32_t *world_ranks;          /* n; -1 where no file tells */
-    uint64_t *sizes_bytes;         /* n; 0 where no file tells */
-    uint8_t *paths;                /* n: enum oriel_counted_path of the rank's memory; 255 where no file tells */
+    int32_t *world_ranks;  /* n; -1 where no file tells */
+    uint64_t *sizes_bytes; /* n; 0 where no file tells */
+    uint8_t *paths; /* n: enum oriel_counted_path of the rank's memory; 255 where no file tells */
     char name[64], site[128];
-    char (*reasons)[160];          /* n */
+    char (*reasons)[160]; /* n */
     uint32_t flavour;
     int64_t disp_unit;
 };
@@ -40,7 +41,8 @@ struct oriel_trace_record {
     int64_t begin_ns, end_ns;
     uint32_t rank;   /* index of oriel_traced_rank */
     uint32_t window; /* index of oriel_traced_window */
-    const struct oriel_trace_event *event; /* bytes, target, kind, times of the own clock: as they are in the file */
+    const struct oriel_trace_event
+        *event; /* bytes, target, kind, times of the own clock: as they are in the file */
 };
 
 struct oriel_traces {
@@ -57,7 +59,8 @@ bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces
 /* Calls visit for each event, rank by rank, each rank's in the order of its file: a thread's by their ends.  False from visit
  * ends it.  Files are read block by block, so millions of events are no trouble; the event is gone when visit returns. */
 void oriel_traces_each(const struct oriel_traces *traces,
-                       bool (*visit)(const struct oriel_trace_record *event, void *context), void *context);
+                       bool (*visit)(const struct oriel_trace_record *event, void *context),
+                       void *context);
 
 void oriel_traces_close(struct oriel_traces *traces);
 

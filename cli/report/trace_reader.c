@@ -23,18 +23,21 @@ struct walk {
 };
 
 /* Less than len_bytes only where the source ends, or cannot be read further. */
-static size_t read_at(const struct oriel_trace_source *source, uint64_t position, void *out, size_t len_bytes)
+static size_t read_at(const struct oriel_trace_source *source, uint64_t position, void *out,
+                      size_t len_bytes)
 {
     size_t got = 0;
     if (source->fd < 0) {
         if (position < source->len_bytes)
-            got = source->len_bytes - position < len_bytes ? (size_t)(source->len_bytes - position) : len_bytes;
+            got = source->len_bytes - position < len_bytes ? (size_t)(source->len_bytes - position)
+                                                           : len_bytes;
         if (got > 0)
             memcpy(out, source->bytes + position, got);
         return got;
     }
     while (got < len_bytes) {
-        ssize_t more = pread(source->fd, (char *)out + got, len_bytes - got, (off_t)(position + got));
+        ssize_t more =
+            pread(source->fd, (char *)out + got, len_bytes - got, (off_t)(position + got));
         if (more < 0 && errno == EINTR)
             continue;
         if (more <= 0)
@@ -47,14 +50,17 @@ static size_t read_at(const struct oriel_trace_source *source, uint64_t position
 /* NULL and a block; or why there is none: "" at the end. */
 static const char *next_block(struct walk *walk)
 {
-    size_t got = walk->position < walk->end ? read_at(walk->source, walk->position, &walk->block, sizeof walk->block) : 0;
+    size_t got = walk->position < walk->end
+                     ? read_at(walk->source, walk->position, &walk->block, sizeof walk->block)
+                     : 0;
     if (got == 0)
         return "";
     if (got < sizeof walk->block)
         return "ends within a block";
     if (walk->block.magic != ORIEL_BLOCK_MAGIC || walk->block.len_bytes > ORIEL_BLOCK_BYTES_MOST)
         return "is damaged";
-    if (read_at(walk->source, walk->position + sizeof walk->block, walk->payload, walk->block.len_bytes) < walk->block.len_bytes)
+    if (read_at(walk->source, walk->position + sizeof walk->block, walk->payload,
+                walk->block.len_bytes) < walk->block.len_bytes)
         return "ends within a block";
     if (oriel_crc32(0, walk->payload, walk->block.len_bytes) != walk->block.checksum)
         return "is damaged";
@@ -74,16 +80,19 @@ static bool parse_header(const struct oriel_trace_source *source, struct oriel_t
     size_t got = read_at(source, 0, header, sizeof *header);
     if (got < sizeof header->magic || header->magic != ORIEL_TRACE_MAGIC)
         return refuse(out, got == 0 ? "is empty" : "is no trace of Oriel's");
-    if (got >= offsetof(struct oriel_trace_header, header_bytes) && header->version != ORIEL_TRACE_VERSION) {
-        snprintf(out->trouble, sizeof out->trouble, "has version %" PRIu32 " of the format, and this command reads version %d",
+    if (got >= offsetof(struct oriel_trace_header, header_bytes) &&
+        header->version != ORIEL_TRACE_VERSION) {
+        snprintf(out->trouble, sizeof out->trouble,
+                 "has version %" PRIu32 " of the format, and this command reads version %d",
                  header->version, ORIEL_TRACE_VERSION);
         return false;
     }
     if (got < sizeof *header)
         return refuse(out, "ends within its header");
     if (header->checksum != oriel_crc32(0, header, offsetof(struct oriel_trace_header, checksum)) ||
-        header->header_bytes != sizeof *header || header->event_bytes != sizeof(struct oriel_trace_event) ||
-        header->world_size < 1 || header->world_size > WORLD_MOST || header->world_rank < 0 ||
+        header->header_bytes != sizeof *header ||
+        header->event_bytes != sizeof(struct oriel_trace_event) || header->world_size < 1 ||
+        header->world_size > WORLD_MOST || header->world_rank < 0 ||
         header->world_rank >= header->world_size || header->begin_ns >> SENSIBLE_BITS != 0)
         return refuse(out, "has a damaged header");
     oriel_trace_text_clean(header->machine_name, sizeof header->machine_name);
@@ -114,11 +123,14 @@ static void grow_windows(struct oriel_trace_parsed *out, uint32_t number)
     out->windows_count = room;
 }
 
-static bool is_window(const struct oriel_trace_window *head, const struct oriel_trace_described *before, size_t ranks_count)
+static bool is_window(const struct oriel_trace_window *head,
+                      const struct oriel_trace_described *before, size_t ranks_count)
 {
-    return head->number < ORIEL_TRACE_WINDOWS_MOST && head->n >= 1 && head->n <= ORIEL_TRACE_RANKS_MOST && head->rank >= 0 &&
-           head->rank < head->n && ranks_count <= (size_t)head->n && head->own_path < ORIEL_COUNTED_PATHS &&
-           (before == NULL || (before->head.n == head->n && before->head.window_id == head->window_id));
+    return head->number < ORIEL_TRACE_WINDOWS_MOST && head->n >= 1 &&
+           head->n <= ORIEL_TRACE_RANKS_MOST && head->rank >= 0 && head->rank < head->n &&
+           ranks_count <= (size_t)head->n && head->own_path < ORIEL_COUNTED_PATHS &&
+           (before == NULL ||
+            (before->head.n == head->n && before->head.window_id == head->window_id));
 }
 
 /* Where there are more windows than records the later ones share one, which has no ranks: they are one window over all. */
@@ -139,7 +151,8 @@ static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out
     memcpy(&head, walk->payload, sizeof head);
     spread(&head, out->header.world_size);
     size_t ranks_count = (walk->block.len_bytes - sizeof head) / sizeof(int32_t);
-    struct oriel_trace_described *before = head.number < out->windows_count ? out->windows[head.number] : NULL;
+    struct oriel_trace_described *before =
+        head.number < out->windows_count ? out->windows[head.number] : NULL;
     if (!is_window(&head, before, ranks_count))
         return false;
     grow_windows(out, head.number);
@@ -158,26 +171,30 @@ static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out
 }
 
 /* What is left of an event has all its indices in bounds, and no time below another that it is part of. */
-static bool makes_sense(const struct walk *walk, const struct oriel_trace_parsed *parsed, const struct oriel_trace_event *event)
+static bool makes_sense(const struct walk *walk, const struct oriel_trace_parsed *parsed,
+                        const struct oriel_trace_event *event)
 {
     bool is_operation = event->kind < ORIEL_TRACE_CALL;
-    unsigned most = is_operation ? ORIEL_COUNTED_OPERATIONS : ORIEL_TRACE_CALL + (unsigned)ORIEL_COUNTED_CALLS;
+    unsigned most =
+        is_operation ? ORIEL_COUNTED_OPERATIONS : ORIEL_TRACE_CALL + (unsigned)ORIEL_COUNTED_CALLS;
     const struct oriel_trace_described *window =
         event->window < parsed->windows_count ? parsed->windows[event->window] : NULL;
     if (window == NULL || window->since_bytes > walk->position || event->kind >= most)
         return false;
     int32_t n = window->head.n;
     return event->begin_ns >> SENSIBLE_BITS == 0 && event->duration_ns >> SENSIBLE_BITS == 0 &&
-           event->waiting_ns <= event->duration_ns && event->bytes >> SENSIBLE_BITS == 0 && event->target >= -1 &&
-           event->target < n && event->cause_rank >= -1 && event->cause_rank < n &&
-           (!is_operation || event->path < ORIEL_COUNTED_PATHS) &&
+           event->waiting_ns <= event->duration_ns && event->bytes >> SENSIBLE_BITS == 0 &&
+           event->target >= -1 && event->target < n && event->cause_rank >= -1 &&
+           event->cause_rank < n && (!is_operation || event->path < ORIEL_COUNTED_PATHS) &&
            (event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
 }
 
 /* How many there are in the block, whole. */
 static size_t events_in(const struct walk *walk)
 {
-    return walk->block.type == ORIEL_BLOCK_EVENTS ? walk->block.len_bytes / sizeof(struct oriel_trace_event) : 0;
+    return walk->block.type == ORIEL_BLOCK_EVENTS
+               ? walk->block.len_bytes / sizeof(struct oriel_trace_event)
+               : 0;
 }
 
 static struct oriel_trace_event event_at(const struct walk *walk, size_t i)
@@ -234,7 +251,9 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
     if (walk->block.dropped > out->dropped)
         out->dropped = walk->block.dropped;
     switch (walk->block.type) {
-    case ORIEL_BLOCK_EVENTS: parse_events(walk, out); return walk->block.len_bytes % sizeof(struct oriel_trace_event) == 0;
+    case ORIEL_BLOCK_EVENTS:
+        parse_events(walk, out);
+        return walk->block.len_bytes % sizeof(struct oriel_trace_event) == 0;
     case ORIEL_BLOCK_WINDOW: return parse_window(walk, out);
     case ORIEL_BLOCK_CLOCK: return parse_clock(walk, out);
     case ORIEL_BLOCK_END: return parse_end(walk, out);
@@ -245,10 +264,12 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
 static void note_trouble(struct oriel_trace_parsed *out, const char *stop, unsigned bad_blocks)
 {
     if (stop[0] != '\0')
-        snprintf(out->trouble, sizeof out->trouble, "%s at byte %" PRIu64 "; the %" PRIu64 " events before that are read", stop,
+        snprintf(out->trouble, sizeof out->trouble,
+                 "%s at byte %" PRIu64 "; the %" PRIu64 " events before that are read", stop,
                  out->end_bytes, out->events);
     else if (bad_blocks > 0 || out->odd > 0)
-        snprintf(out->trouble, sizeof out->trouble, "has %u blocks and %" PRIu64 " events that make no sense and are left out",
+        snprintf(out->trouble, sizeof out->trouble,
+                 "has %u blocks and %" PRIu64 " events that make no sense and are left out",
                  bad_blocks, out->odd);
 }
 
@@ -277,10 +298,13 @@ void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed)
     memset(parsed, 0, sizeof *parsed);
 }
 
-bool oriel_trace_events_visit(const struct oriel_trace_source *source, const struct oriel_trace_parsed *parsed,
-                              bool (*visit)(const struct oriel_trace_event *event, void *context), void *context)
+bool oriel_trace_events_visit(const struct oriel_trace_source *source,
+                              const struct oriel_trace_parsed *parsed,
+                              bool (*visit)(const struct oriel_trace_event *event, void *context),
+                              void *context)
 {
-    struct walk walk = {.source = source, .position = sizeof parsed->header, .end = parsed->end_bytes};
+    struct walk walk = {
+        .source = source, .position = sizeof parsed->header, .end = parsed->end_bytes};
     bool goes_on = true;
     walk.payload = oriel_alloc(ORIEL_BLOCK_BYTES_MOST);
     while (goes_on && next_block(&walk) == NULL)

@@ -27,7 +27,7 @@ struct oriel_trace_described {
 };
 
 struct oriel_trace_parsed {
-    struct oriel_trace_header header; /* its texts as above */
+    struct oriel_trace_header header;       /* its texts as above */
     struct oriel_trace_described **windows; /* by number; NULL: not described */
     uint32_t windows_count;
     struct oriel_trace_clock clocks[2]; /* the first and the last one */
@@ -46,7 +46,9 @@ bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_tra
 void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed);
 
 /* Calls visit for each event that makes sense, in the order of the file; false from visit ends it, and is returned. */
-bool oriel_trace_events_visit(const struct oriel_trace_source *source, const struct oriel_trace_parsed *parsed,
-                              bool (*visit)(const struct oriel_trace_event *event, void *context), void *context);
+bool oriel_trace_events_visit(const struct oriel_trace_source *source,
+                              const struct oriel_trace_parsed *parsed,
+                              bool (*visit)(const struct oriel_trace_event *event, void *context),
+                              void *context);
 
 #endif

@@ -18,7 +18,8 @@
 
 static _Noreturn void become(const struct oriel_program *program, char **argv)
 {
-    execvp(program->path, argv); /* execvp, since it also runs scripts that have no first line for it */
+    execvp(program->path,
+           argv); /* execvp, since it also runs scripts that have no first line for it */
     oriel_die("%s: %s", program->path, strerror(errno));
 }
 
@@ -30,7 +31,8 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
 
     const struct oriel_host *linked = oriel_host_of_program(program);
     if (chosen != NULL && linked != NULL && chosen != linked)
-        oriel_die("--host %s contradicts %s, which uses %s", chosen->name, program->path, linked->title);
+        oriel_die("--host %s contradicts %s, which uses %s", chosen->name, program->path,
+                  linked->title);
     if (chosen == NULL)
         chosen = linked;
     if (chosen == NULL)
@@ -38,25 +40,31 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
     if (chosen == NULL)
         chosen = oriel_host_only_built();
     if (chosen == NULL)
-        oriel_die("cannot tell which MPI %s uses: %s; choose with --host mpich or --host openmpi", program->path,
-                  access(program->path, R_OK) == 0 ? "neither its libraries nor a launcher's environment say so"
-                                                   : "the file cannot be read, and no launcher's environment says so");
+        oriel_die("cannot tell which MPI %s uses: %s; choose with --host mpich or --host openmpi",
+                  program->path,
+                  access(program->path, R_OK) == 0
+                      ? "neither its libraries nor a launcher's environment say so"
+                      : "the file cannot be read, and no launcher's environment says so");
     return chosen;
 }
 
 /* Each process would be a job of its own, which the checker would find nothing in.  To run is allowed, since such jobs may be
  * what is wanted; the first process says what they are. */
-static void launcher_check(const struct oriel_exec_plan *way, const struct oriel_host *host, const struct oriel_program *program)
+static void launcher_check(const struct oriel_exec_plan *way, const struct oriel_host *host,
+                           const struct oriel_program *program)
 {
     struct oriel_launcher launcher;
     if (!oriel_launcher_is_foreign(host, program, &launcher))
         return;
-    static const char line[] = "%s uses %s, but %s's launcher has started it: each process %s a job of its own; "
-                               "use %s's mpiexec (on Debian mpiexec.%s)";
+    static const char line[] =
+        "%s uses %s, but %s's launcher has started it: each process %s a job of its own; "
+        "use %s's mpiexec (on Debian mpiexec.%s)";
     if (way->checked)
-        oriel_die(line, program->path, host->title, launcher.host->title, "would be", host->title, host->name);
+        oriel_die(line, program->path, host->title, launcher.host->title, "would be", host->title,
+                  host->name);
     if (launcher.rank == 0)
-        oriel_say(line, program->path, host->title, launcher.host->title, "is", host->title, host->name);
+        oriel_say(line, program->path, host->title, launcher.host->title, "is", host->title,
+                  host->name);
 }
 
 /* Whether the program is this very command, as in `oriel run oriel run app`: then the inner one does the work. */
@@ -64,16 +72,16 @@ static bool is_oriel(const struct oriel_program *program)
 {
     struct stat theirs;
     struct stat ours;
-    return stat(program->path, &theirs) == 0 && stat(oriel_self(), &ours) == 0 && theirs.st_dev == ours.st_dev &&
-           theirs.st_ino == ours.st_ino;
+    return stat(program->path, &theirs) == 0 && stat(oriel_self(), &ours) == 0 &&
+           theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
 /* The inner command decides what is preloaded: one that does not check would undo what the outer one was asked for. */
 static void inner_command_refuse(const struct oriel_exec_plan *way, char *const *command)
 {
     if (way->checked && (command[1] == NULL || strcmp(command[1], "check") != 0))
-        oriel_die("oriel check takes the program itself: leave out the inner oriel%s%s", command[1] == NULL ? "" : " ",
-                  command[1] == NULL ? "" : command[1]);
+        oriel_die("oriel check takes the program itself: leave out the inner oriel%s%s",
+                  command[1] == NULL ? "" : " ", command[1] == NULL ? "" : command[1]);
 }
 
 static void host_library_find(const struct oriel_host *host, const char *name, char out[PATH_MAX])
@@ -83,7 +91,8 @@ static void host_library_find(const struct oriel_host *host, const char *name, c
 }
 
 /* The first of the program's libraries whose name begins with one of these; NULL for none. */
-static const struct oriel_library *library_find(const struct oriel_program *program, const char *const *beginnings)
+static const struct oriel_library *library_find(const struct oriel_program *program,
+                                                const char *const *beginnings)
 {
     for (size_t i = 0; i < program->libraries_count; i++)
         for (const char *const *beginning = beginnings; *beginning != NULL; beginning++)
@@ -94,7 +103,8 @@ static const struct oriel_library *library_find(const struct oriel_program *prog
 
 /* The stand-in for a compiler's runtime of -fsanitize=thread, for a program that would load that: gcc's, or clang's where it is
  * shared (-shared-libsan).  Its file has the name by which the program asks for it. */
-static bool sanitizer_find(const struct oriel_program *program, const struct oriel_host *host, char out[PATH_MAX])
+static bool sanitizer_find(const struct oriel_program *program, const struct oriel_host *host,
+                           char out[PATH_MAX])
 {
     static const char *const beginnings[] = {"libtsan.so.2", "libclang_rt.tsan-", NULL};
     const struct oriel_library *library = library_find(program, beginnings);
@@ -127,7 +137,8 @@ static void findings_empty(const char *path)
 /* `oriel check` does not bypass: a program that is not checked is started by itself. */
 static const char *way_out(const struct oriel_exec_plan *way)
 {
-    return way->checked ? "start the program without oriel" : "ORIEL_BYPASS=1 runs the program without Oriel";
+    return way->checked ? "start the program without oriel"
+                        : "ORIEL_BYPASS=1 runs the program without Oriel";
 }
 
 _Noreturn void oriel_become(const struct oriel_exec_plan *way, char **command)
@@ -137,12 +148,14 @@ _Noreturn void oriel_become(const struct oriel_exec_plan *way, char **command)
     struct oriel_program program;
     oriel_program_find(command[0], way_out(way), &program);
     if (options.bypass && way->checked)
-        oriel_die("ORIEL_BYPASS=1 leaves the program as it is, which cannot be checked then; unset it");
+        oriel_die(
+            "ORIEL_BYPASS=1 leaves the program as it is, which cannot be checked then; unset it");
     if (is_oriel(&program)) {
         inner_command_refuse(way, command);
         become(&program, command);
     }
-    bool is_observed = options.stats != NULL || options.trace != NULL || options.watch; /* windows of the host can be, too */
+    bool is_observed = options.stats != NULL || options.trace != NULL ||
+                       options.watch; /* windows of the host can be, too */
     if (options.bypass && !is_observed)
         become(&program, command);
 

@@ -28,14 +28,15 @@ static bool is_child_of_hydra(void)
     struct ucred other;
     socklen_t len_bytes = sizeof other;
     return socket_text != NULL && getenv("HYDI_CONTROL_FD") != NULL &&
-           getsockopt(atoi(socket_text), SOL_SOCKET, SO_PEERCRED, &other, &len_bytes) == 0 && other.pid > 0 &&
-           other.pid == getppid();
+           getsockopt(atoi(socket_text), SOL_SOCKET, SO_PEERCRED, &other, &len_bytes) == 0 &&
+           other.pid > 0 && other.pid == getppid();
 }
 
 /* Open MPI's launchers give a process nothing that only they could have made: they go by their names, with Debian's endings. */
 static bool is_child_of_orte(void)
 {
-    static const char *const names[] = {"mpiexec", "mpirun", "orterun", "orted", "prterun", "prte", "prted"};
+    static const char *const names[] = {"mpiexec", "mpirun", "orterun", "orted",
+                                        "prterun", "prte",   "prted"};
     char path[32];
     char name[32] = "";
     snprintf(path, sizeof path, "/proc/%d/comm", (int)getppid());
@@ -76,17 +77,20 @@ static bool may_join(const struct oriel_host *host, const struct oriel_program *
         if (getenv(*name) != NULL)
             return true;
     bool has_pmix = getenv("PMIX_NAMESPACE") != NULL || getenv("PMIX_RANK") != NULL;
-    return has_pmix && (strcmp(host->name, "openmpi") == 0 || oriel_host_of_program(program) == NULL ||
-                        program_has(program, "libpmix."));
+    return has_pmix && (strcmp(host->name, "openmpi") == 0 ||
+                        oriel_host_of_program(program) == NULL || program_has(program, "libpmix."));
 }
 
-bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program, struct oriel_launcher *out)
+bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program,
+                               struct oriel_launcher *out)
 {
     if (may_join(host, program))
         return false;
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++)
-        if (strcmp(launchers[i].host, host->name) != 0 && number_read(launchers[i].rank, &out->rank) &&
-            number_read(launchers[i].size, &out->size) && out->size > 1 && launchers[i].is_parent()) {
+        if (strcmp(launchers[i].host, host->name) != 0 &&
+            number_read(launchers[i].rank, &out->rank) &&
+            number_read(launchers[i].size, &out->size) && out->size > 1 &&
+            launchers[i].is_parent()) {
             out->host = oriel_host_named(launchers[i].host);
             return true;
         }

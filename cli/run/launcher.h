@@ -16,6 +16,7 @@ struct oriel_launcher {
 
 /* True where this process is a child of another host's launcher, which started several, and nothing that host's programs find
  * each other by is there. */
-bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program, struct oriel_launcher *out);
+bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program,
+                               struct oriel_launcher *out);
 
 #endif

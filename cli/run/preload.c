@@ -29,7 +29,8 @@ static bool list_has(const char *list, const char *entry, size_t entry_len)
 
 static void list_append(char **list, const char *entry, size_t entry_len)
 {
-    char *longer = oriel_format("%s%s%.*s", *list, **list == '\0' ? "" : ":", (int)entry_len, entry);
+    char *longer =
+        oriel_format("%s%s%.*s", *list, **list == '\0' ? "" : ":", (int)entry_len, entry);
     free(*list);
     *list = longer;
 }
@@ -84,16 +85,18 @@ static bool tool_match(const char *name, const GElf_Sym *symbol, void *context)
 {
     (void)symbol;
     struct tool_search *search = context;
-    search->found = is_mpi_name(name) && bsearch(&name, search->names->names, search->names->count,
-                                                 sizeof *search->names->names, names_compare) != NULL;
+    search->found =
+        is_mpi_name(name) && bsearch(&name, search->names->names, search->names->count,
+                                     sizeof *search->names->names, names_compare) != NULL;
     return !search->found;
 }
 
 static bool is_tool(const struct oriel_library *library, const struct names *names)
 {
     struct oriel_elf_file file;
-    if (library->path == NULL || oriel_host_owns(library->soname) || strncmp(library->soname, "liboriel", 8) == 0 ||
-        names->count == 0 || !oriel_elf_open(library->path, &file))
+    if (library->path == NULL || oriel_host_owns(library->soname) ||
+        strncmp(library->soname, "liboriel", 8) == 0 || names->count == 0 ||
+        !oriel_elf_open(library->path, &file))
         return false;
     struct tool_search search = {.names = names};
     oriel_elf_exports_visit(&file, tool_match, &search);

@@ -44,7 +44,8 @@ void oriel_program_find(const char *name, const char *way_out, struct oriel_prog
         int refusal = used < (int)sizeof out->path ? executable_check(out->path) : ENAMETOOLONG;
         if (refusal == 0)
             return;
-        bool is_passed_over = refusal == ENOENT || refusal == ENOTDIR || (refusal == EISDIR && search[0] != '\0');
+        bool is_passed_over =
+            refusal == ENOENT || refusal == ENOTDIR || (refusal == EISDIR && search[0] != '\0');
         if (!is_passed_over)
             reason = refusal;
         folder += len;
@@ -61,7 +62,8 @@ static void privileges_refuse(const char *path, const char *way_out)
         oriel_die("%s is a %s program, for which the loader ignores every preload; %s", path,
                   (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", way_out);
     if (getxattr(path, "security.capability", NULL, 0) > 0)
-        oriel_die("%s has file capabilities, for which the loader ignores every preload; %s", path, way_out);
+        oriel_die("%s has file capabilities, for which the loader ignores every preload; %s", path,
+                  way_out);
 }
 
 static void machine_refuse(const char *path, const struct oriel_elf_file *file, const char *way_out)
@@ -121,7 +123,8 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
     for (const char *at = listing; *at != '\0'; at++)
         lines += *at == '\n';
     program->libraries = oriel_alloc(lines * sizeof *program->libraries);
-    for (char *save = NULL, *line = strtok_r(listing, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+    for (char *save = NULL, *line = strtok_r(listing, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save))
         library_add(program, line);
 }
 
@@ -141,11 +144,13 @@ void oriel_program_inspect(struct oriel_program *program)
     privileges_refuse(path, program->way_out);
     char loader[PATH_MAX];
     bool is_dynamic = oriel_elf_interpreter(&file, loader);
-    bool has_mpi = oriel_elf_defines(&file, "PMPI_Init"); /* not MPI_Init, which a program may define in front of its MPI's */
+    bool has_mpi = oriel_elf_defines(
+        &file, "PMPI_Init"); /* not MPI_Init, which a program may define in front of its MPI's */
     oriel_elf_close(&file);
     if (!is_dynamic)
         oriel_die("%s is a static program, which loads no libraries; %s", path, program->way_out);
     if (has_mpi)
-        oriel_die("%s has an MPI linked into it, in front of which no library comes; %s", path, program->way_out);
+        oriel_die("%s has an MPI linked into it, in front of which no library comes; %s", path,
+                  program->way_out);
     libraries_list(program, loader, path);
 }

@@ -33,9 +33,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     case OPTION_TRACE: request->trace = argument; return 0;
     case OPTION_STATS: request->stats = argument == NULL ? "" : argument; return 0;
     case OPTION_WATCH: request->watch = true; return 0;
-    case OPTION_COUNTERS:
-        oriel_counters_print(stdout);
-        exit(0);
+    case OPTION_COUNTERS: oriel_counters_print(stdout); exit(0);
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
         state->next = state->argc; /* the rest is the program's */
@@ -51,19 +49,23 @@ static void request_parse(int argc, char **argv, struct request *out)
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
         {"stats", OPTION_STATS, "FILE.json", OPTION_ARG_OPTIONAL,
          "At the end print what was done with each window, or write it to FILE.json", 0},
-        {"counters", OPTION_COUNTERS, NULL, 0, "Print what --stats counts, and what its names mean", 0},
-        {"trace", OPTION_TRACE, "FOLDER", 0, "Each rank writes a trace of its calls to FOLDER, for oriel report", 0},
-        {"watch", OPTION_WATCH, NULL, 0, "Show what the ranks do while they run, in a line on the launcher's terminal", 0},
+        {"counters", OPTION_COUNTERS, NULL, 0, "Print what --stats counts, and what its names mean",
+         0},
+        {"trace", OPTION_TRACE, "FOLDER", 0,
+         "Each rank writes a trace of its calls to FOLDER, for oriel report", 0},
+        {"watch", OPTION_WATCH, NULL, 0,
+         "Show what the ranks do while they run, in a line on the launcher's terminal", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
         .parser = option_take,
         .args_doc = "[--] PROGRAM [ARGUMENT...]",
-        .doc =
-            "Run an MPI program with its windows served by Oriel.\v"
-            "Under any launcher: mpiexec -n 4 oriel run ./app. Without --host, the program's libraries tell which MPI "
-            "it uses, and for scripts the launcher's environment. ORIEL_BYPASS=1 runs the program as it is.",
+        .doc = "Run an MPI program with its windows served by Oriel.\v"
+               "Under any launcher: mpiexec -n 4 oriel run ./app. Without --host, the program's "
+               "libraries tell which MPI "
+               "it uses, and for scripts the launcher's environment. ORIEL_BYPASS=1 runs the "
+               "program as it is.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);

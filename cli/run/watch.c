@@ -31,12 +31,15 @@ static const uint64_t second_ns = UINT64_C(1000000000);
 
 static bool is_same(const struct oriel_waits *waits, size_t a, size_t b, int32_t *ranks)
 {
-    const struct oriel_wait_seen *one = &waits->processes[a].wait, *other = &waits->processes[b].wait;
+    const struct oriel_wait_seen *one = &waits->processes[a].wait,
+                                 *other = &waits->processes[b].wait;
     int32_t *theirs = ranks + ORIEL_STATE_RANKS;
-    if (one->what != other->what || one->window_id != other->window_id || one->world_rank != other->world_rank)
+    if (one->what != other->what || one->window_id != other->window_id ||
+        one->world_rank != other->world_rank)
         return false;
     size_t count = oriel_waits_for(waits, a, ranks);
-    return oriel_waits_for(waits, b, theirs) == count && memcmp(ranks, theirs, count * sizeof *ranks) == 0;
+    return oriel_waits_for(waits, b, theirs) == count &&
+           memcmp(ranks, theirs, count * sizeof *ranks) == 0;
 }
 
 /* Who has waited longest, with all that wait alike; nobody before a second is over. */
@@ -105,7 +108,7 @@ struct watcher {
     bool on_terminal;
     struct oriel_jobs jobs;
     struct oriel_waits waits;
-    unsigned looks; /* for ranks that are not known yet */
+    unsigned looks;           /* for ranks that are not known yet */
     unsigned next_s, every_s; /* of lines */
     bool was_deadlock;
 };
@@ -128,11 +131,13 @@ static void look(struct watcher *watcher)
     for (bool found = false; end < watcher->jobs.count && !found;) {
         first = end;
         end = oriel_jobs_end(&watcher->jobs, first);
-        found = watcher->jobs.processes[first].has_state && oriel_jobs_has(&watcher->jobs, first, end, watcher->pid);
+        found = watcher->jobs.processes[first].has_state &&
+                oriel_jobs_has(&watcher->jobs, first, end, watcher->pid);
         if (!found)
             first = end;
     }
-    oriel_waits_open(&watcher->waits, watcher->jobs.processes + (watcher->jobs.count > 0 ? first : 0), end - first);
+    oriel_waits_open(&watcher->waits,
+                     watcher->jobs.processes + (watcher->jobs.count > 0 ? first : 0), end - first);
 }
 
 /* False when there is nobody to show it to. */
@@ -147,7 +152,8 @@ static bool show(struct watcher *watcher, unsigned now_s)
         size_t len = strlen(text);
         text[len] = '\n'; /* in the place of the end, which write does not need */
         shown = write(STDERR_FILENO, text, len + 1) >= 0;
-        watcher->every_s = watcher->every_s * 2 < LINES_MOST_S ? watcher->every_s * 2 : LINES_MOST_S;
+        watcher->every_s =
+            watcher->every_s * 2 < LINES_MOST_S ? watcher->every_s * 2 : LINES_MOST_S;
         watcher->next_s = now_s + watcher->every_s;
     }
     watcher->was_deadlock = is_deadlock;

@@ -63,7 +63,9 @@ static bool is_in_foreground(int32_t pid)
     fclose(file);
     text[len] = '\0';
     const char *fields = strrchr(text, ')');
-    return fields != NULL && sscanf(fields + 1, " %*c %*d %d %*d %*d %d", &group, &foreground) == 2 && group == foreground;
+    return fields != NULL &&
+           sscanf(fields + 1, " %*c %*d %d %*d %*d %d", &group, &foreground) == 2 &&
+           group == foreground;
 }
 
 bool oriel_line_open(int32_t pid)
@@ -140,7 +142,8 @@ bool oriel_line_show(const char *text)
         return true;
     if (line.rows == 0 && !take_row(size.ws_row))
         return false;
-    snprintf(whole, sizeof whole, "\0337\033[%d;1H\033[K\033[7m%.*s\033[0m\0338", line.rows, fitting(text, size.ws_col), text);
+    snprintf(whole, sizeof whole, "\0337\033[%d;1H\033[K\033[7m%.*s\033[0m\0338", line.rows,
+             fitting(text, size.ws_col), text);
     return put(whole);
 }
 

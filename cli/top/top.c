@@ -52,9 +52,12 @@ static void request_parse(int argc, char **argv, struct request *out)
         .parser = option_take,
         .args_doc = "[JOB|PROCESS]",
         .doc = "Show what the jobs of this machine do, and who waits for whom.\v"
-               "Without an argument all jobs of the user, for root those of all; else the one with this number, or with this "
-               "process, which may be a rank or the launcher. A full screen, anew each second, until q is pressed; text where "
-               "that is no terminal. Rates are known where operations are counted: under oriel run --watch or --stats. "
+               "Without an argument all jobs of the user, for root those of all; else the one with "
+               "this number, or with this "
+               "process, which may be a rank or the launcher. A full screen, anew each second, "
+               "until q is pressed; text where "
+               "that is no terminal. Rates are known where operations are counted: under oriel run "
+               "--watch or --stats. "
                "docs/watching.md tells what is shown.",
     };
     *out = (struct request){.job = NULL};
@@ -69,14 +72,16 @@ static bool is_number(const char *text)
 }
 
 /* What is asked for by a process goes by the job's number from then on: launchers may end before their ranks. */
-static bool is_wanted(const struct oriel_jobs *jobs, size_t first, size_t end, const struct request *request)
+static bool is_wanted(const struct oriel_jobs *jobs, size_t first, size_t end,
+                      const struct request *request)
 {
     char name[16];
     if (!jobs->processes[first].has_state)
         return false;
     snprintf(name, sizeof name, "%08" PRIx32, (uint32_t)(jobs->processes[first].job >> 32));
     return request->job == NULL || strcmp(name, request->job) == 0 ||
-           (is_number(request->job) && oriel_jobs_has(jobs, first, end, (int32_t)atoi(request->job)));
+           (is_number(request->job) &&
+            oriel_jobs_has(jobs, first, end, (int32_t)atoi(request->job)));
 }
 
 static _Noreturn void refuse(const struct request *request)
@@ -84,7 +89,8 @@ static _Noreturn void refuse(const struct request *request)
     struct stat owner;
     char path[64];
     if (request->job == NULL)
-        oriel_die("no process of %s has a window of Oriel", geteuid() == 0 ? "this machine" : "yours");
+        oriel_die("no process of %s has a window of Oriel",
+                  geteuid() == 0 ? "this machine" : "yours");
     snprintf(path, sizeof path, "/proc/%d", is_number(request->job) ? atoi(request->job) : 0);
     if (stat(path, &owner) != 0)
         oriel_die("there is no job and no process %s with windows of Oriel here", request->job);
@@ -93,20 +99,24 @@ static _Noreturn void refuse(const struct request *request)
     oriel_die("neither process %s nor one that it has started has a window of Oriel", request->job);
 }
 
-static void open_waits(struct oriel_waits *waits, const struct oriel_jobs *jobs, size_t first, size_t end)
+static void open_waits(struct oriel_waits *waits, const struct oriel_jobs *jobs, size_t first,
+                       size_t end)
 {
     oriel_waits_open(waits, &jobs->processes[first], end - first);
 }
 
 /* Processes that cannot be read belong to no job that could be named.  How many. */
 static size_t each_unreadable(const struct oriel_jobs *jobs, const struct request *request,
-                              void (*tell)(const struct oriel_process *process, void *context), void *context)
+                              void (*tell)(const struct oriel_process *process, void *context),
+                              void *context)
 {
     size_t count = 0;
     for (size_t i = 0; i < jobs->count; i++) {
         const struct oriel_process *process = &jobs->processes[i];
         if (process->why[0] == '\0' || process->has_ended ||
-            (request->job != NULL && !(is_number(request->job) && oriel_jobs_has(jobs, i, i + 1, (int32_t)atoi(request->job)))))
+            (request->job != NULL &&
+             !(is_number(request->job) &&
+               oriel_jobs_has(jobs, i, i + 1, (int32_t)atoi(request->job)))))
             continue;
         tell(process, context);
         count++;
@@ -121,7 +131,8 @@ static void print_unreadable(const struct oriel_process *process, void *context)
     fprintf(context, "process %d: %s\n", (int)process->pid, process->why);
 }
 
-static size_t print(const struct oriel_jobs *jobs, const struct request *request, struct oriel_waits *waits, FILE *out)
+static size_t print(const struct oriel_jobs *jobs, const struct request *request,
+                    struct oriel_waits *waits, FILE *out)
 {
     size_t shown = 0;
     for (size_t first = 0, end; first < jobs->count; first = end) {
@@ -137,10 +148,12 @@ static size_t print(const struct oriel_jobs *jobs, const struct request *request
 
 static void add_unreadable(const struct oriel_process *process, void *context)
 {
-    oriel_json_append(context, json_pack("{s:i, s:s}", "process", (int)process->pid, "why", process->why));
+    oriel_json_append(context,
+                      json_pack("{s:i, s:s}", "process", (int)process->pid, "why", process->why));
 }
 
-static size_t print_json(const struct oriel_jobs *jobs, const struct request *request, struct oriel_waits *waits)
+static size_t print_json(const struct oriel_jobs *jobs, const struct request *request,
+                         struct oriel_waits *waits)
 {
     json_t *list = json_array();
     json_t *unreadable = json_array();
@@ -153,7 +166,8 @@ static size_t print_json(const struct oriel_jobs *jobs, const struct request *re
     }
     each_unreadable(jobs, request, add_unreadable, unreadable);
     size_t shown = json_array_size(list) + json_array_size(unreadable);
-    json_t *all = oriel_needed(json_pack("{s:s, s:o, s:o}", "oriel", ORIEL_VERSION, "jobs", list, "unreadable", unreadable));
+    json_t *all = oriel_needed(json_pack("{s:s, s:o, s:o}", "oriel", ORIEL_VERSION, "jobs", list,
+                                         "unreadable", unreadable));
     if (shown > 0) {
         json_dumpf(all, stdout, JSON_INDENT(2));
         putchar('\n');
@@ -171,7 +185,8 @@ static bool any_counts(const struct oriel_jobs *jobs)
 }
 
 /* Rates take two looks. */
-static int show_once(struct oriel_jobs *jobs, const struct request *request, struct oriel_waits *waits)
+static int show_once(struct oriel_jobs *jobs, const struct request *request,
+                     struct oriel_waits *waits)
 {
     oriel_jobs_find(jobs);
     oriel_jobs_read(jobs);
@@ -179,7 +194,8 @@ static int show_once(struct oriel_jobs *jobs, const struct request *request, str
         usleep(PICTURE_MS * 1000);
         oriel_jobs_read(jobs);
     }
-    size_t shown = request->json ? print_json(jobs, request, waits) : print(jobs, request, waits, stdout);
+    size_t shown =
+        request->json ? print_json(jobs, request, waits) : print(jobs, request, waits, stdout);
     if (shown == 0)
         refuse(request);
     return 0;
@@ -187,7 +203,8 @@ static int show_once(struct oriel_jobs *jobs, const struct request *request, str
 
 /* --- the full screen --- */
 
-static size_t show_picture(struct oriel_jobs *jobs, const struct request *request, struct oriel_waits *waits)
+static size_t show_picture(struct oriel_jobs *jobs, const struct request *request,
+                           struct oriel_waits *waits)
 {
     char *text = NULL;
     size_t len = 0;
@@ -216,7 +233,8 @@ static int show_screen(struct oriel_jobs *jobs, struct request *request, struct 
         if (!is_wanted(jobs, first, end, request))
             continue;
         any = true;
-        if (request->job != NULL) { /* launchers may end before their ranks, and processes before their job */
+        if (request->job !=
+            NULL) { /* launchers may end before their ranks, and processes before their job */
             snprintf(name, sizeof name, "%08" PRIx32, (uint32_t)(jobs->processes[first].job >> 32));
             request->job = name;
         }
@@ -240,7 +258,8 @@ int oriel_command_top(int argc, char **argv)
     request_parse(argc, argv, &request);
     struct oriel_waits *waits = oriel_alloc(sizeof *waits);
     bool on_screen = !request.once && !request.json && oriel_screen_is_there();
-    int status = on_screen ? show_screen(&jobs, &request, waits) : show_once(&jobs, &request, waits);
+    int status =
+        on_screen ? show_screen(&jobs, &request, waits) : show_once(&jobs, &request, waits);
     oriel_jobs_close(&jobs);
     free(waits);
     return status;

@@ -23,8 +23,8 @@ void oriel_rate_say(double rate, const char *unit, FILE *out)
         rate /= 1000;
         at++;
     }
-    fprintf(out, at == 0 || rate >= 99.5 ? "%.0f%s%.*s%s" : "%.1f%s%.*s%s", rate, at > 0 || unit[0] != ' ' ? " " : "", at > 0,
-            &prefixes[at], unit);
+    fprintf(out, at == 0 || rate >= 99.5 ? "%.0f%s%.*s%s" : "%.1f%s%.*s%s", rate,
+            at > 0 || unit[0] != ' ' ? " " : "", at > 0, &prefixes[at], unit);
 }
 
 struct totals {
@@ -95,7 +95,8 @@ static void print_rate(bool counts, double rate, const char *unit, FILE *out)
 static size_t find_missing(const struct oriel_waits *waits, int32_t *ranks)
 {
     size_t count = 0;
-    for (int32_t rank = 0; rank < waits->processes[0].world_size && rank < ORIEL_STATE_RANKS; rank++)
+    for (int32_t rank = 0; rank < waits->processes[0].world_size && rank < ORIEL_STATE_RANKS;
+         rank++)
         if (waits->by_rank[rank] < 0)
             ranks[count++] = rank;
     return count;
@@ -108,8 +109,9 @@ static void print_missing(const struct oriel_waits *waits, FILE *out)
     if (count > 0) {
         fprintf(out, "  %s ", count == 1 ? "rank" : "ranks");
         oriel_ranks_say(ranks, count, out);
-        fprintf(out, " %s made no window yet, %s ended, or %s on another machine\n", count == 1 ? "has" : "have",
-                count == 1 ? "has" : "have", count == 1 ? "is" : "are");
+        fprintf(out, " %s made no window yet, %s ended, or %s on another machine\n",
+                count == 1 ? "has" : "have", count == 1 ? "has" : "have",
+                count == 1 ? "is" : "are");
     }
     free(ranks);
 }
@@ -117,7 +119,8 @@ static void print_missing(const struct oriel_waits *waits, FILE *out)
 void oriel_top_print(const struct oriel_waits *waits, FILE *out)
 {
     const struct oriel_process *first = &waits->processes[0];
-    fprintf(out, "job %08" PRIx32 ": %s on %s, ", (uint32_t)(first->job >> 32), first->program, host_title(first->host));
+    fprintf(out, "job %08" PRIx32 ": %s on %s, ", (uint32_t)(first->job >> 32), first->program,
+            host_title(first->host));
     oriel_top_title(waits, out);
     fputc('\n', out);
     oriel_waits_rings(waits, print_ring, out);
@@ -175,13 +178,17 @@ static json_t *rank_json(const struct oriel_waits *waits, size_t i)
     const struct oriel_process *process = &waits->processes[i];
     json_t *rank = json_object();
     bool known = process->counts && process->operations_rate >= 0;
-    oriel_json_set(rank, "rank", process->world_rank >= 0 ? json_integer(process->world_rank) : json_null());
+    oriel_json_set(rank, "rank",
+                   process->world_rank >= 0 ? json_integer(process->world_rank) : json_null());
     oriel_json_set(rank, "process", json_integer(process->pid));
     oriel_json_set(rank, "state", json_string(oriel_waits_word(process)));
-    oriel_json_set(rank, "operations_per_s", known ? json_real(process->operations_rate) : json_null());
+    oriel_json_set(rank, "operations_per_s",
+                   known ? json_real(process->operations_rate) : json_null());
     oriel_json_set(rank, "bytes_per_s", known ? json_real(process->bytes_rate) : json_null());
-    oriel_json_set(rank, "operations", process->counts ? json_integer((json_int_t)process->operations) : json_null());
-    oriel_json_set(rank, "bytes", process->counts ? json_integer((json_int_t)process->bytes) : json_null());
+    oriel_json_set(rank, "operations",
+                   process->counts ? json_integer((json_int_t)process->operations) : json_null());
+    oriel_json_set(rank, "bytes",
+                   process->counts ? json_integer((json_int_t)process->bytes) : json_null());
     if (process->why[0] != '\0')
         oriel_json_set(rank, "unreadable", json_string(process->why));
     if (process->wait.what != ORIEL_WAITING_NOTHING && !process->has_ended)

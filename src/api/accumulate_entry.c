@@ -25,7 +25,8 @@ struct given {
     MPI_Op op;
 };
 
-static enum oriel_status update(struct oriel_window *window, const struct form *form, const struct given *given)
+static enum oriel_status update(struct oriel_window *window, const struct form *form,
+                                const struct given *given)
 {
     struct oriel_elements elements;
     enum oriel_operator operator;
@@ -35,11 +36,14 @@ static enum oriel_status update(struct oriel_window *window, const struct form *
     bool reads_origin = given->op != MPI_NO_OP;
     if (!reads_origin && !form->has_result)
         return oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
-    enum oriel_status status = oriel_check_accumulate(window, &given->sides, given->op, &target, &from.side, &elements);
+    enum oriel_status status =
+        oriel_check_accumulate(window, &given->sides, given->op, &target, &from.side, &elements);
     if (status == ORIEL_OK)
-        status = oriel_check_operator(given->op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE, &operator);
+        status = oriel_check_operator(
+            given->op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE, &operator);
     if (status == ORIEL_OK && form->has_result)
-        status = oriel_check_result(&target.side, elements, given->result_count, given->result_datatype, &to.side);
+        status = oriel_check_result(&target.side, elements, given->result_count,
+                                    given->result_datatype, &to.side);
     if (status == ORIEL_OK && reads_origin)
         status = oriel_check_buffer("origin", given->origin, &from.side);
     if (status == ORIEL_OK && form->has_result && elements.count > 0)
@@ -48,35 +52,43 @@ static enum oriel_status update(struct oriel_window *window, const struct form *
         return status;
     oriel_check_passed(window);
     oriel_element_keep(target.side.type, given->sides.target_datatype, given->op, operator);
-    return oriel_accumulate(window, &target, elements, operator, &from, form->has_result ? &to : NULL);
+    return oriel_accumulate(window, &target, elements, operator, & from,
+                            form->has_result ? &to : NULL);
 }
 
-static int accumulate(struct oriel_window *window, const struct form *form, const struct given *given)
+static int accumulate(struct oriel_window *window, const struct form *form,
+                      const struct given *given)
 {
     if (given->sides.target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     return oriel_error_raise(window, form->call, update(window, form, given));
 }
 
-static int host_counts(const struct form *form, const struct given *g, MPI_Win win, MPI_Request *request)
+static int host_counts(const struct form *form, const struct given *g, MPI_Win win,
+                       MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     const struct oriel_sides *s = &g->sides;
     if (form->has_result)
         return form->has_request
-                   ? host->Rget_accumulate_c(g->origin, s->origin_count, s->origin_datatype, g->result, g->result_count,
-                                             g->result_datatype, s->target_rank, s->target_disp, s->target_count,
+                   ? host->Rget_accumulate_c(g->origin, s->origin_count, s->origin_datatype,
+                                             g->result, g->result_count, g->result_datatype,
+                                             s->target_rank, s->target_disp, s->target_count,
                                              s->target_datatype, g->op, win, request)
-                   : host->Get_accumulate_c(g->origin, s->origin_count, s->origin_datatype, g->result, g->result_count,
-                                            g->result_datatype, s->target_rank, s->target_disp, s->target_count,
+                   : host->Get_accumulate_c(g->origin, s->origin_count, s->origin_datatype,
+                                            g->result, g->result_count, g->result_datatype,
+                                            s->target_rank, s->target_disp, s->target_count,
                                             s->target_datatype, g->op, win);
-    return form->has_request ? host->Raccumulate_c(g->origin, s->origin_count, s->origin_datatype, s->target_rank,
-                                                   s->target_disp, s->target_count, s->target_datatype, g->op, win, request)
-                             : host->Accumulate_c(g->origin, s->origin_count, s->origin_datatype, s->target_rank,
-                                                  s->target_disp, s->target_count, s->target_datatype, g->op, win);
+    return form->has_request ? host->Raccumulate_c(g->origin, s->origin_count, s->origin_datatype,
+                                                   s->target_rank, s->target_disp, s->target_count,
+                                                   s->target_datatype, g->op, win, request)
+                             : host->Accumulate_c(g->origin, s->origin_count, s->origin_datatype,
+                                                  s->target_rank, s->target_disp, s->target_count,
+                                                  s->target_datatype, g->op, win);
 }
 
-static int host_ints(const struct form *form, const struct given *g, MPI_Win win, MPI_Request *request)
+static int host_ints(const struct form *form, const struct given *g, MPI_Win win,
+                     MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     const struct oriel_sides *s = &g->sides;
@@ -85,14 +97,17 @@ static int host_ints(const struct form *form, const struct given *g, MPI_Win win
     int back = (int)g->result_count;
     if (form->has_result)
         return form->has_request
-                   ? host->Rget_accumulate(g->origin, here, s->origin_datatype, g->result, back, g->result_datatype,
-                                           s->target_rank, s->target_disp, there, s->target_datatype, g->op, win, request)
-                   : host->Get_accumulate(g->origin, here, s->origin_datatype, g->result, back, g->result_datatype,
-                                          s->target_rank, s->target_disp, there, s->target_datatype, g->op, win);
-    return form->has_request ? host->Raccumulate(g->origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
-                                                 s->target_datatype, g->op, win, request)
-                             : host->Accumulate(g->origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
-                                                s->target_datatype, g->op, win);
+                   ? host->Rget_accumulate(g->origin, here, s->origin_datatype, g->result, back,
+                                           g->result_datatype, s->target_rank, s->target_disp,
+                                           there, s->target_datatype, g->op, win, request)
+                   : host->Get_accumulate(g->origin, here, s->origin_datatype, g->result, back,
+                                          g->result_datatype, s->target_rank, s->target_disp, there,
+                                          s->target_datatype, g->op, win);
+    return form->has_request
+               ? host->Raccumulate(g->origin, here, s->origin_datatype, s->target_rank,
+                                   s->target_disp, there, s->target_datatype, g->op, win, request)
+               : host->Accumulate(g->origin, here, s->origin_datatype, s->target_rank,
+                                  s->target_disp, there, s->target_datatype, g->op, win);
 }
 
 static bool host_has(const struct form *form)
@@ -104,18 +119,21 @@ static bool host_has(const struct form *form)
 }
 
 /* A window of the host, or none. */
-static int forward(const struct form *form, const struct given *given, MPI_Win win, MPI_Request *request)
+static int forward(const struct form *form, const struct given *given, MPI_Win win,
+                   MPI_Request *request)
 {
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window(form->call);
     if (form->large && host_has(form))
         return host_counts(form, given, win, request);
-    if (form->large && !oriel_counts_fit_int(given->sides.origin_count, given->sides.target_count, given->result_count))
+    if (form->large && !oriel_counts_fit_int(given->sides.origin_count, given->sides.target_count,
+                                             given->result_count))
         return oriel_error_large_count(form->call);
     return host_ints(form, given, win, request);
 }
 
-static int general(const struct form *form, const struct given *given, MPI_Win win, MPI_Request *request)
+static int general(const struct form *form, const struct given *given, MPI_Win win,
+                   MPI_Request *request)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
@@ -125,7 +143,8 @@ static int general(const struct form *form, const struct given *given, MPI_Win w
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
     struct oriel_asked *asked;
-    int code = oriel_request_begin(window, form->call, given->sides.target_rank, form->has_result, &asked);
+    int code =
+        oriel_request_begin(window, form->call, given->sides.target_rank, form->has_result, &asked);
     if (code != MPI_SUCCESS)
         return code;
     return oriel_request_give(window, form->call, asked, accumulate(window, form, given), request);
@@ -138,29 +157,35 @@ static int accumulate_bulk(char *there, const void *origin, int count, int targe
     struct oriel_window *window = oriel_tls_cache.window;
     oriel_kernel *kernel = (oriel_kernel *)oriel_tls_cache.plain;
     const uint32_t extent_bytes = (uint32_t)oriel_tls_cache.element_mask + 1;
-    const enum oriel_status status =
-        oriel_accumulate_bulk(window, target_rank, kernel, extent_bytes, there, origin, (uint64_t)count);
-    return oriel_likely(status == ORIEL_OK) ? MPI_SUCCESS : oriel_error_raise(window, accumulate_form.call, status);
+    const enum oriel_status status = oriel_accumulate_bulk(
+        window, target_rank, kernel, extent_bytes, there, origin, (uint64_t)count);
+    return oriel_likely(status == ORIEL_OK)
+               ? MPI_SUCCESS
+               : oriel_error_raise(window, accumulate_form.call, status);
 }
 
-static __attribute__((noinline)) int accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                                                        int target_rank, MPI_Aint target_disp, int target_count,
-                                                        MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+static __attribute__((noinline)) int
+accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                   int target_rank, MPI_Aint target_disp, int target_count,
+                   MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
     struct given given = {
         .origin = origin_addr,
-        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
         .op = op,
     };
     char *there;
-    if (oriel_element_known(win, op, target_datatype) && origin_datatype == target_datatype && origin_count == target_count &&
-        op != MPI_NO_OP && oriel_element_bulk(origin_addr, origin_count, target_rank, target_disp, &there))
+    if (oriel_element_known(win, op, target_datatype) && origin_datatype == target_datatype &&
+        origin_count == target_count && op != MPI_NO_OP &&
+        oriel_element_bulk(origin_addr, origin_count, target_rank, target_disp, &there))
         return accumulate_bulk(there, origin_addr, origin_count, target_rank);
     return general(&accumulate_form, &given, win, NULL);
 }
 
 /* With the recent window, operator and datatype. */
-static __attribute__((noinline)) int accumulate_unusual(const void *origin_addr, int target_rank, MPI_Aint target_disp)
+static __attribute__((noinline)) int accumulate_unusual(const void *origin_addr, int target_rank,
+                                                        MPI_Aint target_disp)
 {
     MPI_Datatype datatype = oriel_element_datatype();
     struct given given = {
@@ -171,59 +196,70 @@ static __attribute__((noinline)) int accumulate_unusual(const void *origin_addr,
     return accumulate(oriel_tls_cache.window, &accumulate_form, &given);
 }
 
-int oriel_entry_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                           MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+int oriel_entry_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                           int target_rank, MPI_Aint target_disp, int target_count,
+                           MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_element_known(win, op, target_datatype)) || oriel_unlikely(origin_datatype != target_datatype) ||
-        oriel_unlikely(origin_count != 1) || oriel_unlikely(target_count != 1) || oriel_unlikely(op == MPI_NO_OP))
-        return accumulate_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                                  target_datatype, op, win);
+    if (oriel_unlikely(!oriel_element_known(win, op, target_datatype)) ||
+        oriel_unlikely(origin_datatype != target_datatype) || oriel_unlikely(origin_count != 1) ||
+        oriel_unlikely(target_count != 1) || oriel_unlikely(op == MPI_NO_OP))
+        return accumulate_general(origin_addr, origin_count, origin_datatype, target_rank,
+                                  target_disp, target_count, target_datatype, op, win);
     char *there = oriel_element_enter(origin_addr, target_rank, target_disp);
     return oriel_likely(there != NULL) ? oriel_element_update(there, origin_addr, NULL)
                                        : accumulate_unusual(origin_addr, target_rank, target_disp);
 }
 
-int oriel_entry_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                             MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+int oriel_entry_Accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                             MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                             MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
+                             MPI_Win win)
 {
     static const struct form form = {"MPI_Accumulate_c", false, true, false};
     struct given given = {
         .origin = origin_addr,
-        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
         .op = op,
     };
     return general(&form, &given, win, NULL);
 }
 
-int oriel_entry_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                            MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+int oriel_entry_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                            int target_rank, MPI_Aint target_disp, int target_count,
+                            MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                             MPI_Request *request)
 {
     static const struct form form = {"MPI_Raccumulate", false, false, true};
     struct given given = {
         .origin = origin_addr,
-        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
         .op = op,
     };
     return general(&form, &given, win, request);
 }
 
-int oriel_entry_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
+int oriel_entry_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
+                              MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                              MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
                               MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Raccumulate_c", false, true, true};
     struct given given = {
         .origin = origin_addr,
-        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
         .op = op,
     };
     return general(&form, &given, win, request);
 }
 
-int oriel_entry_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr,
-                               int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-                               int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+int oriel_entry_Get_accumulate(const void *origin_addr, int origin_count,
+                               MPI_Datatype origin_datatype, void *result_addr, int result_count,
+                               MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+                               int target_count, MPI_Datatype target_datatype, MPI_Op op,
+                               MPI_Win win)
 {
     static const struct form form = {"MPI_Get_accumulate", true, false, false};
     struct given given = {
@@ -231,16 +267,18 @@ int oriel_entry_Get_accumulate(const void *origin_addr, int origin_count, MPI_Da
         .result = result_addr,
         .result_count = result_count,
         .result_datatype = result_datatype,
-        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
         .op = op,
     };
     return general(&form, &given, win, NULL);
 }
 
-int oriel_entry_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                                 void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
-                                 MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-                                 MPI_Win win)
+int oriel_entry_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                                 MPI_Datatype origin_datatype, void *result_addr,
+                                 MPI_Count result_count, MPI_Datatype result_datatype,
+                                 int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                                 MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
     static const struct form form = {"MPI_Get_accumulate_c", true, true, false};
     struct given given = {
@@ -248,15 +286,18 @@ int oriel_entry_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count
         .result = result_addr,
         .result_count = result_count,
         .result_datatype = result_datatype,
-        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
         .op = op,
     };
     return general(&form, &given, win, NULL);
 }
 
-int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr,
-                                int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-                                int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count,
+                                MPI_Datatype origin_datatype, void *result_addr, int result_count,
+                                MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+                                int target_count, MPI_Datatype target_datatype, MPI_Op op,
+                                MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Rget_accumulate", true, false, true};
     struct given given = {
@@ -264,16 +305,19 @@ int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count, MPI_D
         .result = result_addr,
         .result_count = result_count,
         .result_datatype = result_datatype,
-        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
         .op = op,
     };
     return general(&form, &given, win, request);
 }
 
-int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                                  void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
-                                  MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-                                  MPI_Win win, MPI_Request *request)
+int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                                  MPI_Datatype origin_datatype, void *result_addr,
+                                  MPI_Count result_count, MPI_Datatype result_datatype,
+                                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+                                  MPI_Request *request)
 {
     static const struct form form = {"MPI_Rget_accumulate_c", true, true, true};
     struct given given = {
@@ -281,7 +325,8 @@ int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_coun
         .result = result_addr,
         .result_count = result_count,
         .result_datatype = result_datatype,
-        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
         .op = op,
     };
     return general(&form, &given, win, request);

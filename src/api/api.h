@@ -21,14 +21,16 @@ extern struct oriel_api oriel_api;
 #undef FORWARD
 #undef LARGE
 
-int oriel_error_raise_failed(struct oriel_window *window, const char *call, enum oriel_status status)
-    __attribute__((cold, noinline));
+int oriel_error_raise_failed(struct oriel_window *window, const char *call,
+                             enum oriel_status status) __attribute__((cold, noinline));
 
 /* Raises status on the window's error handler, with "call: message" for the user, and returns the MPI error class.
  * ORIEL_OK raises nothing and is MPI_SUCCESS. */
-static inline int oriel_error_raise(struct oriel_window *window, const char *call, enum oriel_status status)
+static inline int oriel_error_raise(struct oriel_window *window, const char *call,
+                                    enum oriel_status status)
 {
-    return __builtin_expect(status == ORIEL_OK, 1) ? MPI_SUCCESS : oriel_error_raise_failed(window, call, status);
+    return __builtin_expect(status == ORIEL_OK, 1) ? MPI_SUCCESS
+                                                   : oriel_error_raise_failed(window, call, status);
 }
 
 /* The same on a communicator's error handler, for creation. */

@@ -9,19 +9,22 @@ static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint
                                       const struct oriel_span *target)
 {
     return oriel_fail(ORIEL_E_RANGE,
-                      "displacement %ld in units of %ld with %lu items of %lu bytes leaves rank %d's window of %lu bytes",
+                      "displacement %ld in units of %ld with %lu items of %lu bytes leaves rank "
+                      "%d's window of %lu bytes",
                       (long)target_disp, (long)there->disp_unit, (unsigned long)target->side.count,
-                      (unsigned long)target->side.type->size_bytes, target->rank, (unsigned long)there->size_bytes);
+                      (unsigned long)target->side.type->size_bytes, target->rank,
+                      (unsigned long)there->size_bytes);
 }
 
 static enum oriel_status not_attached(uint64_t address, uint64_t len_bytes, int32_t target)
 {
-    return oriel_fail(ORIEL_E_RANGE, "%lu bytes at address %#lx are not all attached at rank %d", (unsigned long)len_bytes,
-                      (unsigned long)address, (int)target);
+    return oriel_fail(ORIEL_E_RANGE, "%lu bytes at address %#lx are not all attached at rank %d",
+                      (unsigned long)len_bytes, (unsigned long)address, (int)target);
 }
 
 /* Every run of the target's items by itself: what lies in the holes between them need not be attached. */
-static enum oriel_status check_runs(const struct oriel_window *window, uint64_t address, const struct oriel_span *target)
+static enum oriel_status check_runs(const struct oriel_window *window, uint64_t address,
+                                    const struct oriel_span *target)
 {
     struct oriel_cursor cursor;
     enum oriel_status status = ORIEL_OK;
@@ -41,7 +44,8 @@ static enum oriel_status check_runs(const struct oriel_window *window, uint64_t 
 }
 
 /* A dynamic window: the displacement is an address, and all that is touched must be attached (MPI-4.1, 13.2.4). */
-static enum oriel_status check_attached(const struct oriel_window *window, MPI_Aint target_disp, struct oriel_span *target)
+static enum oriel_status check_attached(const struct oriel_window *window, MPI_Aint target_disp,
+                                        struct oriel_span *target)
 {
     int64_t low_bytes;
     int64_t high_bytes;
@@ -50,24 +54,27 @@ static enum oriel_status check_attached(const struct oriel_window *window, MPI_A
     target->offset_bytes = address;
     if (oriel_is_far(window, target->rank))
         return ORIEL_OK; /* its table is there, and it looks itself */
-    if (!oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes))
+    if (!oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes,
+                             &high_bytes))
         return not_attached(address, type->size_bytes, target->rank);
     uint64_t low = address + (uint64_t)low_bytes;
     uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
     if (oriel_region_lookup_hold(window, target->rank, low, len_bytes))
         return ORIEL_OK;
-    return type->dense ? not_attached(low, len_bytes, target->rank) : check_runs(window, address, target);
+    return type->dense ? not_attached(low, len_bytes, target->rank)
+                       : check_runs(window, address, target);
 }
 
-enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank, MPI_Aint target_disp,
-                                     struct oriel_span *target)
+enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank,
+                                     MPI_Aint target_disp, struct oriel_span *target)
 {
     int64_t low_bytes;
     int64_t high_bytes;
     int64_t offset_bytes;
     const struct oriel_type *type = target->side.type;
     if (target_rank < 0 || target_rank >= window->n)
-        return oriel_fail(ORIEL_E_RANK, "target rank %d, the window has ranks 0 to %d", target_rank, window->n - 1);
+        return oriel_fail(ORIEL_E_RANK, "target rank %d, the window has ranks 0 to %d", target_rank,
+                          window->n - 1);
     if (!oriel_access_allowed(window, target_rank))
         return oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", target_rank);
     const struct oriel_target *there = &window->targets[target_rank];
@@ -78,9 +85,11 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC)
         return check_attached(window, target_disp, target);
     if (target_disp < 0)
-        return oriel_fail(ORIEL_E_DISP, "displacement %ld in rank %d's window is negative", (long)target_disp, target_rank);
+        return oriel_fail(ORIEL_E_DISP, "displacement %ld in rank %d's window is negative",
+                          (long)target_disp, target_rank);
     if (__builtin_mul_overflow(target_disp, there->disp_unit, &offset_bytes) ||
-        !oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes) ||
+        !oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes,
+                             &high_bytes) ||
         __builtin_add_overflow(low_bytes, offset_bytes, &low_bytes) ||
         __builtin_add_overflow(high_bytes, offset_bytes, &high_bytes) || low_bytes < 0 ||
         (uint64_t)high_bytes > there->size_bytes)
@@ -89,7 +98,8 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
     return ORIEL_OK;
 }
 
-static enum oriel_status find_side(const char *which, MPI_Count count, MPI_Datatype datatype, struct oriel_side *out)
+static enum oriel_status find_side(const char *which, MPI_Count count, MPI_Datatype datatype,
+                                   struct oriel_side *out)
 {
     if (count < 0)
         return oriel_fail(ORIEL_E_COUNT, "%s count %lld is negative", which, (long long)count);
@@ -108,22 +118,27 @@ static enum oriel_status check_fits(uint64_t source, uint64_t destination, const
 {
     if (source <= destination)
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_TRUNCATE, "%lu %s do not fit into a buffer of %lu", (unsigned long)source, unit,
-                      (unsigned long)destination);
+    return oriel_fail(ORIEL_E_TRUNCATE, "%lu %s do not fit into a buffer of %lu",
+                      (unsigned long)source, unit, (unsigned long)destination);
 }
 
-enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct oriel_sides *sides, bool to_target,
-                                       struct oriel_span *target, struct oriel_side *origin)
+enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct oriel_sides *sides,
+                                       bool to_target, struct oriel_span *target,
+                                       struct oriel_side *origin)
 {
-    enum oriel_status status = find_side("origin", sides->origin_count, sides->origin_datatype, origin);
+    enum oriel_status status =
+        find_side("origin", sides->origin_count, sides->origin_datatype, origin);
     if (status == ORIEL_OK)
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
     uint64_t at_origin = times(origin->count, origin->type->size_bytes);
     uint64_t at_target = times(target->side.count, target->side.type->size_bytes);
-    status = check_fits(to_target ? at_origin : at_target, to_target ? at_target : at_origin, "bytes");
-    return status != ORIEL_OK ? status : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
+    status =
+        check_fits(to_target ? at_origin : at_target, to_target ? at_target : at_origin, "bytes");
+    return status != ORIEL_OK
+               ? status
+               : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
 }
 
 static uint64_t elements_of(const struct oriel_side *side)
@@ -147,7 +162,8 @@ static bool move_as_bytes(const struct oriel_type *here, const struct oriel_type
     return !here->layout->padded && !target->layout->padded;
 }
 
-enum oriel_status oriel_check_accumulate(struct oriel_window *window, const struct oriel_sides *sides, MPI_Op op,
+enum oriel_status oriel_check_accumulate(struct oriel_window *window,
+                                         const struct oriel_sides *sides, MPI_Op op,
                                          struct oriel_span *target, struct oriel_side *origin,
                                          struct oriel_elements *elements)
 {
@@ -162,29 +178,36 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window, const stru
     uint64_t at_target = elements_of(&target->side);
     *elements = (struct oriel_elements){target->side.type->kind, elements_of(source)};
     if (elements->count > 0 && at_target > 0 && !are_alike(source->type, target->side.type)) {
-        if ((op != MPI_REPLACE && op != MPI_NO_OP) || !move_as_bytes(source->type, target->side.type))
+        if ((op != MPI_REPLACE && op != MPI_NO_OP) ||
+            !move_as_bytes(source->type, target->side.type))
             return oriel_fail(ORIEL_E_TYPE, "origin and target are not of one predefined datatype");
         *elements = (struct oriel_elements){ORIEL_KIND_CHAR, bytes_of(source)};
         at_target = bytes_of(&target->side);
     }
-    status = check_fits(elements->count, at_target, elements->kind == ORIEL_KIND_CHAR ? "bytes" : "elements");
-    return status != ORIEL_OK ? status : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
+    status = check_fits(elements->count, at_target,
+                        elements->kind == ORIEL_KIND_CHAR ? "bytes" : "elements");
+    return status != ORIEL_OK
+               ? status
+               : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
 }
 
-enum oriel_status oriel_check_buffer(const char *which, const void *address, const struct oriel_side *side)
+enum oriel_status oriel_check_buffer(const char *which, const void *address,
+                                     const struct oriel_side *side)
 {
     int64_t low_bytes;
     int64_t high_bytes;
     if (side->count == 0 || side->type->elements == 0)
         return ORIEL_OK;
-    if (!oriel_layout_bounds(side->type->layout, side->count, side->type->extent_bytes, &low_bytes, &high_bytes))
+    if (!oriel_layout_bounds(side->type->layout, side->count, side->type->extent_bytes, &low_bytes,
+                             &high_bytes))
         return oriel_fail(ORIEL_E_BUFFER, "the %s buffer reaches farther than any memory", which);
     if (address == NULL && low_bytes <= 0)
         return oriel_fail(ORIEL_E_BUFFER, "the %s buffer is NULL", which);
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_check_result(const struct oriel_side *target, struct oriel_elements elements, MPI_Count count,
+enum oriel_status oriel_check_result(const struct oriel_side *target,
+                                     struct oriel_elements elements, MPI_Count count,
                                      MPI_Datatype datatype, struct oriel_side *result)
 {
     enum oriel_status status = find_side("result", count, datatype, result);
@@ -210,5 +233,7 @@ enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum ori
 
 enum oriel_status oriel_check_assert(int assert, int taken)
 {
-    return (assert & ~taken) == 0 ? ORIEL_OK : oriel_fail(ORIEL_E_ASSERT, "assertion %d is none that this call takes", assert);
+    return (assert & ~taken) == 0
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_ASSERT, "assertion %d is none that this call takes", assert);
 }

@@ -7,8 +7,9 @@
 #include "window/handle.h"
 
 /* One element of one predefined datatype. */
-static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype datatype, int target_rank,
-                                      MPI_Aint target_disp, struct oriel_span *target)
+static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype datatype,
+                                      int target_rank, MPI_Aint target_disp,
+                                      struct oriel_span *target)
 {
     target->side.count = 1;
     enum oriel_status status = oriel_type_find(datatype, &target->side.type);
@@ -19,8 +20,8 @@ static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype 
     return oriel_check_target(window, target_rank, target_disp, target);
 }
 
-static int fetch_and_op(struct oriel_window *window, const void *origin_addr, void *result_addr, MPI_Datatype datatype,
-                        int target_rank, MPI_Aint target_disp, MPI_Op op)
+static int fetch_and_op(struct oriel_window *window, const void *origin_addr, void *result_addr,
+                        MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op)
 {
     struct oriel_span target;
     enum oriel_operator operator;
@@ -31,65 +32,75 @@ static int fetch_and_op(struct oriel_window *window, const void *origin_addr, vo
     struct oriel_operand to = {result_addr, target.side};
     if (status == ORIEL_OK)
         status = oriel_check_operator(op, target.side.type->kind, &operator);
-    if (status == ORIEL_OK && operator != ORIEL_OPERATOR_NO_OP)
+    if (status == ORIEL_OK && operator!= ORIEL_OPERATOR_NO_OP)
         status = oriel_check_buffer("origin", origin_addr, &target.side);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("result", result_addr, &target.side);
     if (status == ORIEL_OK) {
         oriel_check_passed(window);
         oriel_element_keep(target.side.type, datatype, op, operator);
-        status = oriel_accumulate(window, &target, (struct oriel_elements){target.side.type->kind, 1}, operator,
-                                  &from, &to);
+        status = oriel_accumulate(
+            window, &target, (struct oriel_elements){target.side.type->kind, 1}, operator, & from,
+            &to);
     }
     return oriel_error_raise(window, "MPI_Fetch_and_op", status);
 }
 
-static __attribute__((noinline)) int fetch_and_op_general(const void *origin_addr, void *result_addr,
-                                                          MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
+static __attribute__((noinline)) int fetch_and_op_general(const void *origin_addr,
+                                                          void *result_addr, MPI_Datatype datatype,
+                                                          int target_rank, MPI_Aint target_disp,
                                                           MPI_Op op, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
         return oriel_handle_is_forwarded(win)
-                   ? oriel_host()->Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win)
+                   ? oriel_host()->Fetch_and_op(origin_addr, result_addr, datatype, target_rank,
+                                                target_disp, op, win)
                    : oriel_error_not_a_window("MPI_Fetch_and_op");
     return fetch_and_op(window, origin_addr, result_addr, datatype, target_rank, target_disp, op);
 }
 
 /* With the recent window, operator and datatype. */
-static __attribute__((noinline)) int fetch_and_op_unusual(const void *origin_addr, void *result_addr, int target_rank,
+static __attribute__((noinline)) int fetch_and_op_unusual(const void *origin_addr,
+                                                          void *result_addr, int target_rank,
                                                           MPI_Aint target_disp)
 {
     return fetch_and_op(oriel_tls_cache.window, origin_addr, result_addr, oriel_element_datatype(),
                         target_rank, target_disp, oriel_element_operator());
 }
 
-int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-                             MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype,
+                             int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
 {
     if (oriel_unlikely(!oriel_element_known(win, op, datatype)))
-        return fetch_and_op_general(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
-    char *there = oriel_likely(result_addr != NULL) ? oriel_element_enter(origin_addr, target_rank, target_disp) : NULL;
-    return oriel_likely(there != NULL) ? oriel_element_update(there, origin_addr, result_addr)
-                                       : fetch_and_op_unusual(origin_addr, result_addr, target_rank, target_disp);
+        return fetch_and_op_general(origin_addr, result_addr, datatype, target_rank, target_disp,
+                                    op, win);
+    char *there = oriel_likely(result_addr != NULL)
+                      ? oriel_element_enter(origin_addr, target_rank, target_disp)
+                      : NULL;
+    return oriel_likely(there != NULL)
+               ? oriel_element_update(there, origin_addr, result_addr)
+               : fetch_and_op_unusual(origin_addr, result_addr, target_rank, target_disp);
 }
 
 /* MPI-4.1, 13.3.5: C and Fortran integers, logicals, bytes and multi-language types. */
 static inline bool may_swap(enum oriel_kind kind)
 {
-    return oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] != NULL || oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] != NULL;
+    return oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] != NULL ||
+           oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] != NULL;
 }
 
-static __attribute__((noinline)) int compare_and_swap_general(const void *origin_addr, const void *compare_addr,
-                                                              void *result_addr, MPI_Datatype datatype, int target_rank,
-                                                              MPI_Aint target_disp, MPI_Win win)
+static __attribute__((noinline)) int
+compare_and_swap_general(const void *origin_addr, const void *compare_addr, void *result_addr,
+                         MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
 {
     struct oriel_span target;
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
-                                                                               datatype, target_rank, target_disp, win)
-                                              : oriel_error_not_a_window("MPI_Compare_and_swap");
+        return oriel_handle_is_forwarded(win)
+                   ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
+                                                    datatype, target_rank, target_disp, win)
+                   : oriel_error_not_a_window("MPI_Compare_and_swap");
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
@@ -108,8 +119,9 @@ static __attribute__((noinline)) int compare_and_swap_general(const void *origin
     return oriel_error_raise(window, "MPI_Compare_and_swap", status);
 }
 
-int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
-                                 MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_addr,
+                                 void *result_addr, MPI_Datatype datatype, int target_rank,
+                                 MPI_Aint target_disp, MPI_Win win)
 {
     struct oriel_window *window;
     const struct oriel_type *type;
@@ -118,10 +130,13 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
     if (oriel_likely(!missing) && oriel_likely(oriel_fast_find(win, datatype, &window, &type)) &&
         oriel_likely(type->predefined) && oriel_likely(may_swap(type->kind)) &&
         oriel_likely(type->extent_bytes <= ORIEL_SWAP_NATIVE_BYTES))
-        there = oriel_element_place(window, target_rank, target_disp, (uint64_t)type->extent_bytes - 1);
+        there =
+            oriel_element_place(window, target_rank, target_disp, (uint64_t)type->extent_bytes - 1);
     struct oriel_atomic_mode *slot = oriel_tls_cache.single;
-    if (oriel_unlikely(there == NULL) || oriel_unlikely(slot == NULL) || oriel_unlikely(!oriel_atomic_mode_announce(window, slot)))
-        return compare_and_swap_general(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+    if (oriel_unlikely(there == NULL) || oriel_unlikely(slot == NULL) ||
+        oriel_unlikely(!oriel_atomic_mode_announce(window, slot)))
+        return compare_and_swap_general(origin_addr, compare_addr, result_addr, datatype,
+                                        target_rank, target_disp, win);
     oriel_swap_native(there, origin_addr, compare_addr, result_addr, (uint64_t)type->extent_bytes);
     oriel_store_release(&slot->inside, 0);
     return MPI_SUCCESS;

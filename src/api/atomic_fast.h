@@ -9,8 +9,8 @@
 #include "sync/atomic_mode.h"
 
 /* For the fast path: elements of target's datatype have been updated so. */
-static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatype datatype, MPI_Op op,
-                                      enum oriel_operator operator)
+static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatype datatype,
+                                      MPI_Op op, enum oriel_operator operator)
 {
     oriel_element *kernel = type->predefined ? oriel_kinds[type->kind].native[operator] : NULL;
     oriel_atomic_mode_claim();
@@ -24,17 +24,20 @@ static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatyp
 }
 
 /* Where the CPU updates an element of mask + 1 bytes, a power of two; NULL for the general way.  All checks are made. */
-static inline __attribute__((always_inline)) char *oriel_element_place(const struct oriel_window *window,
-                                                                       int target_rank, int64_t target_disp, uint64_t mask)
+static inline __attribute__((always_inline)) char *
+oriel_element_place(const struct oriel_window *window, int target_rank, int64_t target_disp,
+                    uint64_t mask)
 {
     uint32_t rank = (uint32_t)target_rank;
     int64_t offset_bytes;
     uint64_t last_byte;
-    if (oriel_unlikely(rank >= (uint32_t)window->n) || oriel_unlikely(!oriel_fast_allowed(window, rank)))
+    if (oriel_unlikely(rank >= (uint32_t)window->n) ||
+        oriel_unlikely(!oriel_fast_allowed(window, rank)))
         return NULL;
     const struct oriel_target *target = &window->targets[rank];
     if (oriel_unlikely(__builtin_mul_overflow(target_disp, target->disp_unit, &offset_bytes)) ||
-        oriel_unlikely(__builtin_add_overflow((uint64_t)offset_bytes - target->direct_low, mask, &last_byte)) ||
+        oriel_unlikely(__builtin_add_overflow((uint64_t)offset_bytes - target->direct_low, mask,
+                                              &last_byte)) ||
         oriel_unlikely(last_byte >= target->direct_bytes))
         return NULL;
     char *there = window->memory_bases[rank] + target->offset + offset_bytes;
@@ -47,29 +50,34 @@ static inline __attribute__((always_inline)) char *oriel_element_place(const str
 
 /* Whether these are the window, the operator and the datatype of one element that the thread used last, so that they need not be
  * kept. */
-static inline __attribute__((always_inline)) bool oriel_element_known(MPI_Win win, MPI_Op op, MPI_Datatype datatype)
+static inline __attribute__((always_inline)) bool oriel_element_known(MPI_Win win, MPI_Op op,
+                                                                      MPI_Datatype datatype)
 {
-    return oriel_likely(oriel_tls_cache_is_valid()) && oriel_likely(oriel_tls_cache.window_key == oriel_handle_key(win)) &&
+    return oriel_likely(oriel_tls_cache_is_valid()) &&
+           oriel_likely(oriel_tls_cache.window_key == oriel_handle_key(win)) &&
            oriel_likely(oriel_tls_cache.operator_key == (uint64_t)(uintptr_t)op) &&
            oriel_likely(oriel_tls_cache.element_key == oriel_type_key(datatype));
 }
 
 /* Where the last kernel may update an element now, and must; else NULL. */
-static inline __attribute__((always_inline)) char *oriel_element_enter(const void *origin_addr, int target_rank,
-                                                                       MPI_Aint target_disp)
+static inline __attribute__((always_inline)) char *
+oriel_element_enter(const void *origin_addr, int target_rank, MPI_Aint target_disp)
 {
     const struct oriel_window *window = oriel_tls_cache.window;
     if (oriel_unlikely(origin_addr == NULL))
         return NULL;
-    char *there = oriel_element_place(window, target_rank, target_disp, oriel_tls_cache.element_mask);
-    if (oriel_unlikely(there == NULL) || oriel_unlikely(!oriel_atomic_mode_announce(window, oriel_tls_cache.single)))
+    char *there =
+        oriel_element_place(window, target_rank, target_disp, oriel_tls_cache.element_mask);
+    if (oriel_unlikely(there == NULL) ||
+        oriel_unlikely(!oriel_atomic_mode_announce(window, oriel_tls_cache.single)))
         return NULL;
     return there;
 }
 
 /* Whether count elements from a place of the recent window on may be updated in bulk, by the recent plain kernel: at there.  The
  * flush behind them needs no mark (base/tls_cache.h), since the lock is given back by a locked instruction. */
-static inline bool oriel_element_bulk(const void *origin_addr, int count, int target_rank, MPI_Aint target_disp, char **there)
+static inline bool oriel_element_bulk(const void *origin_addr, int count, int target_rank,
+                                      MPI_Aint target_disp, char **there)
 {
     uint64_t len_bytes;
     const int64_t extent_bytes = (int64_t)oriel_tls_cache.element_mask + 1;
@@ -79,10 +87,12 @@ static inline bool oriel_element_bulk(const void *origin_addr, int count, int ta
 }
 
 /* S4 (sync/atomic_mode.h) is the kernel's. */
-static inline __attribute__((always_inline)) int oriel_element_update(char *there, const void *origin_addr, void *result_addr)
+static inline __attribute__((always_inline)) int
+oriel_element_update(char *there, const void *origin_addr, void *result_addr)
 {
     struct oriel_atomic_mode *slot = oriel_tls_cache.single;
-    return ((oriel_element *)oriel_tls_cache.kernel)(there, origin_addr, result_addr, &slot->inside);
+    return ((oriel_element *)oriel_tls_cache.kernel)(there, origin_addr, result_addr,
+                                                     &slot->inside);
 }
 
 /* The recent window's datatype and operator, where those that the program gave need not be kept. */

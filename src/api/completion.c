@@ -153,7 +153,8 @@ static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, M
 
 int oriel_entry_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    return oriel_requests_are_open() ? test_one(request, flag, status) : host()->Test(request, flag, status);
+    return oriel_requests_are_open() ? test_one(request, flag, status)
+                                     : host()->Test(request, flag, status);
 }
 
 int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
@@ -168,7 +169,8 @@ int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *s
 
 /* --- any of many --- */
 
-static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[], int *index, MPI_Status *status)
+static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[], int *index,
+                                              MPI_Status *status)
 {
     struct patience patience = {0};
     for (;;) {
@@ -176,7 +178,9 @@ static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[],
         oriel_requests_progress();
         if (!oriel_requests_are_open())
             return host()->Waitany(count, requests, index, status);
-        int code = is_time(&patience, count) ? host()->Testany(count, requests, index, &done, status) : MPI_SUCCESS;
+        int code = is_time(&patience, count)
+                       ? host()->Testany(count, requests, index, &done, status)
+                       : MPI_SUCCESS;
         if (done || code != MPI_SUCCESS)
             return tell_one("MPI_Waitany", code);
         wait_a_little(&patience);
@@ -189,22 +193,26 @@ int oriel_entry_Waitany(int count, MPI_Request array_of_requests[], int *index, 
                                      : host()->Waitany(count, array_of_requests, index, status);
 }
 
-static __attribute__((noinline)) int test_any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+static __attribute__((noinline)) int test_any(int count, MPI_Request requests[], int *index,
+                                              int *flag, MPI_Status *status)
 {
     oriel_requests_progress();
     return tell_one("MPI_Testany", host()->Testany(count, requests, index, flag, status));
 }
 
-int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
+int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag,
+                        MPI_Status *status)
 {
-    return oriel_requests_are_open() ? test_any(count, array_of_requests, index, flag, status)
-                                     : host()->Testany(count, array_of_requests, index, flag, status);
+    return oriel_requests_are_open()
+               ? test_any(count, array_of_requests, index, flag, status)
+               : host()->Testany(count, array_of_requests, index, flag, status);
 }
 
 /* --- all --- */
 
 /* Asks the host until all are done, or once. */
-static int test_all_until(const struct outcome *outcome, MPI_Request requests[], int *flag, bool waits)
+static int test_all_until(const struct outcome *outcome, MPI_Request requests[], int *flag,
+                          bool waits)
 {
     struct patience patience = {0};
     for (;;) {
@@ -222,8 +230,8 @@ static int test_all_until(const struct outcome *outcome, MPI_Request requests[],
     }
 }
 
-static int all(const char *call, int count, MPI_Request requests[], int *flag, MPI_Status statuses[],
-                                         bool waits)
+static int all(const char *call, int count, MPI_Request requests[], int *flag,
+               MPI_Status statuses[], bool waits)
 {
     MPI_Request *before = copy_of(count, requests);
     struct outcome outcome = {before, count, NULL, statuses};
@@ -232,7 +240,8 @@ static int all(const char *call, int count, MPI_Request requests[], int *flag, M
     return code;
 }
 
-static __attribute__((noinline)) int wait_all(int count, MPI_Request requests[], MPI_Status statuses[])
+static __attribute__((noinline)) int wait_all(int count, MPI_Request requests[],
+                                              MPI_Status statuses[])
 {
     int flag = 0;
     return all("MPI_Waitall", count, requests, &flag, statuses, true);
@@ -244,16 +253,19 @@ int oriel_entry_Waitall(int count, MPI_Request array_of_requests[], MPI_Status a
                                      : host()->Waitall(count, array_of_requests, array_of_statuses);
 }
 
-int oriel_entry_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
+int oriel_entry_Testall(int count, MPI_Request array_of_requests[], int *flag,
+                        MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open() ? all("MPI_Testall", count, array_of_requests, flag, array_of_statuses, false)
-                                     : host()->Testall(count, array_of_requests, flag, array_of_statuses);
+    return oriel_requests_are_open()
+               ? all("MPI_Testall", count, array_of_requests, flag, array_of_statuses, false)
+               : host()->Testall(count, array_of_requests, flag, array_of_statuses);
 }
 
 /* --- some --- */
 
 /* *found is 0 when none is done, MPI_UNDEFINED when none is there. */
-static int test_some_until(int count, MPI_Request requests[], int *found, int indices[], MPI_Status statuses[], bool waits)
+static int test_some_until(int count, MPI_Request requests[], int *found, int indices[],
+                           MPI_Status statuses[], bool waits)
 {
     struct patience patience = {0};
     for (;;) {
@@ -270,8 +282,9 @@ static int test_some_until(int count, MPI_Request requests[], int *found, int in
     }
 }
 
-static __attribute__((noinline)) int some(const char *call, int count, MPI_Request requests[], int *found, int indices[],
-                                          MPI_Status statuses[], bool waits)
+static __attribute__((noinline)) int some(const char *call, int count, MPI_Request requests[],
+                                          int *found, int indices[], MPI_Status statuses[],
+                                          bool waits)
 {
     MPI_Request *before = copy_of(count, requests);
     int code = test_some_until(count, requests, found, indices, statuses, waits);
@@ -281,18 +294,20 @@ static __attribute__((noinline)) int some(const char *call, int count, MPI_Reque
     return code;
 }
 
-int oriel_entry_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
-                         MPI_Status array_of_statuses[])
+int oriel_entry_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
+                         int array_of_indices[], MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open()
-               ? some("MPI_Waitsome", incount, array_of_requests, outcount, array_of_indices, array_of_statuses, true)
-               : host()->Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    return oriel_requests_are_open() ? some("MPI_Waitsome", incount, array_of_requests, outcount,
+                                            array_of_indices, array_of_statuses, true)
+                                     : host()->Waitsome(incount, array_of_requests, outcount,
+                                                        array_of_indices, array_of_statuses);
 }
 
-int oriel_entry_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
-                         MPI_Status array_of_statuses[])
+int oriel_entry_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
+                         int array_of_indices[], MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open()
-               ? some("MPI_Testsome", incount, array_of_requests, outcount, array_of_indices, array_of_statuses, false)
-               : host()->Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    return oriel_requests_are_open() ? some("MPI_Testsome", incount, array_of_requests, outcount,
+                                            array_of_indices, array_of_statuses, false)
+                                     : host()->Testsome(incount, array_of_requests, outcount,
+                                                        array_of_indices, array_of_statuses);
 }

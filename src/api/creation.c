@@ -30,10 +30,13 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
     oriel_host_confirm_once();
     oriel_past_look();
     if (comm == MPI_COMM_NULL)
-        return oriel_error_raise_nowhere(call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));
-    int code = oriel_host()->Comm_test_inter(comm, &inter); /* the host raises what it does not like */
+        return oriel_error_raise_nowhere(
+            call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));
+    int code =
+        oriel_host()->Comm_test_inter(comm, &inter); /* the host raises what it does not like */
     if (code == MPI_SUCCESS && inter)
-        return oriel_error_raise_comm(comm, call, oriel_fail(ORIEL_E_COMM, "the communicator is an intercommunicator"));
+        return oriel_error_raise_comm(
+            comm, call, oriel_fail(ORIEL_E_COMM, "the communicator is an intercommunicator"));
     return code;
 }
 
@@ -67,10 +70,12 @@ static int narrow(MPI_Aint disp_unit)
     return disp_unit > INT_MAX ? -1 : (int)disp_unit;
 }
 
-int oriel_entry_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+int oriel_entry_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+                             MPI_Comm comm, MPI_Win *win)
 {
     bool to_host;
-    struct oriel_creation creation = {"MPI_Win_create", ORIEL_FLAVOUR_CREATE, base, size, disp_unit, info, comm};
+    struct oriel_creation creation = {
+        "MPI_Win_create", ORIEL_FLAVOUR_CREATE, base, size, disp_unit, info, comm};
     int code = create(&creation, NULL, win, &to_host);
     if (!to_host)
         return code;
@@ -80,16 +85,18 @@ int oriel_entry_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_
     return note_forwarded(code, win);
 }
 
-int oriel_entry_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+int oriel_entry_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                           MPI_Win *win)
 {
     return oriel_entry_Win_create_c(base, size, disp_unit, info, comm, win);
 }
 
-int oriel_entry_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                               MPI_Win *win)
+int oriel_entry_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                               void *baseptr, MPI_Win *win)
 {
     bool to_host;
-    struct oriel_creation creation = {"MPI_Win_allocate", ORIEL_FLAVOUR_ALLOCATE, NULL, size, disp_unit, info, comm};
+    struct oriel_creation creation = {
+        "MPI_Win_allocate", ORIEL_FLAVOUR_ALLOCATE, NULL, size, disp_unit, info, comm};
     int code = create(&creation, baseptr, win, &to_host);
     if (!to_host)
         return code;
@@ -99,28 +106,30 @@ int oriel_entry_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     return note_forwarded(code, win);
 }
 
-int oriel_entry_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+int oriel_entry_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                             void *baseptr, MPI_Win *win)
 {
     return oriel_entry_Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
 }
 
-int oriel_entry_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                                      MPI_Win *win)
+int oriel_entry_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+                                      MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
     bool to_host;
-    struct oriel_creation creation = {"MPI_Win_allocate_shared", ORIEL_FLAVOUR_SHARED, NULL, size, disp_unit, info,
-                                      comm};
+    struct oriel_creation creation = {
+        "MPI_Win_allocate_shared", ORIEL_FLAVOUR_SHARED, NULL, size, disp_unit, info, comm};
     int code = create(&creation, baseptr, win, &to_host);
     if (!to_host)
         return code;
-    code = oriel_host()->Win_allocate_shared_c != NULL
-               ? oriel_host()->Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win)
-               : oriel_host()->Win_allocate_shared(size, narrow(disp_unit), info, comm, baseptr, win);
+    code =
+        oriel_host()->Win_allocate_shared_c != NULL
+            ? oriel_host()->Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win)
+            : oriel_host()->Win_allocate_shared(size, narrow(disp_unit), info, comm, baseptr, win);
     return note_forwarded(code, win);
 }
 
-int oriel_entry_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                                    MPI_Win *win)
+int oriel_entry_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                                    void *baseptr, MPI_Win *win)
 {
     return oriel_entry_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
 }
@@ -154,7 +163,8 @@ int oriel_entry_Win_free(MPI_Win *win)
         MPI_Win handle = *win;
         if (!oriel_handle_is_forwarded(handle))
             return oriel_error_not_a_window("MPI_Win_free");
-        struct oriel_window *forwarded = oriel_handle_forwarded(handle); /* NULL when Oriel is bypassed */
+        struct oriel_window *forwarded =
+            oriel_handle_forwarded(handle); /* NULL when Oriel is bypassed */
         int code = oriel_host()->Win_free(win);
         if (code == MPI_SUCCESS && forwarded != NULL)
             oriel_handle_remove(handle, forwarded);
@@ -167,7 +177,8 @@ int oriel_entry_Win_free(MPI_Win *win)
         status = oriel_barrier(window);
     }
     bool gone;
-    if (status == ORIEL_E_PEER || status == ORIEL_E_SYNC) { /* epochs that a death keeps open are no error of the program's */
+    if (status == ORIEL_E_PEER ||
+        status == ORIEL_E_SYNC) { /* epochs that a death keeps open are no error of the program's */
         int32_t dead = dead_member(window);
         if (dead >= 0)
             return free_after_death(win, window, dead);
@@ -185,7 +196,8 @@ int oriel_entry_Win_free(MPI_Win *win)
 int oriel_entry_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     bool to_host;
-    struct oriel_creation creation = {"MPI_Win_create_dynamic", ORIEL_FLAVOUR_DYNAMIC, NULL, 0, 1, info, comm};
+    struct oriel_creation creation = {
+        "MPI_Win_create_dynamic", ORIEL_FLAVOUR_DYNAMIC, NULL, 0, 1, info, comm};
     int code = create(&creation, NULL, win, &to_host);
     return to_host ? note_forwarded(oriel_host()->Win_create_dynamic(info, comm, win), win) : code;
 }

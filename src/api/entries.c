@@ -3,10 +3,10 @@
 #include "api/api.h"
 
 #define FUNCTION(name, parameters, arguments)
-#define FORWARD(name, parameters, arguments)            \
-    static int forward_##name parameters                \
-    {                                                   \
-        return oriel_host()->name arguments;            \
+#define FORWARD(name, parameters, arguments)                                                       \
+    static int forward_##name parameters                                                           \
+    {                                                                                              \
+        return oriel_host()->name arguments;                                                       \
     }
 #define LARGE FUNCTION
 #include "host/functions.def"
@@ -16,20 +16,20 @@
 
 struct oriel_api oriel_api = {
 #define FUNCTION(name, parameters, arguments) .name = oriel_entry_##name,
-#define FORWARD(name, parameters, arguments) .name = forward_##name,
-#define LARGE FUNCTION
+#define FORWARD(name, parameters, arguments)  .name = forward_##name,
+#define LARGE                                 FUNCTION
 #include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE
 };
 
-#define FUNCTION(name, parameters, arguments)                                              \
-    ORIEL_EXPORT int PMPI_##name parameters                                                \
-    {                                                                                      \
-        return oriel_api.name arguments;                                                   \
-    }                                                                                      \
+#define FUNCTION(name, parameters, arguments)                                                      \
+    ORIEL_EXPORT int PMPI_##name parameters                                                        \
+    {                                                                                              \
+        return oriel_api.name arguments;                                                           \
+    }                                                                                              \
     ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
 #define FORWARD FUNCTION
-#define LARGE FUNCTION
+#define LARGE   FUNCTION
 #include "host/functions.def"

@@ -62,29 +62,33 @@ int oriel_entry_Get_library_version(char *version, int *resultlen)
     size_t used = strnlen(version, MPI_MAX_LIBRARY_VERSION_STRING - 1);
     while (used > 0 && version[used - 1] == '\n')
         used--;
-    int added = snprintf(version + used, MPI_MAX_LIBRARY_VERSION_STRING - used, ", windows by Oriel %s%s", ORIEL_VERSION,
-                         oriel_options()->bypass ? " (bypassed)" : "");
+    int added =
+        snprintf(version + used, MPI_MAX_LIBRARY_VERSION_STRING - used, ", windows by Oriel %s%s",
+                 ORIEL_VERSION, oriel_options()->bypass ? " (bypassed)" : "");
     if (added > 0)
         *resultlen = (int)strnlen(version, MPI_MAX_LIBRARY_VERSION_STRING);
     return code;
 }
 
-int oriel_entry_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
-                           MPI_Comm *intercomm, int array_of_errcodes[])
+int oriel_entry_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root,
+                           MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
     struct oriel_spawn spawn;
     int rank;
-    if (oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS || rank != root || !oriel_launch_wrap(command, argv, &spawn))
-        return oriel_host()->Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
-    int code = oriel_host()->Comm_spawn(spawn.command, spawn.argv, maxprocs, info, root, comm, intercomm,
+    if (oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS || rank != root ||
+        !oriel_launch_wrap(command, argv, &spawn))
+        return oriel_host()->Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm,
                                         array_of_errcodes);
+    int code = oriel_host()->Comm_spawn(spawn.command, spawn.argv, maxprocs, info, root, comm,
+                                        intercomm, array_of_errcodes);
     oriel_launch_unwrap(&spawn);
     return code;
 }
 
 int oriel_entry_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[],
-                                    const int array_of_maxprocs[], const MPI_Info array_of_info[], int root,
-                                    MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+                                    const int array_of_maxprocs[], const MPI_Info array_of_info[],
+                                    int root, MPI_Comm comm, MPI_Comm *intercomm,
+                                    int array_of_errcodes[])
 {
     int rank;
     bool is_root = oriel_host()->Comm_rank(comm, &rank) == MPI_SUCCESS && rank == root && count > 0;
@@ -92,18 +96,19 @@ int oriel_entry_Comm_spawn_multiple(int count, char *array_of_commands[], char *
     char **commands = is_root ? calloc((unsigned)count, sizeof *commands) : NULL;
     char ***arguments = is_root ? calloc((unsigned)count, sizeof *arguments) : NULL;
     int wrapped = 0;
-    while (spawns != NULL && commands != NULL && arguments != NULL && wrapped < count &&
-           oriel_launch_wrap(array_of_commands[wrapped],
-                             array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL : array_of_argv[wrapped],
-                             &spawns[wrapped])) {
+    while (
+        spawns != NULL && commands != NULL && arguments != NULL && wrapped < count &&
+        oriel_launch_wrap(array_of_commands[wrapped],
+                          array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL : array_of_argv[wrapped],
+                          &spawns[wrapped])) {
         commands[wrapped] = spawns[wrapped].command;
         arguments[wrapped] = spawns[wrapped].argv;
         wrapped++;
     }
     bool all = is_root && wrapped == count;
-    int code = oriel_host()->Comm_spawn_multiple(count, all ? commands : array_of_commands,
-                                                 all ? arguments : array_of_argv, array_of_maxprocs, array_of_info, root,
-                                                 comm, intercomm, array_of_errcodes);
+    int code = oriel_host()->Comm_spawn_multiple(
+        count, all ? commands : array_of_commands, all ? arguments : array_of_argv,
+        array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
     while (wrapped > 0)
         oriel_launch_unwrap(&spawns[--wrapped]);
     free(spawns);

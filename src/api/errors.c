@@ -18,14 +18,13 @@ ORIEL_EXPORT const char *oriel_last_error(void)
 static int class_of(enum oriel_status status)
 {
     switch (status) {
-#define STATUS(name, mpi_class) \
-    case ORIEL_E_##name:        \
+#define STATUS(name, mpi_class)                                                                    \
+    case ORIEL_E_##name:                                                                           \
         return mpi_class;
 #include "base/status.def"
 #undef STATUS
     case ORIEL_OK:
-    case ORIEL_STATUS_COUNT:
-        break;
+    case ORIEL_STATUS_COUNT: break;
     }
     return MPI_SUCCESS;
 }
@@ -47,14 +46,16 @@ static bool is_fatal(MPI_Errhandler handler)
     return fatal;
 }
 
-int oriel_error_raise_failed(struct oriel_window *window, const char *call, enum oriel_status status)
+int oriel_error_raise_failed(struct oriel_window *window, const char *call,
+                             enum oriel_status status)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     char where[MPI_MAX_OBJECT_NAME + 32];
     int name_bytes = 0, room = snprintf(where, sizeof where, " by rank %d", (int)window->rank);
     MPI_Win win = window->host->handle;
     MPI_Errhandler handler;
-    bool fatal = oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS && is_fatal(handler);
+    bool fatal =
+        oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS && is_fatal(handler);
     if (oriel_host()->Win_get_name(win, name, &name_bytes) == MPI_SUCCESS && name[0] != '\0')
         snprintf(where + room, sizeof where - (size_t)room, " on window %s", name);
     tell(call, where, fatal);
@@ -67,7 +68,8 @@ static int raise_on(MPI_Comm comm, const char *call, const char *where, enum ori
     MPI_Errhandler handler;
     if (status == ORIEL_OK)
         return MPI_SUCCESS;
-    tell(call, where, oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && is_fatal(handler));
+    tell(call, where,
+         oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && is_fatal(handler));
     oriel_host()->Comm_call_errhandler(comm, class_of(status));
     return class_of(status);
 }
@@ -77,7 +79,8 @@ int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status st
     char name[MPI_MAX_OBJECT_NAME] = "";
     char where[MPI_MAX_OBJECT_NAME + 20] = "";
     int name_bytes = 0;
-    if (status != ORIEL_OK && oriel_host()->Comm_get_name(comm, name, &name_bytes) == MPI_SUCCESS && name[0] != '\0')
+    if (status != ORIEL_OK && oriel_host()->Comm_get_name(comm, name, &name_bytes) == MPI_SUCCESS &&
+        name[0] != '\0')
         snprintf(where, sizeof where, " on communicator %s", name);
     return raise_on(comm, call, where, status);
 }
@@ -91,7 +94,8 @@ int oriel_error_raise_nowhere(const char *call, enum oriel_status status)
 int oriel_error_not_a_window(const char *call)
 {
     if (!oriel_handle_in_child())
-        return oriel_error_raise_nowhere(call, oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed"));
+        return oriel_error_raise_nowhere(
+            call, oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed"));
     /* a child must not touch the host, whose connections are its parent's: no handler is called */
     oriel_fail(ORIEL_E_OTHER, "window functions cannot be called in a forked child");
     tell(call, "", true);

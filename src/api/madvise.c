@@ -77,5 +77,6 @@ ORIEL_EXPORT void *oriel_mremap(void *start, size_t old_bytes, size_t new_bytes,
     va_end(arguments);
     if (!oriel_discard_may_remap(start, old_bytes, new_bytes))
         return MAP_FAILED;
-    return atomic_load_explicit(&next_remap, memory_order_relaxed)(start, old_bytes, new_bytes, flags, place);
+    return atomic_load_explicit(&next_remap, memory_order_relaxed)(start, old_bytes, new_bytes,
+                                                                   flags, place);
 }

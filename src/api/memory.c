@@ -10,7 +10,8 @@
 #include "window/handle.h"
 #include "window/hints.h"
 
-static struct oriel_hash_table host_blocks = ORIEL_HASH_TABLE_INIT; /* of the host, by the address that was given out inside */
+static struct oriel_hash_table host_blocks =
+    ORIEL_HASH_TABLE_INIT; /* of the host, by the address that was given out inside */
 
 /* A host that does not align as asked (Open MPI 4.1) is asked for more: from what it has given already the sum cannot overflow. */
 static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, void **base)
@@ -29,7 +30,8 @@ static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, voi
     if (oriel_hash_table_set(&host_blocks, (uintptr_t)*base, block))
         return MPI_SUCCESS;
     host->Free_mem(block);
-    return oriel_error_raise_nowhere("MPI_Alloc_mem", oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations"));
+    return oriel_error_raise_nowhere(
+        "MPI_Alloc_mem", oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations"));
 }
 
 static int free_of_host(void *base)
@@ -50,12 +52,15 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
         return oriel_host()->Alloc_mem(size, info, baseptr);
     oriel_host_confirm_once();
     if (size < 0)
-        return oriel_error_raise_nowhere("MPI_Alloc_mem", oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)size));
+        return oriel_error_raise_nowhere(
+            "MPI_Alloc_mem", oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)size));
     oriel_hints_init(&hints);
     enum oriel_status status = oriel_hints_read(&hints, info);
     if (status == ORIEL_OK) {
         const uint64_t align_bytes = oriel_hints_alignment(&hints);
-        status = oriel_window_start() == ORIEL_OK ? oriel_file_alloc_given((uint64_t)size, align_bytes, &offset) : ORIEL_E_OTHER;
+        status = oriel_window_start() == ORIEL_OK
+                     ? oriel_file_alloc_given((uint64_t)size, align_bytes, &offset)
+                     : ORIEL_E_OTHER;
         if (status == ORIEL_E_OTHER)
             return alloc_of_host(size, info, align_bytes, baseptr);
     }
@@ -73,5 +78,6 @@ int oriel_entry_Free_mem(void *base)
     if (oriel_handle_in_child() || oriel_file_free_given(offset))
         return MPI_SUCCESS;
     return oriel_error_raise_nowhere(
-        "MPI_Free_mem", oriel_fail(ORIEL_E_BASE, "%p was not returned by MPI_Alloc_mem, or is free already", base));
+        "MPI_Free_mem",
+        oriel_fail(ORIEL_E_BASE, "%p was not returned by MPI_Alloc_mem, or is free already", base));
 }

@@ -41,14 +41,15 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
     if (status == ORIEL_OK)
         status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
-        status = assert & MPI_MODE_NOCHECK ? oriel_lock_trusted(window, rank)
-                                           : (awaits_locks() ? oriel_lock : oriel_lock_later)(
-                                                 window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
+        status = assert &MPI_MODE_NOCHECK ? oriel_lock_trusted(window, rank)
+                                          : (awaits_locks() ? oriel_lock : oriel_lock_later)(
+                                                window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
     return oriel_error_raise(window, "MPI_Win_lock", status);
 }
 
 /* An exclusive lock of the recent window that is not simply there to be taken. */
-static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step step, uint64_t place)
+static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step step,
+                                                 uint64_t place)
 {
     struct oriel_window *window = oriel_tls_cache.window;
     return oriel_error_raise(window, "MPI_Win_lock", oriel_lock_finish(window, rank, step, place));
@@ -57,8 +58,10 @@ static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step 
 int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
     uint64_t place;
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
-        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely(((uint32_t)assert | oriel_internode_rides) != 0))
+    if (oriel_unlikely(!oriel_fast_window(win)) ||
+        oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
+        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) ||
+        oriel_unlikely(((uint32_t)assert | oriel_internode_rides) != 0))
         return lock_general(lock_type, rank, assert, win);
     enum oriel_lock_step step = oriel_lock_begin(oriel_tls_cache.window, rank, &place);
     return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, place);
@@ -93,7 +96,8 @@ static __attribute__((noinline)) int unlock_wake(int rank)
 
 int oriel_entry_Win_unlock(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks))
+    if (oriel_unlikely(!oriel_fast_window(win)) ||
+        oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks))
         return unlock_general(rank, win);
     enum oriel_lock_end end = oriel_unlock_exclusive(oriel_tls_cache.window, rank);
     if (oriel_unlikely(end == ORIEL_LOCK_NOT_EXCLUSIVE))
@@ -115,7 +119,7 @@ int oriel_entry_Win_lock_all(int assert, MPI_Win win)
     }
     enum oriel_status status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
-        status = (assert & MPI_MODE_NOCHECK ? oriel_lock_all_trusted : oriel_lock_all)(window);
+        status = (assert &MPI_MODE_NOCHECK ? oriel_lock_all_trusted : oriel_lock_all)(window);
     return oriel_error_raise(window, "MPI_Win_lock_all", status);
 }
 
@@ -129,12 +133,14 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
 }
 
 /* The same where some ranks are on other machines; done: of those on this one. */
-static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote, enum oriel_status done)
+static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote,
+                                   enum oriel_status done)
 {
     oriel_tls_cache_flush();
     if (target >= 0 && !oriel_is_far(window, target))
         return done;
-    const enum oriel_status far = remote ? oriel_internode_flush(window, target) : oriel_internode_flush_local(window, target);
+    const enum oriel_status far = remote ? oriel_internode_flush(window, target)
+                                         : oriel_internode_flush_local(window, target);
     return far == ORIEL_OK ? done : far;
 }
 
@@ -174,7 +180,8 @@ static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
 
 int oriel_entry_Win_flush(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
+    if (oriel_unlikely(!oriel_fast_window(win)) ||
+        oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
         oriel_unlikely(!oriel_passive_epoch_to(oriel_tls_cache.window, rank)))
         return flush_general(rank, win);
     oriel_tls_cache_flush();
@@ -213,7 +220,8 @@ int oriel_entry_Win_sync(MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_sync(win) : oriel_error_not_a_window("MPI_Win_sync");
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_sync(win)
+                                              : oriel_error_not_a_window("MPI_Win_sync");
     oriel_fence_full();
     oriel_tls_cache_fenced();
     return MPI_SUCCESS;

@@ -24,16 +24,17 @@ static struct oriel_items items_of(const struct oriel_side *side)
 }
 
 /* The next such transfer can do without most of the checks. */
-static void keep(uint64_t generation, const struct form *form, const struct oriel_sides *sides, const struct oriel_span *target,
-                 const struct oriel_side *here)
+static void keep(uint64_t generation, const struct form *form, const struct oriel_sides *sides,
+                 const struct oriel_span *target, const struct oriel_side *here)
 {
     const struct oriel_items at_origin = items_of(here);
     const struct oriel_items at_target = items_of(&target->side);
-    oriel_repeated_keep(generation, oriel_type_key(sides->origin_datatype), &at_origin, oriel_type_key(sides->target_datatype),
-                        &at_target, form->to_target);
+    oriel_repeated_keep(generation, oriel_type_key(sides->origin_datatype), &at_origin,
+                        oriel_type_key(sides->target_datatype), &at_target, form->to_target);
 }
 
-static int transfer(struct oriel_window *window, const struct form *form, void *origin_addr, const struct oriel_sides *sides)
+static int transfer(struct oriel_window *window, const struct form *form, void *origin_addr,
+                    const struct oriel_sides *sides)
 {
     struct oriel_span target;
     struct oriel_side here;
@@ -53,34 +54,39 @@ static int transfer(struct oriel_window *window, const struct form *form, void *
     return oriel_error_raise(window, form->call, status);
 }
 
-static int host_counts(const struct form *form, void *origin, const struct oriel_sides *s, MPI_Win win, MPI_Request *request)
+static int host_counts(const struct form *form, void *origin, const struct oriel_sides *s,
+                       MPI_Win win, MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     if (form->to_target)
-        return form->has_request ? host->Rput_c(origin, s->origin_count, s->origin_datatype, s->target_rank, s->target_disp,
-                                                s->target_count, s->target_datatype, win, request)
-                                 : host->Put_c(origin, s->origin_count, s->origin_datatype, s->target_rank, s->target_disp,
-                                               s->target_count, s->target_datatype, win);
-    return form->has_request ? host->Rget_c(origin, s->origin_count, s->origin_datatype, s->target_rank, s->target_disp,
-                                            s->target_count, s->target_datatype, win, request)
-                             : host->Get_c(origin, s->origin_count, s->origin_datatype, s->target_rank, s->target_disp,
-                                           s->target_count, s->target_datatype, win);
+        return form->has_request
+                   ? host->Rput_c(origin, s->origin_count, s->origin_datatype, s->target_rank,
+                                  s->target_disp, s->target_count, s->target_datatype, win, request)
+                   : host->Put_c(origin, s->origin_count, s->origin_datatype, s->target_rank,
+                                 s->target_disp, s->target_count, s->target_datatype, win);
+    return form->has_request
+               ? host->Rget_c(origin, s->origin_count, s->origin_datatype, s->target_rank,
+                              s->target_disp, s->target_count, s->target_datatype, win, request)
+               : host->Get_c(origin, s->origin_count, s->origin_datatype, s->target_rank,
+                             s->target_disp, s->target_count, s->target_datatype, win);
 }
 
-static int host_ints(const struct form *form, void *origin, const struct oriel_sides *s, MPI_Win win, MPI_Request *request)
+static int host_ints(const struct form *form, void *origin, const struct oriel_sides *s,
+                     MPI_Win win, MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     int here = (int)s->origin_count;
     int there = (int)s->target_count;
     if (form->to_target)
-        return form->has_request ? host->Rput(origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
-                                              s->target_datatype, win, request)
-                                 : host->Put(origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
-                                             s->target_datatype, win);
-    return form->has_request ? host->Rget(origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
-                                          s->target_datatype, win, request)
-                             : host->Get(origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
-                                         s->target_datatype, win);
+        return form->has_request
+                   ? host->Rput(origin, here, s->origin_datatype, s->target_rank, s->target_disp,
+                                there, s->target_datatype, win, request)
+                   : host->Put(origin, here, s->origin_datatype, s->target_rank, s->target_disp,
+                               there, s->target_datatype, win);
+    return form->has_request ? host->Rget(origin, here, s->origin_datatype, s->target_rank,
+                                          s->target_disp, there, s->target_datatype, win, request)
+                             : host->Get(origin, here, s->origin_datatype, s->target_rank,
+                                         s->target_disp, there, s->target_datatype, win);
 }
 
 static bool host_has(const struct form *form)
@@ -92,8 +98,8 @@ static bool host_has(const struct form *form)
 }
 
 /* A window of the host, or none. */
-static int forward(const struct form *form, void *origin_addr, const struct oriel_sides *sides, MPI_Win win,
-                   MPI_Request *request)
+static int forward(const struct form *form, void *origin_addr, const struct oriel_sides *sides,
+                   MPI_Win win, MPI_Request *request)
 {
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window(form->call);
@@ -104,8 +110,8 @@ static int forward(const struct form *form, void *origin_addr, const struct orie
     return host_ints(form, origin_addr, sides, win, request);
 }
 
-static int general(const struct form *form, void *origin_addr, const struct oriel_sides *sides, MPI_Win win,
-                   MPI_Request *request)
+static int general(const struct form *form, void *origin_addr, const struct oriel_sides *sides,
+                   MPI_Win win, MPI_Request *request)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
@@ -115,10 +121,12 @@ static int general(const struct form *form, void *origin_addr, const struct orie
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
     struct oriel_asked *asked;
-    int code = oriel_request_begin(window, form->call, sides->target_rank, !form->to_target, &asked);
+    int code =
+        oriel_request_begin(window, form->call, sides->target_rank, !form->to_target, &asked);
     if (code != MPI_SUCCESS)
         return code;
-    return oriel_request_give(window, form->call, asked, transfer(window, form, origin_addr, sides), request);
+    return oriel_request_give(window, form->call, asked, transfer(window, form, origin_addr, sides),
+                              request);
 }
 
 /* Out of the way of words of 8 bytes, which then need no frame. */
@@ -135,7 +143,8 @@ static __attribute__((noinline)) int put_any(void *to, const void *from, uint64_
     return MPI_SUCCESS;
 }
 
-static inline __attribute__((always_inline)) int copy(void *to, const void *from, uint64_t len_bytes, bool to_target)
+static inline __attribute__((always_inline)) int copy(void *to, const void *from,
+                                                      uint64_t len_bytes, bool to_target)
 {
     if (oriel_unlikely(len_bytes != 8))
         return to_target ? put_any(to, from, len_bytes) : get_any(to, from, len_bytes);
@@ -149,31 +158,37 @@ static const struct form get = {"MPI_Get", false, false, false};
 /* A transfer that this thread has done before, whose window is the recent one; NULL when it is not, or something is wrong or
  * merely unusual. */
 static inline __attribute__((always_inline)) const struct oriel_repeated *
-find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, char **there)
+find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype origin_datatype,
+              int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+              MPI_Win win, char **there)
 {
     uint64_t span_bytes;
-    const uint64_t origin_key = oriel_type_key(origin_datatype), target_key = oriel_type_key(target_datatype);
+    const uint64_t origin_key = oriel_type_key(origin_datatype),
+                   target_key = oriel_type_key(target_datatype);
     const struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
     if (oriel_fast_window(win) &&
-        oriel_repeated_is(repeated, oriel_tls_cache.generation, origin_key, origin_count, target_key, target_count, to_target) &&
+        oriel_repeated_is(repeated, oriel_tls_cache.generation, origin_key, origin_count,
+                          target_key, target_count, to_target) &&
         repeated->ready && origin != NULL &&
-        oriel_fast_range(target_rank, target_disp, repeated->low_bytes, 1, &repeated->span_bytes, there, &span_bytes))
+        oriel_fast_range(target_rank, target_disp, repeated->low_bytes, 1, &repeated->span_bytes,
+                         there, &span_bytes))
         return repeated;
     return NULL;
 }
 
-static __attribute__((noinline)) int copy_otherwise(const struct oriel_copy_prepared *prepared, char *to, const char *from,
-                                                    const char *call)
+static __attribute__((noinline)) int copy_otherwise(const struct oriel_copy_prepared *prepared,
+                                                    char *to, const char *from, const char *call)
 {
     if (oriel_copy_otherwise(prepared, to, from))
         return MPI_SUCCESS;
-    return oriel_error_raise(oriel_tls_cache.window, call, oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype"));
+    return oriel_error_raise(oriel_tls_cache.window, call,
+                             oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype"));
 }
 
 /* Nothing is needed behind the copy, so no register has to be kept for it. */
-static inline __attribute__((always_inline)) int copy_prepared(const struct oriel_copy_prepared *prepared, char *to,
-                                                               const char *from, const char *call)
+static inline __attribute__((always_inline)) int
+copy_prepared(const struct oriel_copy_prepared *prepared, char *to, const char *from,
+              const char *call)
 {
     if (oriel_unlikely(prepared->loop == NULL))
         return copy_otherwise(prepared, to, from, call);
@@ -181,143 +196,171 @@ static inline __attribute__((always_inline)) int copy_prepared(const struct orie
     return MPI_SUCCESS;
 }
 
-static __attribute__((noinline)) int put_anew(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                                              int target_rank, MPI_Aint target_disp, int target_count,
+static __attribute__((noinline)) int put_anew(const void *origin_addr, int origin_count,
+                                              MPI_Datatype origin_datatype, int target_rank,
+                                              MPI_Aint target_disp, int target_count,
                                               MPI_Datatype target_datatype, MPI_Win win)
 {
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
     return general(&put, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
 }
 
-static __attribute__((noinline)) int get_anew(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                                              MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+static __attribute__((noinline)) int get_anew(void *origin_addr, int origin_count,
+                                              MPI_Datatype origin_datatype, int target_rank,
+                                              MPI_Aint target_disp, int target_count,
+                                              MPI_Datatype target_datatype, MPI_Win win)
 {
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
     return general(&get, origin_addr, &sides, win, NULL);
 }
 
-static __attribute__((noinline)) int put_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                                                 int target_rank, MPI_Aint target_disp, int target_count,
+static __attribute__((noinline)) int put_general(const void *origin_addr, int origin_count,
+                                                 MPI_Datatype origin_datatype, int target_rank,
+                                                 MPI_Aint target_disp, int target_count,
                                                  MPI_Datatype target_datatype, MPI_Win win)
 {
     char *there;
-    const struct oriel_repeated *repeated = find_repeated(true, origin_addr, origin_count, origin_datatype, target_rank,
-                                                          target_disp, target_count, target_datatype, win, &there);
+    const struct oriel_repeated *repeated =
+        find_repeated(true, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, win, &there);
     if (oriel_unlikely(repeated == NULL))
-        return put_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+        return put_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, win);
     oriel_tls_cache_mark();
     if (repeated->copy.loop != NULL && repeated->copy.count == 1)
         oriel_copy_ahead(oriel_at(there, repeated->copy.to_bytes), repeated->copy.len_bytes);
     return copy_prepared(&repeated->copy, there, origin_addr, put.call);
 }
 
-static __attribute__((noinline)) int get_general(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                                                 int target_rank, MPI_Aint target_disp, int target_count,
+static __attribute__((noinline)) int get_general(void *origin_addr, int origin_count,
+                                                 MPI_Datatype origin_datatype, int target_rank,
+                                                 MPI_Aint target_disp, int target_count,
                                                  MPI_Datatype target_datatype, MPI_Win win)
 {
     char *there;
-    const struct oriel_repeated *repeated = find_repeated(false, origin_addr, origin_count, origin_datatype, target_rank,
-                                                          target_disp, target_count, target_datatype, win, &there);
+    const struct oriel_repeated *repeated =
+        find_repeated(false, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, win, &there);
     if (oriel_unlikely(repeated == NULL))
-        return get_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+        return get_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, win);
     return copy_prepared(&repeated->copy, origin_addr, there, get.call);
 }
 
 /* The recent window and datatype with a target, a place or a buffer that are not the usual ones.  Fewer arguments than the above
  * has are fewer registers that the way to here must spare. */
-static __attribute__((noinline)) int put_unusual(const void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
+static __attribute__((noinline)) int put_unusual(const void *origin_addr, int count,
+                                                 int target_rank, MPI_Aint target_disp)
 {
     MPI_Datatype datatype = oriel_fast_datatype();
     struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
     return transfer(oriel_tls_cache.window, &put, (void *)(uintptr_t)origin_addr, &sides);
 }
 
-static __attribute__((noinline)) int get_unusual(void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
+static __attribute__((noinline)) int get_unusual(void *origin_addr, int count, int target_rank,
+                                                 MPI_Aint target_disp)
 {
     MPI_Datatype datatype = oriel_fast_datatype();
     struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
     return transfer(oriel_tls_cache.window, &get, origin_addr, &sides);
 }
 
-int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, MPI_Aint target_disp, int target_count,
+                    MPI_Datatype target_datatype, MPI_Win win)
 {
     char *there;
     uint64_t len_bytes;
-    if (oriel_unlikely(!oriel_fast_known(win, origin_datatype)) || oriel_unlikely(origin_datatype != target_datatype) ||
+    if (oriel_unlikely(!oriel_fast_known(win, origin_datatype)) ||
+        oriel_unlikely(origin_datatype != target_datatype) ||
         oriel_unlikely(origin_count != target_count))
-        return put_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                           target_datatype, win);
+        return put_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win);
     if (oriel_unlikely(origin_addr == NULL) ||
-        oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
+        oriel_unlikely(
+            !oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return put_unusual(origin_addr, target_count, target_rank, target_disp);
     oriel_tls_cache_mark();
     return copy(there, origin_addr, len_bytes, true);
 }
 
-int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                      MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                      int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                      MPI_Datatype target_datatype, MPI_Win win)
 {
     static const struct form form = {"MPI_Put_c", true, true, false};
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
     return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
 }
 
-int oriel_entry_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
-                     MPI_Request *request)
+int oriel_entry_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                     int target_rank, MPI_Aint target_disp, int target_count,
+                     MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Rput", true, false, true};
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
     return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, request);
 }
 
-int oriel_entry_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                       MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+int oriel_entry_Rput_c(const void *origin_addr, MPI_Count origin_count,
+                       MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                       MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
                        MPI_Request *request)
 {
     static const struct form form = {"MPI_Rput_c", true, true, true};
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
     return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, request);
 }
 
-int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, MPI_Aint target_disp, int target_count,
+                    MPI_Datatype target_datatype, MPI_Win win)
 {
     char *there;
     uint64_t len_bytes;
-    if (oriel_unlikely(!oriel_fast_known(win, origin_datatype)) || oriel_unlikely(origin_datatype != target_datatype) ||
+    if (oriel_unlikely(!oriel_fast_known(win, origin_datatype)) ||
+        oriel_unlikely(origin_datatype != target_datatype) ||
         oriel_unlikely(origin_count != target_count))
-        return get_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                           target_datatype, win);
+        return get_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win);
     if (oriel_unlikely(origin_addr == NULL) ||
-        oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
+        oriel_unlikely(
+            !oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return get_unusual(origin_addr, target_count, target_rank, target_disp);
     return copy(origin_addr, there, len_bytes, false);
 }
 
-int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                      MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                      int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                      MPI_Datatype target_datatype, MPI_Win win)
 {
     static const struct form form = {"MPI_Get_c", false, true, false};
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
     return general(&form, origin_addr, &sides, win, NULL);
 }
 
-int oriel_entry_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
-                     MPI_Request *request)
+int oriel_entry_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                     int target_rank, MPI_Aint target_disp, int target_count,
+                     MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Rget", false, false, true};
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
     return general(&form, origin_addr, &sides, win, request);
 }
 
-int oriel_entry_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                       MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-                       MPI_Request *request)
+int oriel_entry_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                       int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                       MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Rget_c", false, true, true};
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
     return general(&form, origin_addr, &sides, win, request);
 }

@@ -14,9 +14,11 @@ int oriel_entry_Win_get_group(MPI_Win win, MPI_Group *group)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_get_group(win, group)
                                               : oriel_error_not_a_window("MPI_Win_get_group");
-    if (oriel_host()->Group_excl(window->host->group, 0, NULL, group) == MPI_SUCCESS) /* a duplicate */
+    if (oriel_host()->Group_excl(window->host->group, 0, NULL, group) ==
+        MPI_SUCCESS) /* a duplicate */
         return MPI_SUCCESS;
-    return oriel_error_raise(window, "MPI_Win_get_group", oriel_fail(ORIEL_E_OTHER, "the host cannot copy the group"));
+    return oriel_error_raise(window, "MPI_Win_get_group",
+                             oriel_fail(ORIEL_E_OTHER, "the host cannot copy the group"));
 }
 
 int oriel_entry_Win_set_info(MPI_Win win, MPI_Info info)
@@ -25,7 +27,8 @@ int oriel_entry_Win_set_info(MPI_Win win, MPI_Info info)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_set_info(win, info)
                                               : oriel_error_not_a_window("MPI_Win_set_info");
-    return oriel_error_raise(window, "MPI_Win_set_info", oriel_hints_update(&window->host->hints, info));
+    return oriel_error_raise(window, "MPI_Win_set_info",
+                             oriel_hints_update(&window->host->hints, info));
 }
 
 int oriel_entry_Win_get_info(MPI_Win win, MPI_Info *info_used)
@@ -35,30 +38,20 @@ int oriel_entry_Win_get_info(MPI_Win win, MPI_Info *info_used)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_get_info(win, info_used)
                                               : oriel_error_not_a_window("MPI_Win_get_info");
     const struct oriel_paths paths = oriel_paths_of(window);
-    return oriel_error_raise(window, "MPI_Win_get_info", oriel_hints_write(&window->host->hints, &paths, info_used));
+    return oriel_error_raise(window, "MPI_Win_get_info",
+                             oriel_hints_write(&window->host->hints, &paths, info_used));
 }
 
 bool oriel_query_attribute(struct oriel_window *window, int win_keyval, void **value)
 {
     struct oriel_window_host *host = window->host;
     switch (win_keyval) {
-    case MPI_WIN_BASE:
-        *value = window->base;
-        return true;
-    case MPI_WIN_SIZE:
-        *value = &host->size_bytes;
-        return true;
-    case MPI_WIN_DISP_UNIT:
-        *value = &host->disp_unit;
-        return true;
-    case MPI_WIN_CREATE_FLAVOR:
-        *value = &host->create_flavor;
-        return true;
-    case MPI_WIN_MODEL:
-        *value = &host->model;
-        return true;
-    default:
-        return false;
+    case MPI_WIN_BASE: *value = window->base; return true;
+    case MPI_WIN_SIZE: *value = &host->size_bytes; return true;
+    case MPI_WIN_DISP_UNIT: *value = &host->disp_unit; return true;
+    case MPI_WIN_CREATE_FLAVOR: *value = &host->create_flavor; return true;
+    case MPI_WIN_MODEL: *value = &host->model; return true;
+    default: return false;
     }
 }
 
@@ -103,18 +96,20 @@ static bool has_address(const struct oriel_window *window, int rank)
 }
 
 /* MPI_PROC_NULL asks for the lowest rank with memory, or rank 0 when none has any (MPI-4.1, 13.2.4). */
-static enum oriel_status query(const struct oriel_window *window, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
-                               void *baseptr)
+static enum oriel_status query(const struct oriel_window *window, int rank, MPI_Aint *size,
+                               MPI_Aint *disp_unit, void *baseptr)
 {
     if (rank == MPI_PROC_NULL) {
         rank = 0;
-        while (rank < window->n - 1 && (window->targets[rank].size_bytes == 0 || !is_shared(window, rank)))
+        while (rank < window->n - 1 &&
+               (window->targets[rank].size_bytes == 0 || !is_shared(window, rank)))
             rank++;
         if (window->targets[rank].size_bytes == 0)
             rank = 0;
     }
     if (rank < 0 || rank >= window->n)
-        return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank, window->n - 1);
+        return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank,
+                          window->n - 1);
     const struct oriel_target *target = &window->targets[rank];
     bool shared = is_shared(window, rank) && has_address(window, rank);
     *size = shared ? (MPI_Aint)target->size_bytes : 0;
@@ -128,12 +123,14 @@ static enum oriel_status query(const struct oriel_window *window, int rank, MPI_
     return ORIEL_OK;
 }
 
-int oriel_entry_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr)
+int oriel_entry_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
+                                   void *baseptr)
 {
     int narrow = 0;
     struct oriel_window *window = oriel_handle_find(win);
     if (window != NULL)
-        return oriel_error_raise(window, "MPI_Win_shared_query", query(window, rank, size, disp_unit, baseptr));
+        return oriel_error_raise(window, "MPI_Win_shared_query",
+                                 query(window, rank, size, disp_unit, baseptr));
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_shared_query");
     if (oriel_host()->Win_shared_query_c != NULL)
@@ -143,7 +140,8 @@ int oriel_entry_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Ai
     return code;
 }
 
-int oriel_entry_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
+int oriel_entry_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit,
+                                 void *baseptr)
 {
     MPI_Aint wide = 0;
     int code = oriel_entry_Win_shared_query_c(win, rank, size, &wide, baseptr);

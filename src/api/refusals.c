@@ -3,7 +3,8 @@
 
 int oriel_error_no_request(struct oriel_window *window, const char *call)
 {
-    return oriel_error_raise(window, call, oriel_fail(ORIEL_E_ARG, "the place for the request is NULL"));
+    return oriel_error_raise(window, call,
+                             oriel_fail(ORIEL_E_ARG, "the place for the request is NULL"));
 }
 
 int oriel_error_large_count(const char *call)

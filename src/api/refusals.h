@@ -14,7 +14,8 @@ int oriel_error_large_count(const char *call);
 
 static inline bool oriel_counts_fit_int(MPI_Count a, MPI_Count b, MPI_Count c)
 {
-    return a >= INT_MIN && a <= INT_MAX && b >= INT_MIN && b <= INT_MAX && c >= INT_MIN && c <= INT_MAX;
+    return a >= INT_MIN && a <= INT_MAX && b >= INT_MIN && b <= INT_MAX && c >= INT_MIN &&
+           c <= INT_MAX;
 }
 
 #endif

@@ -86,10 +86,12 @@ static enum oriel_status make(struct oriel_window *window, struct oriel_asked **
     return status;
 }
 
-int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads, struct oriel_asked **asked)
+int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads,
+                        struct oriel_asked **asked)
 {
     *asked = NULL;
-    if (!reads || window->far == NULL || (uint32_t)target_rank >= (uint32_t)window->n || !oriel_is_far(window, target_rank))
+    if (!reads || window->far == NULL || (uint32_t)target_rank >= (uint32_t)window->n ||
+        !oriel_is_far(window, target_rank))
         return MPI_SUCCESS;
     if (oriel_requests_are_open())
         collect();
@@ -112,7 +114,8 @@ static int give_up(struct oriel_asked *asked, int code)
     return code;
 }
 
-int oriel_request_give(struct oriel_window *window, const char *call, struct oriel_asked *asked, int code, MPI_Request *request)
+int oriel_request_give(struct oriel_window *window, const char *call, struct oriel_asked *asked,
+                       int code, MPI_Request *request)
 {
     if (code != MPI_SUCCESS)
         return give_up(asked, code);
@@ -135,7 +138,8 @@ void oriel_requests_progress(void)
 static struct oriel_window *window_of(const struct oriel_asked *asked)
 {
     struct oriel_window *window = oriel_handle_find(asked->win);
-    return window != NULL && window->far != NULL && window->far->id == asked->window_id ? window : NULL;
+    return window != NULL && window->far != NULL && window->far->id == asked->window_id ? window
+                                                                                        : NULL;
 }
 
 bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request)
@@ -149,7 +153,8 @@ bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *requ
     enum oriel_status status = oriel_rma_request_tell(&asked->pending, window);
     *request = asked->handle;
     disown(asked);
-    *error_class = window != NULL ? oriel_error_raise(window, call, status) : oriel_error_raise_nowhere(call, status);
+    *error_class = window != NULL ? oriel_error_raise(window, call, status)
+                                  : oriel_error_raise_nowhere(call, status);
     return true;
 }
 

@@ -13,10 +13,12 @@ struct oriel_asked;
 
 /* Before an operation with a request; *asked is NULL where nothing of it will be outstanding.  give must follow, unless there is
  * an error: then it has been raised. */
-int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads, struct oriel_asked **asked);
+int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads,
+                        struct oriel_asked **asked);
 
 /* After the operation, with its code: the request, or the code where it failed; *request is then not touched. */
-int oriel_request_give(struct oriel_window *window, const char *call, struct oriel_asked *asked, int code, MPI_Request *request);
+int oriel_request_give(struct oriel_window *window, const char *call, struct oriel_asked *asked,
+                       int code, MPI_Request *request);
 
 /* Requests of this process that a completion function must care for: not yet told to the host, or failed and not yet told to the
  * program.  Hidden, so that the compiler knows that it is the library's own. */

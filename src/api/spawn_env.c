@@ -19,7 +19,8 @@ static _Atomic bool entered;
 static bool is_listed(const char *entry, const char *list)
 {
     size_t len_bytes = strlen(entry);
-    for (const char *at = list; at != NULL && *at != '\0'; at = strchr(at, ':') != NULL ? strchr(at, ':') + 1 : NULL)
+    for (const char *at = list; at != NULL && *at != '\0';
+         at = strchr(at, ':') != NULL ? strchr(at, ':') + 1 : NULL)
         if (strncmp(at, entry, len_bytes) == 0 && (at[len_bytes] == ':' || at[len_bytes] == '\0'))
             return true;
     return false;
@@ -37,7 +38,8 @@ static void clean_environment(void)
     char *kept = preload != NULL ? calloc(1, strlen(preload) + 2) : NULL;
     if (copy != NULL && kept != NULL) {
         char *rest = NULL;
-        for (char *entry = strtok_r(copy, ": ", &rest); entry != NULL; entry = strtok_r(NULL, ": ", &rest)) {
+        for (char *entry = strtok_r(copy, ": ", &rest); entry != NULL;
+             entry = strtok_r(NULL, ": ", &rest)) {
             if (is_listed(entry, added))
                 continue;
             if (kept[0] != '\0')

@@ -21,7 +21,7 @@ int oriel_entry_Win_fence(int assert, MPI_Win win)
     if (status != ORIEL_OK)
         return oriel_error_raise(window, "MPI_Win_fence", status);
     const enum oriel_status done = oriel_deferred_complete(window, -1);
-    status = oriel_fence(window, (assert & MPI_MODE_NOSUCCEED) != 0);
+    status = oriel_fence(window, (assert &MPI_MODE_NOSUCCEED) != 0);
     if (status == ORIEL_OK)
         status = done;
     return oriel_error_raise(window, "MPI_Win_fence", status);
@@ -38,12 +38,15 @@ static uint64_t group_key(MPI_Group group)
 
 int oriel_entry_Group_free(MPI_Group *group)
 {
-    atomic_fetch_add_explicit(&groups_freed, 1, memory_order_relaxed); /* first: the host may give it out in another thread */
+    atomic_fetch_add_explicit(
+        &groups_freed, 1,
+        memory_order_relaxed); /* first: the host may give it out in another thread */
     return oriel_host()->Group_free(group);
 }
 
 /* The group's members as ranks of the window, in memory of malloc with room for as many pointers. */
-static enum oriel_status translate(const struct oriel_window *window, MPI_Group group, int32_t **out, int32_t *count)
+static enum oriel_status translate(const struct oriel_window *window, MPI_Group group,
+                                   int32_t **out, int32_t *count)
 {
     const struct oriel_host_calls *host = oriel_host();
     int size = 0;
@@ -56,12 +59,13 @@ static enum oriel_status translate(const struct oriel_window *window, MPI_Group 
     for (int i = 0; i < size; i++)
         ranks[size + i] = i;
     enum oriel_status status = ORIEL_OK;
-    if (size > 0 &&
-        host->Group_translate_ranks(group, size, ranks + size, window->host->group, ranks) != MPI_SUCCESS)
+    if (size > 0 && host->Group_translate_ranks(group, size, ranks + size, window->host->group,
+                                                ranks) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_GROUP, "the host cannot translate the group");
     for (int i = 0; i < size && status == ORIEL_OK; i++)
         if (ranks[i] == MPI_UNDEFINED)
-            status = oriel_fail(ORIEL_E_GROUP, "member %d of the group is not in the window's group", i);
+            status =
+                oriel_fail(ORIEL_E_GROUP, "member %d of the group is not in the window's group", i);
     if (status != ORIEL_OK) {
         free(ranks);
         return status;
@@ -73,8 +77,8 @@ static enum oriel_status translate(const struct oriel_window *window, MPI_Group 
 
 typedef enum oriel_status opener(struct oriel_window *window, int32_t *ranks, int32_t count);
 
-static __attribute__((noinline)) enum oriel_status open_anew(struct oriel_window *window, MPI_Group group, opener *open,
-                                                             struct oriel_members *members)
+static __attribute__((noinline)) enum oriel_status
+open_anew(struct oriel_window *window, MPI_Group group, opener *open, struct oriel_members *members)
 {
     int32_t *ranks = NULL;
     int32_t count = 0;
@@ -90,14 +94,15 @@ static __attribute__((noinline)) enum oriel_status open_anew(struct oriel_window
 }
 
 /* members: what the window keeps of the last group of this kind of epoch. */
-static inline int open_epoch(struct oriel_window *window, const char *call, MPI_Group group, int assert, int taken, opener *open,
-                             struct oriel_members *members)
+static inline int open_epoch(struct oriel_window *window, const char *call, MPI_Group group,
+                             int assert, int taken, opener *open, struct oriel_members *members)
 {
     enum oriel_status status = oriel_check_assert(assert, taken);
     if (oriel_unlikely(status != ORIEL_OK))
         return oriel_error_raise(window, call, status);
-    const bool same = members->group == group_key(group) && group_key(group) != 0 &&
-                      members->groups_freed == atomic_load_explicit(&groups_freed, memory_order_relaxed);
+    const bool same =
+        members->group == group_key(group) && group_key(group) != 0 &&
+        members->groups_freed == atomic_load_explicit(&groups_freed, memory_order_relaxed);
     status = oriel_likely(same) ? open(window, NULL, 0) : open_anew(window, group, open, members);
     return oriel_error_raise(window, call, status);
 }
@@ -108,8 +113,9 @@ int oriel_entry_Win_post(MPI_Group group, int assert, MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_post(group, assert, win)
                                               : oriel_error_not_a_window("MPI_Win_post");
-    return open_epoch(window, "MPI_Win_post", group, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT,
-                      oriel_post, &window->posted);
+    return open_epoch(window, "MPI_Win_post", group, assert,
+                      MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, oriel_post,
+                      &window->posted);
 }
 
 int oriel_entry_Win_start(MPI_Group group, int assert, MPI_Win win)
@@ -118,7 +124,8 @@ int oriel_entry_Win_start(MPI_Group group, int assert, MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_start(group, assert, win)
                                               : oriel_error_not_a_window("MPI_Win_start");
-    return open_epoch(window, "MPI_Win_start", group, assert, MPI_MODE_NOCHECK, oriel_start, &window->started);
+    return open_epoch(window, "MPI_Win_start", group, assert, MPI_MODE_NOCHECK, oriel_start,
+                      &window->started);
 }
 
 int oriel_entry_Win_complete(MPI_Win win)
@@ -136,7 +143,8 @@ int oriel_entry_Win_wait(MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_wait(win) : oriel_error_not_a_window("MPI_Win_wait");
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_wait(win)
+                                              : oriel_error_not_a_window("MPI_Win_wait");
     return oriel_error_raise(window, "MPI_Win_wait", oriel_wait_exposure(window));
 }
 

@@ -26,7 +26,8 @@ static const struct link_map *object_of(const void *address)
 {
     Dl_info info;
     struct link_map *map = NULL;
-    return address != NULL && dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+    return address != NULL && dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map
+                                                                                           : NULL;
 }
 
 /* --- slots --- */
@@ -58,9 +59,9 @@ static bool is_served(const char *name)
 
 /* What is needed of an object's dynamic section. */
 struct relocations {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *strings;
-    const ElfW(Rela) *tables[2];
+    const ElfW(Rela) * tables[2];
     size_t lens_bytes[2];
 };
 
@@ -118,13 +119,15 @@ static int find_caller(struct dl_phdr_info *object, size_t len_bytes, void *cont
         return 0;
     relocations_find(object, &all);
     for (size_t i = 0; i < 2; i++) {
-        const ElfW(Rela) *end = all.tables[i] + (all.tables[i] == NULL ? 0 : all.lens_bytes[i] / sizeof *end);
+        const ElfW(Rela) *end =
+            all.tables[i] + (all.tables[i] == NULL ? 0 : all.lens_bytes[i] / sizeof *end);
         for (const ElfW(Rela) *at = all.tables[i]; at < end; at++) {
             size_t symbol = ELF64_R_SYM(at->r_info);
             const char *name = symbol == 0 ? "" : all.strings + all.symbols[symbol].st_name;
             if (!is_past(search, (const void *)(object->dlpi_addr + at->r_offset), name))
                 continue;
-            snprintf(search->object, sizeof search->object, "%s", object->dlpi_name[0] == '\0' ? "the program" : object->dlpi_name);
+            snprintf(search->object, sizeof search->object, "%s",
+                     object->dlpi_name[0] == '\0' ? "the program" : object->dlpi_name);
             snprintf(search->function, sizeof search->function, "%s", name);
             return 1;
         }
@@ -137,10 +140,12 @@ static int find_caller(struct dl_phdr_info *object, size_t len_bytes, void *cont
 static bool report_slots(const struct link_map *host)
 {
     struct search search = {.host = host->l_addr};
-    if (dlsym(RTLD_DEFAULT, "PMPI_Win_fence") != oriel_host_symbol("PMPI_Win_fence") && dl_iterate_phdr(find_host, &search) != 0)
+    if (dlsym(RTLD_DEFAULT, "PMPI_Win_fence") != oriel_host_symbol("PMPI_Win_fence") &&
+        dl_iterate_phdr(find_host, &search) != 0)
         dl_iterate_phdr(find_caller, &search);
     if (search.object[0] != '\0' && !atomic_flag_test_and_set(&written))
-        oriel_warn("%s calls %s past Oriel, in %s (was it loaded with RTLD_DEEPBIND?): such calls do nothing to Oriel's windows",
+        oriel_warn("%s calls %s past Oriel, in %s (was it loaded with RTLD_DEEPBIND?): such calls "
+                   "do nothing to Oriel's windows",
                    search.object, search.function, host->l_name);
     return search.object[0] != '\0';
 }
@@ -157,7 +162,8 @@ void oriel_past_look(void)
     static _Atomic unsigned long long seen;
     unsigned long long loads = 0;
     dl_iterate_phdr(read_loads, &loads);
-    if (atomic_exchange_explicit(&seen, loads, memory_order_relaxed) == loads || oriel_job_rank() > 0)
+    if (atomic_exchange_explicit(&seen, loads, memory_order_relaxed) == loads ||
+        oriel_job_rank() > 0)
         return;
     const struct link_map *host = object_of(oriel_host_symbol("PMPI_Init"));
     if (host != NULL)
@@ -171,7 +177,8 @@ static bool is_started(const struct link_map *object)
 {
     int flag = 0;
     Lmid_t space = LM_ID_BASE;
-    if (strstr(object->l_name, "mpi") == NULL || dlinfo((void *)(uintptr_t)object, RTLD_DI_LMID, &space) != 0)
+    if (strstr(object->l_name, "mpi") == NULL ||
+        dlinfo((void *)(uintptr_t)object, RTLD_DI_LMID, &space) != 0)
         return false;
     void *handle = dlmopen(space, object->l_name, RTLD_LAZY | RTLD_NOLOAD);
     void *function = handle == NULL ? NULL : dlsym(handle, "PMPI_Initialized");
@@ -187,7 +194,8 @@ static const struct link_map *other_mpi(const struct link_map *host)
 {
     for (const struct r_debug_extended *space = (const void *)&_r_debug; space != NULL;
          space = space->base.r_version >= 2 ? space->r_next : NULL)
-        for (const struct link_map *object = space->base.r_map; object != NULL; object = object->l_next)
+        for (const struct link_map *object = space->base.r_map; object != NULL;
+             object = object->l_next)
             if (object != host && is_started(object))
                 return object;
     return NULL;
@@ -197,13 +205,16 @@ static void report(void)
 {
     const struct link_map *host = object_of(oriel_host_symbol("PMPI_Init"));
     const struct link_map *other = host == NULL ? NULL : other_mpi(host);
-    if (host == NULL || (other == NULL && !is_started(host)) || oriel_options()->bypass || report_slots(host))
+    if (host == NULL || (other == NULL && !is_started(host)) || oriel_options()->bypass ||
+        report_slots(host))
         return;
     if (other != NULL)
-        oriel_warn("the program used the MPI in %s, and Oriel is before %s: the windows of the first were its own", other->l_name,
-                   host->l_name);
+        oriel_warn("the program used the MPI in %s, and Oriel is before %s: the windows of the "
+                   "first were its own",
+                   other->l_name, host->l_name);
     else if (!oriel_launch_has_entered())
-        oriel_warn("the program started the MPI in %s past Oriel (linked ahead of it, or found without dlsym): windows were that "
+        oriel_warn("the program started the MPI in %s past Oriel (linked ahead of it, or found "
+                   "without dlsym): windows were that "
                    "MPI's own",
                    host->l_name);
 }

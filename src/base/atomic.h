@@ -78,7 +78,7 @@ static inline void oriel_cpu_relax(void)
 #endif
 }
 
-#define oriel_likely(x) __builtin_expect(!!(x), 1)
+#define oriel_likely(x)   __builtin_expect(!!(x), 1)
 #define oriel_unlikely(x) __builtin_expect(!!(x), 0)
 
 #endif

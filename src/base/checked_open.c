@@ -30,7 +30,8 @@ int oriel_seen_file(int directory, const char *name, struct stat *out)
 int oriel_seen_open(int seen, int flags)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", seen); /* a thread may have descriptors of its own */
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d",
+             seen); /* a thread may have descriptors of its own */
     int fd = open_at(AT_FDCWD, path, flags);
     int reason = errno;
     close(seen);

@@ -13,9 +13,11 @@ struct search {
     struct oriel_code_address *out;
 };
 
-static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) *header, uint8_t out[20])
+static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) * header,
+                          uint8_t out[20])
 {
-    const char *at = (const char *)(info->dlpi_addr + header->p_vaddr); /* NOLINT: that is what it is */
+    const char *at =
+        (const char *)(info->dlpi_addr + header->p_vaddr); /* NOLINT: that is what it is */
     const char *end = at + header->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
         const ElfW(Nhdr) *note = (const void *)at;
@@ -49,7 +51,8 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
     bool inside = false;
     for (int i = 0; i < info->dlpi_phnum && !inside; i++)
         inside = info->dlpi_phdr[i].p_type == PT_LOAD &&
-                 search->address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz;
+                 search->address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) <
+                     info->dlpi_phdr[i].p_memsz;
     if (!inside)
         return 0;
     out->offset = search->address - info->dlpi_addr;
@@ -83,7 +86,8 @@ static bool is_one_of(const char *module, const char *const *stems, size_t count
 
 bool oriel_code_address_is_binding(const char *module)
 {
-    static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempi"};
+    static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh",
+                                        "libmpi_usempi"};
     return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
 }
 
@@ -110,7 +114,8 @@ bool oriel_code_address_caller(struct oriel_code_address *out)
     void *frames[FRAMES];
     int count = oriel_code_address_stack(frames, FRAMES);
     for (int i = 0; i < count; i++)
-        if (oriel_code_address_find((uint64_t)(uintptr_t)frames[i], out) && !oriel_code_address_is_binding(out->module) &&
+        if (oriel_code_address_find((uint64_t)(uintptr_t)frames[i], out) &&
+            !oriel_code_address_is_binding(out->module) &&
             strncmp(last_part(out->module), "liboriel", 8) != 0)
             return true;
     return false;

@@ -11,12 +11,13 @@ enum { ORIEL_CODE_ADDRESS_SHORT = 128, ORIEL_CODE_ADDRESS_LONG = 256 };
 /* The first three say which; the others what is there, "" and 0 where that is not known. */
 struct oriel_code_address {
     char module[ORIEL_CODE_ADDRESS_LONG]; /* file */
-    uint8_t build_id[20];          /* all 0: unknown */
+    uint8_t build_id[20];                 /* all 0: unknown */
     uint32_t reserved;
-    uint64_t offset;               /* in the file's own addresses; 0: no place */
+    uint64_t offset; /* in the file's own addresses; 0: no place */
     char function[ORIEL_CODE_ADDRESS_SHORT];
     char file[ORIEL_CODE_ADDRESS_LONG];
-    char inlined[ORIEL_CODE_ADDRESS_LONG]; /* "in main at app.c:40": into what the function was inlined there */
+    char inlined
+        [ORIEL_CODE_ADDRESS_LONG]; /* "in main at app.c:40": into what the function was inlined there */
     uint32_t line;
     uint32_t has_debug; /* the module has debug information, whether it knows this place or not */
 };

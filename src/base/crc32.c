@@ -31,9 +31,11 @@ uint32_t oriel_crc32(uint32_t before, const void *bytes, size_t len_bytes)
     uint32_t crc = ~before;
     pthread_once(&made, make);
     for (; len_bytes >= STEP_BYTES; len_bytes -= STEP_BYTES, next += STEP_BYTES) {
-        uint32_t low = crc ^ (next[0] | (uint32_t)next[1] << 8 | (uint32_t)next[2] << 16 | (uint32_t)next[3] << 24);
-        crc = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^ tables[4][low >> 24] ^
-              tables[3][next[4]] ^ tables[2][next[5]] ^ tables[1][next[6]] ^ tables[0][next[7]];
+        uint32_t low = crc ^ (next[0] | (uint32_t)next[1] << 8 | (uint32_t)next[2] << 16 |
+                              (uint32_t)next[3] << 24);
+        crc = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
+              tables[4][low >> 24] ^ tables[3][next[4]] ^ tables[2][next[5]] ^ tables[1][next[6]] ^
+              tables[0][next[7]];
     }
     for (; len_bytes > 0; len_bytes--, next++)
         crc = crc >> 8 ^ tables[0][(crc ^ *next) & 0xff];

@@ -8,7 +8,8 @@
 uint64_t oriel_size_most(void)
 {
     struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
+                                                                                   : limit.rlim_cur;
 }
 
 bool oriel_size_set(int fd, uint64_t len_bytes)

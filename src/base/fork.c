@@ -6,14 +6,17 @@
 
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
-enum oriel_status oriel_fork_watch(_Atomic bool *watches, void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+enum oriel_status oriel_fork_watch(_Atomic bool *watches, void (*before)(void),
+                                   void (*in_parent)(void), void (*in_child)(void))
 {
     if (atomic_load_explicit(watches, memory_order_acquire))
         return ORIEL_OK;
     pthread_mutex_lock(&registering);
-    if (!atomic_load_explicit(watches, memory_order_relaxed) && pthread_atfork(before, in_parent, in_child) == 0)
+    if (!atomic_load_explicit(watches, memory_order_relaxed) &&
+        pthread_atfork(before, in_parent, in_child) == 0)
         atomic_store_explicit(watches, true, memory_order_release);
     pthread_mutex_unlock(&registering);
-    return atomic_load_explicit(watches, memory_order_acquire) ? ORIEL_OK
-                                                              : oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
+    return atomic_load_explicit(watches, memory_order_acquire)
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
 }

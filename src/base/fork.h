@@ -10,6 +10,7 @@
 
 /* watches: the set's, false at first.  Any of the three may be NULL.  Without memory for them (ORIEL_E_NO_MEM) the next that asks
  * tries again. */
-enum oriel_status oriel_fork_watch(_Atomic bool *watches, void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
+enum oriel_status oriel_fork_watch(_Atomic bool *watches, void (*before)(void),
+                                   void (*in_parent)(void), void (*in_child)(void));
 
 #endif

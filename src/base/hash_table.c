@@ -64,7 +64,8 @@ void *oriel_hash_table_find(struct oriel_hash_table *table, uint64_t key)
 {
     for (;;) {
         uint64_t version = atomic_load_explicit(&table->version, memory_order_acquire); /* T1 */
-        struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+        struct oriel_hash_table_slots *slots =
+            atomic_load_explicit(&table->slots, memory_order_acquire);
         void *value = NULL;
         if (slots != NULL) {
             struct slot *slot = find_slot(slots, key); /* T2 */
@@ -73,7 +74,8 @@ void *oriel_hash_table_find(struct oriel_hash_table *table, uint64_t key)
                 value = NULL;
         }
         atomic_thread_fence(memory_order_acquire);
-        if (version % 2 == 0 && atomic_load_explicit(&table->version, memory_order_relaxed) == version) /* T3 */
+        if (version % 2 == 0 &&
+            atomic_load_explicit(&table->version, memory_order_relaxed) == version) /* T3 */
             return value;
         oriel_cpu_relax();
     }
@@ -104,7 +106,8 @@ static bool grow(struct oriel_hash_table *table)
     slots->retired = old;
     for (uint64_t i = 0; old != NULL && i <= old->mask; i++)
         if (value_of(&old->slot[i]) != NULL)
-            put_into(find_slot(slots, key_of(&old->slot[i])), key_of(&old->slot[i]), value_of(&old->slot[i]));
+            put_into(find_slot(slots, key_of(&old->slot[i])), key_of(&old->slot[i]),
+                     value_of(&old->slot[i]));
     slots->used = old == NULL ? 0 : old->used;
     atomic_store_explicit(&table->slots, slots, memory_order_release);
     return true;
@@ -113,7 +116,8 @@ static bool grow(struct oriel_hash_table *table)
 /* With the mutex held. */
 static bool has_room(struct oriel_hash_table *table)
 {
-    struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *slots =
+        atomic_load_explicit(&table->slots, memory_order_relaxed);
     return (slots != NULL && 2 * (slots->used + 1) <= slots->mask) || grow(table);
 }
 
@@ -129,7 +133,8 @@ bool oriel_hash_table_set_alone(struct oriel_hash_table *table, uint64_t key, vo
 {
     bool ok = has_room(table);
     if (ok) {
-        struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+        struct oriel_hash_table_slots *slots =
+            atomic_load_explicit(&table->slots, memory_order_relaxed);
         struct slot *slot = find_slot(slots, key);
         slots->used += value_of(slot) == NULL;
         begin_change(table);
@@ -150,7 +155,8 @@ bool oriel_hash_table_set(struct oriel_hash_table *table, uint64_t key, void *va
 /* Empties a slot and moves keys back whose probe would end at it. */
 static void empty(struct oriel_hash_table_slots *slots, uint64_t hole)
 {
-    for (uint64_t at = (hole + 1) & slots->mask; value_of(&slots->slot[at]) != NULL; at = (at + 1) & slots->mask) {
+    for (uint64_t at = (hole + 1) & slots->mask; value_of(&slots->slot[at]) != NULL;
+         at = (at + 1) & slots->mask) {
         struct slot *slot = &slots->slot[at];
         uint64_t home = hash(key_of(slot)) & slots->mask;
         if (((at - home) & slots->mask) < ((at - hole) & slots->mask))
@@ -164,7 +170,8 @@ static void empty(struct oriel_hash_table_slots *slots, uint64_t hole)
 bool oriel_hash_table_remove_alone(struct oriel_hash_table *table, uint64_t key, const void *value)
 {
     bool removed = false;
-    struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *slots =
+        atomic_load_explicit(&table->slots, memory_order_relaxed);
     if (slots != NULL) {
         struct slot *slot = find_slot(slots, key);
         removed = value != NULL && value_of(slot) == value && key_of(slot) == key;
@@ -186,10 +193,12 @@ bool oriel_hash_table_remove(struct oriel_hash_table *table, uint64_t key, const
     return removed;
 }
 
-void oriel_hash_table_visit(struct oriel_hash_table *table, void (*visit)(void *value, void *context), void *context)
+void oriel_hash_table_visit(struct oriel_hash_table *table,
+                            void (*visit)(void *value, void *context), void *context)
 {
     pthread_mutex_lock(&table->mutex);
-    struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *slots =
+        atomic_load_explicit(&table->slots, memory_order_relaxed);
     for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++)
         if (value_of(&slots->slot[i]) != NULL)
             visit(value_of(&slots->slot[i]), context);
@@ -198,7 +207,8 @@ void oriel_hash_table_visit(struct oriel_hash_table *table, void (*visit)(void *
 
 void oriel_hash_table_close(struct oriel_hash_table *table)
 {
-    struct oriel_hash_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    struct oriel_hash_table_slots *slots =
+        atomic_load_explicit(&table->slots, memory_order_relaxed);
     atomic_store_explicit(&table->slots, NULL, memory_order_relaxed);
     while (slots != NULL) {
         struct oriel_hash_table_slots *retired = slots->retired;

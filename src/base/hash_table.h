@@ -15,7 +15,10 @@ struct oriel_hash_table {
     _Atomic(struct oriel_hash_table_slots *) slots;
 };
 
-#define ORIEL_HASH_TABLE_INIT {.mutex = PTHREAD_MUTEX_INITIALIZER, .version = 0, .slots = NULL}
+#define ORIEL_HASH_TABLE_INIT                                                                      \
+    {                                                                                              \
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .version = 0, .slots = NULL                            \
+    }
 
 /* The value of key, or NULL. */
 void *oriel_hash_table_find(struct oriel_hash_table *table, uint64_t key);
@@ -34,7 +37,8 @@ bool oriel_hash_table_set_alone(struct oriel_hash_table *table, uint64_t key, vo
 bool oriel_hash_table_remove_alone(struct oriel_hash_table *table, uint64_t key, const void *value);
 
 /* Calls visit for every value, with the writers shut out: visit must not change the table. */
-void oriel_hash_table_visit(struct oriel_hash_table *table, void (*visit)(void *value, void *context), void *context);
+void oriel_hash_table_visit(struct oriel_hash_table *table,
+                            void (*visit)(void *value, void *context), void *context);
 
 /* Frees the slots, not the values; nobody may read or write any more. */
 void oriel_hash_table_close(struct oriel_hash_table *table);

@@ -33,14 +33,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 1 << 18, PATIENCE_S = 20, ENVIRONMENT_MAX = 4096, QUEUED = 1024, KEPT_TRIES = 3 };
+enum {
+    STACK_BYTES = 1 << 18,
+    PATIENCE_S = 20,
+    ENVIRONMENT_MAX = 4096,
+    QUEUED = 1024,
+    KEPT_TRIES = 3
+};
 
 /* <prefix>/lib/oriel/<host>/liboriel_check.so and <prefix>/bin/oriel are installed together. */
 static bool command_find(char out[PATH_MAX])
 {
     static const char command[] = "/bin/oriel";
     Dl_info library;
-    if (dladdr((void *)(uintptr_t)command_find, &library) == 0 || realpath(library.dli_fname, out) == NULL)
+    if (dladdr((void *)(uintptr_t)command_find, &library) == 0 ||
+        realpath(library.dli_fname, out) == NULL)
         return false;
     for (int level = 0; level < 4; level++) { /* file, host, oriel, lib */
         char *slash = strrchr(out, '/');
@@ -87,14 +94,17 @@ static int spawn_and_end(void *context)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     if (start->listener >= 0)
         posix_spawn_file_actions_adddup2(&actions, start->listener, ORIEL_HELPER_LISTENS);
-    posix_spawn_file_actions_addclosefrom_np(&actions, start->listener >= 0 ? ORIEL_HELPER_LISTENS + 1 : ORIEL_HELPER_LISTENS);
+    posix_spawn_file_actions_addclosefrom_np(
+        &actions, start->listener >= 0 ? ORIEL_HELPER_LISTENS + 1 : ORIEL_HELPER_LISTENS);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     sigemptyset(&signals);
     posix_spawnattr_setsigmask(&attributes, &signals);
     sigfillset(&signals);
     posix_spawnattr_setsigdefault(&attributes, &signals);
-    start->error = posix_spawn(&pid, start->command, &actions, &attributes, start->argv, start->environment);
+    start->error =
+        posix_spawn(&pid, start->command, &actions, &attributes, start->argv, start->environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return 0; /* which ends it: no handlers of exit run */
@@ -102,7 +112,8 @@ static int spawn_and_end(void *context)
 
 static bool helper_start(struct start *start)
 {
-    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return false;
     /* No handler of the program may run in the child, on the program's memory. */
@@ -137,7 +148,8 @@ static int helper_open(const char *what, int listener)
     int ends[2];
     if (!command_find(command) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return -1;
-    for (char **entry = environ; entry != NULL && *entry != NULL && kept + 1 < ENVIRONMENT_MAX; entry++)
+    for (char **entry = environ; entry != NULL && *entry != NULL && kept + 1 < ENVIRONMENT_MAX;
+         entry++)
         if (!is_kept_back(*entry))
             environment[kept++] = *entry;
     environment[kept] = NULL;
@@ -146,8 +158,11 @@ static int helper_open(const char *what, int listener)
     char option[] = ORIEL_HELPER_OPTION;
     char *argv[] = {name, check, option, (char *)(uintptr_t)what, NULL};
     int theirs = high(ends[1]);
-    struct start start = {
-        .command = command, .argv = argv, .environment = environment, .socket = theirs, .listener = listener};
+    struct start start = {.command = command,
+                          .argv = argv,
+                          .environment = environment,
+                          .socket = theirs,
+                          .listener = listener};
     bool started = theirs >= 0 && helper_start(&start);
     if (theirs >= 0)
         close(theirs);
@@ -181,13 +196,15 @@ static bool transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t u
 }
 
 /* One question: *answer is from malloc if there is one. */
-static bool converse(int fd, const void *request, size_t len_bytes, uint64_t until_ns, void **answer, size_t *answer_bytes)
+static bool converse(int fd, const void *request, size_t len_bytes, uint64_t until_ns,
+                     void **answer, size_t *answer_bytes)
 {
     struct oriel_helper_head head = {.magic = ORIEL_HELPER_MAGIC, .len_bytes = (uint32_t)len_bytes};
     bool done = fd >= 0 && transfer(fd, &head, sizeof head, true, until_ns) &&
                 transfer(fd, (void *)(uintptr_t)request, len_bytes, true, until_ns) &&
-                transfer(fd, &head, sizeof head, false, until_ns) && head.magic == ORIEL_HELPER_MAGIC &&
-                head.len_bytes <= ORIEL_HELPER_LEN_MAX && (*answer = malloc(head.len_bytes + 1)) != NULL &&
+                transfer(fd, &head, sizeof head, false, until_ns) &&
+                head.magic == ORIEL_HELPER_MAGIC && head.len_bytes <= ORIEL_HELPER_LEN_MAX &&
+                (*answer = malloc(head.len_bytes + 1)) != NULL &&
                 transfer(fd, *answer, head.len_bytes, false, until_ns);
     if (fd >= 0)
         close(fd);
@@ -204,7 +221,8 @@ static uint64_t patience_end(void)
     return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
 }
 
-bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, void **answer, size_t *answer_bytes)
+bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, void **answer,
+                      size_t *answer_bytes)
 {
     int error = errno;
     int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_open(what, -1);
@@ -221,7 +239,8 @@ static int named_socket(uint64_t name, bool listens)
 {
     /* A name that begins with 0 is in no folder, and gone with its socket. */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx", (unsigned long long)name);
+    int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx",
+                       (unsigned long long)name);
     socklen_t len_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
     struct timeval patience = {.tv_sec = PATIENCE_S};
     struct ucred whose;
@@ -232,7 +251,8 @@ static int named_socket(uint64_t name, bool listens)
     if (listens ? bind(fd, (struct sockaddr *)&address, len_bytes) == 0 && listen(fd, QUEUED) == 0
                 : setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
                       connect(fd, (struct sockaddr *)&address, len_bytes) == 0 &&
-                      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &whose, &whose_bytes) == 0 && whose.uid == geteuid())
+                      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &whose, &whose_bytes) == 0 &&
+                      whose.uid == geteuid())
         return fd;
     close(fd);
     return -1;
@@ -252,15 +272,16 @@ static int kept_start(_Atomic uint64_t *kept, uint64_t gone, const char *what, b
     return fd;
 }
 
-bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void *request, size_t len_bytes, void **answer,
-                           size_t *answer_bytes)
+bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void *request,
+                           size_t len_bytes, void **answer, size_t *answer_bytes)
 {
     int error = errno;
     uint64_t until_ns = patience_end();
     bool started = len_bytes > ORIEL_HELPER_LEN_MAX;
     bool done = false;
     *answer = NULL;
-    for (int tries = 0; !done && !started && tries < KEPT_TRIES && oriel_now_ns() < until_ns; tries++) {
+    for (int tries = 0; !done && !started && tries < KEPT_TRIES && oriel_now_ns() < until_ns;
+         tries++) {
         uint64_t name = atomic_load(kept);
         int fd = name == 0 ? -1 : named_socket(name, false);
         if (fd < 0)

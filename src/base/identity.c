@@ -46,9 +46,11 @@ static bool read_start_time(int32_t pid, uint64_t *out)
 bool oriel_identity_make(struct oriel_identity *out)
 {
     *out = (struct oriel_identity){.pid = (int32_t)getpid(), .memory_fd = -1};
-    if (getrandom(out->id, sizeof out->id, 0) != (ssize_t)sizeof out->id || !read_start_time(out->pid, &out->start_time))
+    if (getrandom(out->id, sizeof out->id, 0) != (ssize_t)sizeof out->id ||
+        !read_start_time(out->pid, &out->start_time))
         return false;
-    atomic_store_explicit(&own_word, out->start_time << PID_BITS | (uint64_t)out->pid, memory_order_relaxed);
+    atomic_store_explicit(&own_word, out->start_time << PID_BITS | (uint64_t)out->pid,
+                          memory_order_relaxed);
     return true;
 }
 
@@ -68,14 +70,17 @@ int32_t oriel_identity_word_pid(uint64_t word)
 
 bool oriel_identity_word_lives(uint64_t word)
 {
-    struct oriel_identity who = {.start_time = word >> PID_BITS, .pid = oriel_identity_word_pid(word)};
+    struct oriel_identity who = {.start_time = word >> PID_BITS,
+                                 .pid = oriel_identity_word_pid(word)};
     return oriel_identity_alive(&who);
 }
 
 static int open_process(int32_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-    return fd < 0 && oriel_reserve_fd_spend_spare(errno) ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : fd;
+    return fd < 0 && oriel_reserve_fd_spend_spare(errno)
+               ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0)
+               : fd;
 }
 
 /* What cannot be asked, for want of a descriptor or since a signal came in between, is not held against the process. */
@@ -84,7 +89,8 @@ bool oriel_identity_alive(const struct oriel_identity *who)
     uint64_t start_time = who->start_time;
     int fd = open_process(who->pid);
     if (fd < 0)
-        return errno != ESRCH && errno != EINVAL && errno != ENOENT; /* the last two: only a thread has the number now */
+        return errno != ESRCH && errno != EINVAL &&
+               errno != ENOENT; /* the last two: only a thread has the number now */
     struct pollfd exited = {.fd = fd, .events = POLLIN};
     bool alive = poll(&exited, 1, 0) <= 0;
     close(fd);

@@ -17,7 +17,8 @@ _Static_assert(sizeof(struct oriel_identity) == 32, "identities are exchanged be
 /* Fills all but memory_fd for the calling process; false when /proc cannot be read. */
 bool oriel_identity_make(struct oriel_identity *out);
 
-static inline bool oriel_identity_equal(const struct oriel_identity *a, const struct oriel_identity *b)
+static inline bool oriel_identity_equal(const struct oriel_identity *a,
+                                        const struct oriel_identity *b)
 {
     return a->id[0] == b->id[0] && a->id[1] == b->id[1];
 }

@@ -31,13 +31,13 @@ struct option_row {
 };
 
 static const struct option_row rows[] = {
-#define OPTION(kind_, field_, name_, initial_, words_, shown_, meaning_)                                               \
-    {.kind = KIND_##kind_,                                                                                             \
-     .shown = shown_,                                                                                                  \
-     .offset = offsetof(struct oriel_options, field_),                                                                 \
-     .name = name_,                                                                                                    \
-     .initial = initial_,                                                                                              \
-     .words = words_,                                                                                                  \
+#define OPTION(kind_, field_, name_, initial_, words_, shown_, meaning_)                           \
+    {.kind = KIND_##kind_,                                                                         \
+     .shown = shown_,                                                                              \
+     .offset = offsetof(struct oriel_options, field_),                                             \
+     .name = name_,                                                                                \
+     .initial = initial_,                                                                          \
+     .words = words_,                                                                              \
      .meaning = meaning_},
 #include "base/options.def"
 #undef OPTION
@@ -155,8 +155,8 @@ static void complain(FILE *out, const struct option_row *row, const char *text)
         [KIND_choice] = "one of",
         [KIND_string] = "text",
     };
-    fprintf(out, "oriel: %s=%s is not %s%s%s; using the default, %s\n", row->name, text, wanted[row->kind],
-            row->words[0] == '\0' ? "" : " ", row->words, row->initial);
+    fprintf(out, "oriel: %s=%s is not %s%s%s; using the default, %s\n", row->name, text,
+            wanted[row->kind], row->words[0] == '\0' ? "" : " ", row->words, row->initial);
 }
 
 void oriel_options_read(FILE *complaints, struct oriel_options *out)
@@ -214,7 +214,8 @@ int oriel_options_warn_unknown(FILE *out)
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         size_t len = strcspn(*entry, "=");
         if (strncmp(*entry, "ORIEL_", 6) == 0 && !name_is_known(*entry, len)) {
-            fprintf(out, "oriel: %.*s is not an option of Oriel %s and is ignored\n", (int)len, *entry, ORIEL_VERSION);
+            fprintf(out, "oriel: %.*s is not an option of Oriel %s and is ignored\n", (int)len,
+                    *entry, ORIEL_VERSION);
             unknown++;
         }
     }
@@ -235,7 +236,8 @@ static void size_format(uint64_t size, char *text, size_t text_bytes)
     snprintf(text, text_bytes, "%" PRIu64, size);
 }
 
-static void value_format(const struct option_row *row, const void *field, char *text, size_t text_bytes)
+static void value_format(const struct option_row *row, const void *field, char *text,
+                         size_t text_bytes)
 {
     const char *word = "";
     size_t len = 0;
@@ -263,7 +265,8 @@ static bool row_is_set(const struct option_row *row)
     return value_parse(row, text, &scratch);
 }
 
-bool oriel_option_describe(size_t index, const struct oriel_options *options, struct oriel_option_description *out)
+bool oriel_option_describe(size_t index, const struct oriel_options *options,
+                           struct oriel_option_description *out)
 {
     for (size_t i = 0; i < ROWS; i++) {
         if (!rows[i].shown || index-- != 0) {
@@ -276,7 +279,8 @@ bool oriel_option_describe(size_t index, const struct oriel_options *options, st
         out->meaning = rows[i].meaning;
         out->is_set = row_is_set(&rows[i]);
         const char *field = (const char *)options + rows[i].offset;
-        out->string = rows[i].kind == KIND_string ? *(const char *const *)(const void *)field : NULL;
+        out->string =
+            rows[i].kind == KIND_string ? *(const char *const *)(const void *)field : NULL;
         value_format(&rows[i], field, out->short_value, sizeof out->short_value);
         return true;
     }

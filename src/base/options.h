@@ -53,7 +53,7 @@ struct oriel_option_description {
     const char *initial;
     const char *words;
     const char *meaning;
-    bool is_set; /* the environment names it, with a value that was accepted */
+    bool is_set;        /* the environment names it, with a value that was accepted */
     const char *string; /* of the options described; NULL where short_value has the value */
     char short_value[32];
 };
@@ -64,6 +64,7 @@ static inline const char *oriel_option_value(const struct oriel_option_descripti
 }
 
 /* Describes the option at index, counting those that are shown from 0; false after the last. */
-bool oriel_option_describe(size_t index, const struct oriel_options *options, struct oriel_option_description *out);
+bool oriel_option_describe(size_t index, const struct oriel_options *options,
+                           struct oriel_option_description *out);
 
 #endif

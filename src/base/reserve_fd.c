@@ -58,7 +58,8 @@ static void put_back(void)
 static bool is_there(void)
 {
     struct stat info;
-    return spare.fd >= 0 && fstat(spare.fd, &info) == 0 && info.st_dev == spare.device && info.st_ino == spare.inode;
+    return spare.fd >= 0 && fstat(spare.fd, &info) == 0 && info.st_dev == spare.device &&
+           info.st_ino == spare.inode;
 }
 
 static void make(void)

@@ -24,7 +24,8 @@ struct attributes {
 void oriel_schedule_soon(void)
 {
     struct attributes attributes = {.size_bytes = 0};
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 ||
+        attributes.policy != SCHED_OTHER)
         return;
     attributes.size_bytes = sizeof attributes;
     attributes.runtime_ns = SLICE_NS;

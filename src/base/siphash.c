@@ -46,8 +46,10 @@ uint64_t oriel_siphash(const uint64_t key[2], const void *bytes, size_t len_byte
 {
     const unsigned char *next = bytes;
     size_t left_bytes = len_bytes;
-    uint64_t v[4] = {key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d), /* "somepseudorandom" */
-                     key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573)}; /* "lygeneratedbytes" */
+    uint64_t v[4] = {key[0] ^ UINT64_C(0x736f6d6570736575),
+                     key[1] ^ UINT64_C(0x646f72616e646f6d), /* "somepseudorandom" */
+                     key[0] ^ UINT64_C(0x6c7967656e657261),
+                     key[1] ^ UINT64_C(0x7465646279746573)}; /* "lygeneratedbytes" */
     for (; left_bytes >= STEP_BYTES; left_bytes -= STEP_BYTES, next += STEP_BYTES)
         take(v, word_of(next, STEP_BYTES));
     take(v, word_of(next, left_bytes) | (uint64_t)len_bytes << 56);

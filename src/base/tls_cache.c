@@ -4,7 +4,8 @@
 
 #include "base/wait.h"
 
-_Thread_local struct oriel_tls_cache oriel_tls_cache = {.turns = ORIEL_TLS_CACHE_TURNS, .operator_key = ORIEL_TLS_CACHE_NO_KEY};
+_Thread_local struct oriel_tls_cache oriel_tls_cache = {.turns = ORIEL_TLS_CACHE_TURNS,
+                                                        .operator_key = ORIEL_TLS_CACHE_NO_KEY};
 _Atomic uint64_t oriel_tls_cache_generation = 1;
 
 static void enter(uint64_t generation)
@@ -24,7 +25,8 @@ void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window
     oriel_tls_cache.window_key = key;
 }
 
-void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type, int64_t plain_bytes)
+void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type,
+                               int64_t plain_bytes)
 {
     enter(generation);
     oriel_tls_cache.type = type;
@@ -40,7 +42,8 @@ void oriel_tls_cache_invalidate(void)
 void oriel_tls_cache_give_turn(void)
 {
     bool marked = (int32_t)oriel_tls_cache.turns < 0;
-    oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) | ORIEL_TLS_CACHE_TURNS; /* both bits, for a count that went below 0 */
+    oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) |
+                            ORIEL_TLS_CACHE_TURNS; /* both bits, for a count that went below 0 */
     oriel_wait_passes = true;
     oriel_wait_progress();
     oriel_wait_passes = false;

@@ -18,24 +18,27 @@ struct oriel_tls_cache {
     const void *type;    /* struct oriel_type */
     int64_t plain_bytes; /* the type's */
     /* of accumulates, without generations: handles of predefined operators and datatypes are for ever */
-    void *single;           /* this thread's slot (sync/atomic_mode.h); NULL before it has one */
-    uint64_t operator_key;  /* the last operator and datatype of one element that have a native kernel; NO_KEY before, and where
+    void *single; /* this thread's slot (sync/atomic_mode.h); NULL before it has one */
+    uint64_t
+        operator_key; /* the last operator and datatype of one element that have a native kernel; NO_KEY before, and where
                              * there is no slot */
     uint64_t element_key;
-    void (*kernel)(void);   /* oriel_element */
-    void (*plain)(void);    /* oriel_kernel, for many elements of that operator and datatype */
-    uint64_t element_mask;  /* its size - 1 */
+    void (*kernel)(void);  /* oriel_element */
+    void (*plain)(void);   /* oriel_kernel, for many elements of that operator and datatype */
+    uint64_t element_mask; /* its size - 1 */
 };
 
 /* Hidden, so that the compiler knows that they are the library's own. */
 extern _Thread_local struct oriel_tls_cache oriel_tls_cache __attribute__((visibility("hidden")));
 extern _Atomic uint64_t oriel_tls_cache_generation __attribute__((visibility("hidden")));
 
-#define ORIEL_TLS_CACHE_NO_KEY UINT64_C(0xffffffff00000000) /* neither a widened int nor a pointer of a program */
+#define ORIEL_TLS_CACHE_NO_KEY                                                                     \
+    UINT64_C(0xffffffff00000000) /* neither a widened int nor a pointer of a program */
 
 static inline bool oriel_tls_cache_is_valid(void)
 {
-    return oriel_tls_cache.generation == atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
+    return oriel_tls_cache.generation ==
+           atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
 }
 
 /* The generation that a table must be read in for its answer to be kept; to be read before the table. */
@@ -45,7 +48,8 @@ static inline uint64_t oriel_tls_cache_begin(void)
 }
 
 void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks);
-void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type, int64_t plain_bytes);
+void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type,
+                               int64_t plain_bytes);
 
 /* No thread may use what it has kept any more. */
 void oriel_tls_cache_invalidate(void);
@@ -74,7 +78,7 @@ void oriel_tls_cache_invalidate(void);
  * anything to do, also when a marked count goes below 0. */
 #define ORIEL_TLS_CACHE_TURNS 4096u
 #define ORIEL_TLS_CACHE_COUNT 0x3fffffffu
-#define ORIEL_TLS_CACHE_MARK (~ORIEL_TLS_CACHE_COUNT)
+#define ORIEL_TLS_CACHE_MARK  (~ORIEL_TLS_CACHE_COUNT)
 
 static inline void oriel_tls_cache_mark(void)
 {
@@ -87,7 +91,7 @@ void oriel_tls_cache_give_turn(void) __attribute__((cold));
 static inline __attribute__((always_inline)) void oriel_tls_cache_flush(void)
 {
     if (oriel_likely((int32_t)--oriel_tls_cache.turns >= 0) && ORIEL_STORES_IN_ORDER)
-        return; /* F3 */
+        return;         /* F3 */
     oriel_fence_full(); /* F2 */
     oriel_tls_cache.turns &= ORIEL_TLS_CACHE_COUNT;
     if (oriel_unlikely(oriel_tls_cache.turns > ORIEL_TLS_CACHE_TURNS))

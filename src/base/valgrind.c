@@ -12,7 +12,8 @@ static uint64_t ask(void)
     enum { RUNNING_ON_VALGRIND = 0x1001 };
     const volatile uint64_t question[6] = {RUNNING_ON_VALGRIND};
     uint64_t answer = 0;
-    __asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\txchgq %%rbx, %%rbx"
+    __asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, "
+                     "%%rdi\n\txchgq %%rbx, %%rbx"
                      : "+d"(answer)
                      : "a"(question)
                      : "cc", "memory");

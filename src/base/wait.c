@@ -28,16 +28,23 @@
  * most): a wait for an event sleeps, which gives way to everybody, and so do the next at once, 1, then 2, 4, up to NAPS of them.
  * After those AGAIN yields in vain suffice to go on so, about as long as a sleeper takes to wake up; a wait that is over sooner
  * ends it.  The host gets its turn after each sleep, so not less often than where yields help. */
-enum { EAGER = 100, YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 32 };
+enum {
+    EAGER = 100,
+    YIELD_NS = 1000000,
+    SLEEP_NS = 1000000,
+    WATCH_NS = 100000000,
+    YIELDS_PER_PROGRESS = 32
+};
 enum { PAUSES = 16, CROWD_NS = 1000, CROWD_CALLS = 3, CROWD_LASTS = 4, CALLS_TRIED = 8 };
 enum { IN_DEMAND = 4, DEMAND_MOST = 16, VAIN = 100, AGAIN = 30, NAPS = 256 };
 
 static _Thread_local int crowded; /* so many yields must come back at once until waits spin again */
-static _Thread_local int demand;  /* more with each yield that lets others run, less with each wait that meets none */
-static _Thread_local int naps;    /* so many waits sleep without yielding, */
+static _Thread_local int
+    demand; /* more with each yield that lets others run, less with each wait that meets none */
+static _Thread_local int naps;      /* so many waits sleep without yielding, */
 static _Thread_local int naps_last; /* of so many that were to when they were last counted */
 static _Thread_local unsigned patience = VAIN; /* so many yields in a row may be in vain */
-static _Atomic uint64_t crowd_ns; /* of this process's yields; 0: not known yet */
+static _Atomic uint64_t crowd_ns;              /* of this process's yields; 0: not known yet */
 
 static _Atomic(void (*)(void)) progress_hook;
 _Thread_local bool oriel_wait_untold;
@@ -107,8 +114,9 @@ void oriel_wake_sleepers(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
-                                     uint32_t wanted, const struct oriel_watch *watch)
+static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                     enum oriel_wait_for what, uint32_t wanted,
+                                     const struct oriel_watch *watch)
 {
     static const struct timespec limit = {.tv_nsec = SLEEP_NS};
     enum oriel_status status = ORIEL_OK;
@@ -145,8 +153,8 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
 }
 
 /* Looks at once, and again and again; or pauses before each look, which leaves the line to who writes it. */
-static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted, int times, bool pauses,
-                        bool *served)
+static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted,
+                        int times, bool pauses, bool *served)
 {
     for (int i = 0; i < times; i++) {
         if (pauses) {
@@ -228,7 +236,8 @@ static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, u
             in_vain = yield(&now_ns) ? 0 : in_vain + 1;
             gave_way |= in_vain == 0;
         }
-        is_there = look(word, what, wanted, spins_in_vain ? EAGER : PAUSES, !spins_in_vain, &served);
+        is_there =
+            look(word, what, wanted, spins_in_vain ? EAGER : PAUSES, !spins_in_vain, &served);
         begin_ns = served ? now_ns : begin_ns;
         served = false;
     }
@@ -241,7 +250,8 @@ static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, u
 
 uint64_t oriel_wait_time_begin(const struct oriel_watch *watch)
 {
-    const struct oriel_wait_observer *observer = atomic_load_explicit(&wait_observer, memory_order_acquire);
+    const struct oriel_wait_observer *observer =
+        atomic_load_explicit(&wait_observer, memory_order_acquire);
     if (oriel_likely(observer == NULL))
         return 0;
     observer->begin(watch);
@@ -250,13 +260,15 @@ uint64_t oriel_wait_time_begin(const struct oriel_watch *watch)
 
 void oriel_wait_time_end(const struct oriel_watch *watch, uint64_t begin_ns)
 {
-    const struct oriel_wait_observer *observer = atomic_load_explicit(&wait_observer, memory_order_acquire);
+    const struct oriel_wait_observer *observer =
+        atomic_load_explicit(&wait_observer, memory_order_acquire);
     if (begin_ns != 0 && observer != NULL)
         observer->end(watch, oriel_now_ns() - begin_ns);
 }
 
-static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
-                                   uint32_t wanted, const struct oriel_watch *watch)
+static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                   enum oriel_wait_for what, uint32_t wanted,
+                                   const struct oriel_watch *watch)
 {
     bool served = serve_others(true);
     if (look(word, what, wanted, EAGER, false, &served))
@@ -268,8 +280,9 @@ static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sle
     return wait_asleep(word, sleepers, what, wanted, watch);
 }
 
-enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
-                                  uint32_t wanted, const struct oriel_watch *watch)
+enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                  enum oriel_wait_for what, uint32_t wanted,
+                                  const struct oriel_watch *watch)
 {
     uint64_t begin_ns = oriel_wait_time_begin(watch);
     enum oriel_status status = wait_long(word, sleepers, what, wanted, watch);

@@ -19,22 +19,27 @@
 
 /* SIGNALLED is AT_LEAST for events: nobody competes for a turn, so that a wait may sleep before long.  Waits for locks do not:
  * who wakes a sleeper loses the processor to it, and comes back to the queue when others have had several turns. */
-enum oriel_wait_for { ORIEL_WAIT_EQUAL, ORIEL_WAIT_NOT_EQUAL, ORIEL_WAIT_AT_LEAST, ORIEL_WAIT_SIGNALLED };
+enum oriel_wait_for {
+    ORIEL_WAIT_EQUAL,
+    ORIEL_WAIT_NOT_EQUAL,
+    ORIEL_WAIT_AT_LEAST,
+    ORIEL_WAIT_SIGNALLED
+};
 
 /* What a process waits for, where that lasts; observe/state/state.h shows it to others.  Behind each: what the watch's context is. */
 enum oriel_waiting {
-    ORIEL_WAITING_NOTHING,  /* others are not told */
-    ORIEL_WAITING_FENCE,    /* struct oriel_watched (internode/origin/liveness.h), as all without a remark; all ranks of the window */
-    ORIEL_WAITING_FREE,     /* the same, of a window that is ending */
-    ORIEL_WAITING_CREATE,   /* struct oriel_shm_rendezvous (create/shm_rendezvous.h); all ranks of the window that is being made */
-    ORIEL_WAITING_AGREE,    /* begins with struct oriel_making (create/create.h); the same, by the host's collectives */
+    ORIEL_WAITING_NOTHING, /* others are not told */
+    ORIEL_WAITING_FENCE, /* struct oriel_watched (internode/origin/liveness.h), as all without a remark; all ranks of the window */
+    ORIEL_WAITING_FREE,  /* the same, of a window that is ending */
+    ORIEL_WAITING_CREATE, /* struct oriel_shm_rendezvous (create/shm_rendezvous.h); all ranks of the window that is being made */
+    ORIEL_WAITING_AGREE, /* begins with struct oriel_making (create/create.h); the same, by the host's collectives */
     ORIEL_WAITING_POST,     /* for a rank to post */
     ORIEL_WAITING_COMPLETE, /* for a rank to complete */
     ORIEL_WAITING_LOCK,     /* for the lock of a target */
     ORIEL_WAITING_LOCK_ALL, /* for exclusive holders to leave */
     ORIEL_WAITING_UPDATE,   /* for a rank's update of the same target */
     ORIEL_WAITING_MACHINE,  /* for an answer of another machine, which is a rank's */
-    ORIEL_WAITING_AGENT,    /* begins with a pointer to struct oriel_agent (transport/agent/agent.h); its answer, or a slot */
+    ORIEL_WAITING_AGENT, /* begins with a pointer to struct oriel_agent (transport/agent/agent.h); its answer, or a slot */
     ORIEL_WAITINGS
 };
 
@@ -59,12 +64,14 @@ static inline bool oriel_wait_reached(uint32_t value, enum oriel_wait_for what, 
                                           : (int32_t)(value - wanted) >= 0;
 }
 
-enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
-                                  uint32_t wanted, const struct oriel_watch *watch);
+enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                  enum oriel_wait_for what, uint32_t wanted,
+                                  const struct oriel_watch *watch);
 
 /* Returns when word is equal to, not equal to, or (modulo 2^32) at least wanted; acquire order. */
-static inline enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
-                                           uint32_t wanted, const struct oriel_watch *watch)
+static inline enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                           enum oriel_wait_for what, uint32_t wanted,
+                                           const struct oriel_watch *watch)
 {
     return oriel_likely(oriel_wait_reached(oriel_load_acquire(word), what, wanted))
                ? ORIEL_OK

@@ -12,11 +12,12 @@
 
 struct oriel_attached {
     struct oriel_hash_table memories; /* struct oriel_own_memory, by address */
-    uint64_t *empty;             /* addresses attached with size 0 */
+    uint64_t *empty;                  /* addresses attached with size 0 */
     size_t empty_count;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what is made first, and of the empty ones */
+static pthread_mutex_t mutex =
+    PTHREAD_MUTEX_INITIALIZER; /* of what is made first, and of the empty ones */
 
 static enum oriel_status no_memory(void)
 {
@@ -68,10 +69,12 @@ static bool remove_empty(struct oriel_attached *attached, uint64_t address)
     return found;
 }
 
-static enum oriel_status insert(struct oriel_window *window, struct oriel_own_memory *memory, uint64_t address)
+static enum oriel_status insert(struct oriel_window *window, struct oriel_own_memory *memory,
+                                uint64_t address)
 {
     struct oriel_attached *attached = attached_of(window);
-    enum oriel_status status = oriel_regions_insert(window, memory->stretches, memory->stretch_count);
+    enum oriel_status status =
+        oriel_regions_insert(window, memory->stretches, memory->stretch_count);
     if (status == ORIEL_OK && !oriel_hash_table_set(&attached->memories, address, memory)) {
         oriel_regions_remove(window, address);
         status = no_memory();
@@ -105,7 +108,8 @@ enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, ui
 enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address)
 {
     struct oriel_attached *attached = attached_of(window);
-    struct oriel_own_memory *memory = attached != NULL ? oriel_hash_table_find(&attached->memories, address) : NULL;
+    struct oriel_own_memory *memory =
+        attached != NULL ? oriel_hash_table_find(&attached->memories, address) : NULL;
     if (memory == NULL && attached != NULL && remove_empty(attached, address))
         return ORIEL_OK;
     enum oriel_status status = oriel_regions_remove(window, address);

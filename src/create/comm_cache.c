@@ -27,7 +27,7 @@ struct kept {
     struct oriel_shm_rendezvous board; /* first: callers know this part */
     MPI_Comm comm;
     int key;
-    int64_t own_offset;       /* rank 0's, else -1 */
+    int64_t own_offset; /* rank 0's, else -1 */
     bool is_confirmed;
     struct kept *next_leaving;
     struct kept *next;
@@ -35,8 +35,9 @@ struct kept {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *_Atomic leaving; /* of rank 0: others may still touch the words */
-static struct kept *living; /* all that are attributes now */
-static _Thread_local struct oriel_freeing *innermost; /* what this thread's calls of MPI_Comm_free are at work on */
+static struct kept *living;          /* all that are attributes now */
+static _Thread_local struct oriel_freeing
+    *innermost; /* what this thread's calls of MPI_Comm_free are at work on */
 static int keyval = MPI_KEYVAL_INVALID;
 
 static void close_board(struct kept *kept)
@@ -75,7 +76,8 @@ void oriel_comm_cache_reclaim(void)
 static void leave(struct kept *kept)
 {
     if (kept->is_confirmed)
-        oriel_shm_rendezvous_leave(&kept->board); /* the host may have freed the communicator by a way of its own */
+        oriel_shm_rendezvous_leave(
+            &kept->board); /* the host may have freed the communicator by a way of its own */
     if (kept->is_confirmed && kept->own_offset >= 0) {
         pthread_mutex_lock(&mutex);
         kept->next_leaving = leaving;
@@ -85,7 +87,8 @@ static void leave(struct kept *kept)
         return;
     }
     if (kept->is_confirmed)
-        atomic_fetch_add_explicit(&kept->board.words->departed, 1, memory_order_acq_rel); /* the last touch */
+        atomic_fetch_add_explicit(&kept->board.words->departed, 1,
+                                  memory_order_acq_rel); /* the last touch */
     close_board(kept);
 }
 
@@ -128,7 +131,8 @@ void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
     const struct kept *kept = oriel_handle_in_child() ? NULL : youngest(comm);
     void *value = NULL;
     int found = 0;
-    if (kept != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found && value == kept)
+    if (kept != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS &&
+        found && value == kept)
         oriel_host()->Comm_delete_attr(comm, keyval);
 }
 
@@ -169,8 +173,9 @@ struct oriel_shm_rendezvous *oriel_comm_cache_find(MPI_Comm comm)
     return kept->board.is_over ? NULL : &kept->board;
 }
 
-enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
-                                      int64_t own_offset, struct oriel_shm_rendezvous **out)
+enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank,
+                                          uint64_t words_offset, int64_t own_offset,
+                                          struct oriel_shm_rendezvous **out)
 {
     struct kept *kept = keyval == MPI_KEYVAL_INVALID ? NULL : calloc(1, sizeof *kept);
     *out = NULL;
@@ -206,7 +211,8 @@ void oriel_comm_cache_drop(MPI_Comm comm)
 
 void oriel_comm_cache_start(void)
 {
-    if (oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
+    if (oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) !=
+        MPI_SUCCESS)
         keyval = MPI_KEYVAL_INVALID;
 }
 

@@ -25,8 +25,9 @@ bool oriel_comm_cache_is_freeing(MPI_Comm comm);
 
 /* Gives comm a board with these words, which this process gives back in the end if it has allocated them at own_offset (else -1).
  * Until oriel_comm_cache_confirm it may be dropped.  ORIEL_E_NO_MEM, *out is NULL then. */
-enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
-                                      int64_t own_offset, struct oriel_shm_rendezvous **out);
+enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank,
+                                          uint64_t words_offset, int64_t own_offset,
+                                          struct oriel_shm_rendezvous **out);
 
 /* All ranks have it: it stays. */
 void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *board);

@@ -37,7 +37,8 @@
 /* Until step 4. */
 static const struct record *record_of(const struct attempt *attempt, int32_t rank)
 {
-    return attempt->records != NULL ? &attempt->records[rank] : oriel_shm_rendezvous_record(attempt->board, rank);
+    return attempt->records != NULL ? &attempt->records[rank]
+                                    : oriel_shm_rendezvous_record(attempt->board, rank);
 }
 
 /* Whether some rank cannot share memory at all, or speaks another version. */
@@ -75,7 +76,8 @@ static uint64_t common_offset(const struct attempt *attempt)
         const struct oriel_window *window = attempt->window;
         const char *base = window->control_bases[window->leader];
         const struct oriel_control *control =
-            (const struct oriel_control *)(base + attempt->records[window->leader].target.control_offset);
+            (const struct oriel_control *)(base +
+                                           attempt->records[window->leader].target.control_offset);
         return atomic_load_explicit(&control->common_offset, memory_order_acquire);
     }
     return record_of(attempt, 0)->common_offset;
@@ -101,7 +103,8 @@ static void finish(struct attempt *attempt)
     };
     oriel_copy_renew();
     window->flavour = creation->flavour;
-    window->common = (struct oriel_common *)(window->control_bases[window->leader] + common_offset(attempt));
+    window->common =
+        (struct oriel_common *)(window->control_bases[window->leader] + common_offset(attempt));
     window->targets = window->common->targets;
     oriel_deferred_make(window);
     atomic_init(&window->access, window->group->absent);
@@ -112,7 +115,8 @@ static void finish(struct attempt *attempt)
     if (creation->flavour == ORIEL_FLAVOUR_SHARED)
         oriel_peer_dump(window->base, (uint64_t)creation->size_bytes, true);
     if (attempt->is_contiguous)
-        oriel_hints_set_contiguous(&window->host->hints, creation->size_bytes > 0 ? window->base : NULL);
+        oriel_hints_set_contiguous(&window->host->hints,
+                                   creation->size_bytes > 0 ? window->base : NULL);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     window->id = common_id(attempt);
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;
@@ -170,9 +174,11 @@ static bool make_empty(struct attempt *attempt)
     int n;
     int rank;
     MPI_Comm comm = attempt->creation->comm;
-    if (oriel_host()->Comm_size(comm, &n) != MPI_SUCCESS || oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS)
+    if (oriel_host()->Comm_size(comm, &n) != MPI_SUCCESS ||
+        oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS)
         return false;
-    struct oriel_window *window = aligned_alloc(ORIEL_CACHE_LINE, (sizeof *window + 63) & ~(size_t)63);
+    struct oriel_window *window =
+        aligned_alloc(ORIEL_CACHE_LINE, (sizeof *window + 63) & ~(size_t)63);
     struct oriel_window_host *host = calloc(1, sizeof *host);
     if (window == NULL || host == NULL) {
         free(window);
@@ -181,9 +187,13 @@ static bool make_empty(struct attempt *attempt)
         host = &attempt->spare_host;
     }
     *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
-    *window = (struct oriel_window){
-        .n = n, .rank = rank, .here = n, .control_offset = -1, .common_offset = -1, .memory_offset = -1,
-        .host = host};
+    *window = (struct oriel_window){.n = n,
+                                    .rank = rank,
+                                    .here = n,
+                                    .control_offset = -1,
+                                    .common_offset = -1,
+                                    .memory_offset = -1,
+                                    .host = host};
     attempt->window = window;
     return true;
 }
@@ -259,13 +269,16 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
     if (*use_host)
         return agree_on_host(own & AGREE_REACHED);
     if (!(agreed & AGREE_MEMORY)) /* who lacks it may have no records either */
-        return own & AGREE_MEMORY ? oriel_fail(ORIEL_E_NO_MEM, "another rank has run out of memory or window handles")
-                                  : ORIEL_E_NO_MEM;
+        return own & AGREE_MEMORY
+                   ? oriel_fail(ORIEL_E_NO_MEM,
+                                "another rank has run out of memory or window handles")
+                   : ORIEL_E_NO_MEM;
     *use_host = somebody_is(attempt, AGENT_REFUSED);
     if (!*use_host)
         return agree_on_agents(attempt, use_host);
     (void)oriel_fail(ORIEL_E_OTHER, "no cross-memory copies, and ORIEL_AGENT=never");
-    oriel_note("%s: the window goes to the host: %s", attempt->creation->call, oriel_fail_message());
+    oriel_note("%s: the window goes to the host: %s", attempt->creation->call,
+               oriel_fail_message());
     return ORIEL_OK;
 }
 
@@ -287,8 +300,8 @@ static void give_up(struct oriel_window *window, int32_t dead)
     char text[400]; /* of the thread's last failure, which stays */
     uint32_t whole = 0;
     snprintf(text, sizeof text, "%s", oriel_fail_message());
-    atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)dead + 1, memory_order_release,
-                                            memory_order_relaxed);
+    atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)dead + 1,
+                                            memory_order_release, memory_order_relaxed);
     oriel_window_begin_end(window);
     oriel_window_give_up(window, dead);
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
@@ -312,7 +325,8 @@ static void drop(struct attempt *attempt, bool others_may_have_it)
         free_window(window);
 }
 
-enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host)
+enum oriel_status oriel_window_create(const struct oriel_creation *creation,
+                                      struct oriel_window **out, bool *use_host)
 {
     struct attempt attempt = {.creation = creation, .board_offset = -1};
     *use_host = false;

@@ -26,7 +26,8 @@ struct oriel_making {
 
 /* Makes the window, in the handle table under its carrier.  Collective; every rank gets the same status.  *use_host, with
  * ORIEL_OK: nothing was made, the host must make it (the reason has been noted, and is this thread's last message). */
-enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host);
+enum oriel_status oriel_window_create(const struct oriel_creation *creation,
+                                      struct oriel_window **out, bool *use_host);
 
 /* Gives back everything but the carrier and the handle.  free.c calls. */
 void oriel_window_destroy(struct oriel_window *window);

@@ -20,11 +20,13 @@
  * that is not complete nobody can be told. */
 
 /* The rank in the communicator; MPI_UNDEFINED if it is not there. */
-static int rank_here(const struct oriel_window *window, int32_t win_rank, const struct attempt_watch *known)
+static int rank_here(const struct oriel_window *window, int32_t win_rank,
+                     const struct attempt_watch *known)
 {
     int there = win_rank;
     int here = MPI_UNDEFINED;
-    if (oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->making.group, &here) != MPI_SUCCESS)
+    if (oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->making.group,
+                                            &here) != MPI_SUCCESS)
         return MPI_UNDEFINED;
     return here;
 }
@@ -40,7 +42,8 @@ static void died(struct attempt_watch *known, int here, enum oriel_status status
 static void miss(struct attempt_watch *known, int here)
 {
     if (oriel_now_ns() - known->since_ns >= oriel_timeout_ns())
-        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d does not come, and nobody tells where it is", here));
+        died(known, here,
+             oriel_fail(ORIEL_E_PEER, "rank %d does not come, and nobody tells where it is", here));
 }
 
 /* Whether a far rank is there to be looked at, which it is then. */
@@ -57,7 +60,9 @@ static bool look_at_one(struct oriel_window *window, int32_t rank, struct attemp
         return false;
     }
     oriel_internode_break(window, watched.dead);
-    here = rank_here(window, watched.dead, known); /* undefined where it has left that window because of one of no concern here */
+    here = rank_here(
+        window, watched.dead,
+        known); /* undefined where it has left that window because of one of no concern here */
     if (here != MPI_UNDEFINED)
         died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here));
     return true;
@@ -81,7 +86,8 @@ static void look_at_far(struct oriel_window *window, struct attempt_watch *known
 static void look_at_known(struct oriel_window *window, void *context)
 {
     struct attempt_watch *known = context;
-    const bool is_far = window->far != NULL && atomic_load_explicit(&window->far->is_settled, memory_order_acquire);
+    const bool is_far =
+        window->far != NULL && atomic_load_explicit(&window->far->is_settled, memory_order_acquire);
     if (window == known->watched.window)
         return;
     for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {
@@ -89,10 +95,14 @@ static void look_at_known(struct oriel_window *window, void *context)
         if (peer == NULL || oriel_peer_alive(peer))
             continue;
         if (is_far)
-            oriel_internode_break(window, i); /* who waits for it elsewhere may know of it by its machine's ranks alone */
+            oriel_internode_break(
+                window,
+                i); /* who waits for it elsewhere may know of it by its machine's ranks alone */
         int here = rank_here(window, i, known);
         if (here != MPI_UNDEFINED)
-            died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid));
+            died(known, here,
+                 oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here,
+                            (int)peer->identity.pid));
     }
     if (is_far && known->status == ORIEL_OK)
         look_at_far(window, known);
@@ -102,7 +112,8 @@ static void look_at_known(struct oriel_window *window, void *context)
 static enum oriel_status watch_attempt(void *context)
 {
     struct attempt_watch *known = context;
-    known->status = known->watched.window->group != NULL ? oriel_liveness_all(&known->watched) : ORIEL_OK;
+    known->status =
+        known->watched.window->group != NULL ? oriel_liveness_all(&known->watched) : ORIEL_OK;
     if (known->status == ORIEL_OK && !known->is_board)
         oriel_handle_visit(look_at_known, known);
     return known->status;
@@ -113,7 +124,8 @@ void oriel_create_state_watch_open(struct attempt_watch *known, const struct att
     *known = (struct attempt_watch){.making = {attempt->window, MPI_GROUP_NULL},
                                     .watched = {.window = attempt->window, .win_rank = -1},
                                     .watch = {watch_attempt, known, ORIEL_WAITING_AGREE},
-                                    .is_board = attempt->window->group != NULL && attempt->machines == NULL,
+                                    .is_board =
+                                        attempt->window->group != NULL && attempt->machines == NULL,
                                     .since_ns = oriel_now_ns()};
     if (!known->is_board)
         oriel_host()->Comm_group(attempt->creation->comm, &known->making.group);
@@ -129,8 +141,9 @@ static enum oriel_status gather(struct attempt *attempt)
 {
     struct attempt_watch known;
     oriel_create_state_watch_open(&known, attempt);
-    enum oriel_status status = oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own,
-                                                 sizeof attempt->own, attempt->records, &known.watch);
+    enum oriel_status status =
+        oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own,
+                          sizeof attempt->own, attempt->records, &known.watch);
     oriel_create_state_watch_close(&known);
     return status;
 }
@@ -147,10 +160,12 @@ static const struct record *record_at(void *board, int32_t rank)
 /* Whether a rank has done all of its part, and reaches all targets if it reaches the others' memory by copies where need be. */
 static bool is_plain(const struct oriel_creation *creation, const struct record *record)
 {
-    bool is_large = record->target.size_bytes > ORIEL_RESERVED_BYTES && creation->flavour != ORIEL_FLAVOUR_CREATE;
+    bool is_large = record->target.size_bytes > ORIEL_RESERVED_BYTES &&
+                    creation->flavour != ORIEL_FLAVOUR_CREATE;
     bool is_contiguous = creation->flavour == ORIEL_FLAVOUR_SHARED && !record->noncontig;
-    return record->version == RECORD_VERSION && record->status == ORIEL_OK && !record->wants_host && !is_large &&
-           !is_contiguous && oriel_identity_equal(&record->memory, &record->member.process);
+    return record->version == RECORD_VERSION && record->status == ORIEL_OK && !record->wants_host &&
+           !is_large && !is_contiguous &&
+           oriel_identity_equal(&record->memory, &record->member.process);
 }
 
 static uint32_t conclude_records(struct oriel_shm_rendezvous *board, void *context)
@@ -168,8 +183,9 @@ static uint32_t conclude_records(struct oriel_shm_rendezvous *board, void *conte
     if (some_by_copy && !all_copy)
         return GO_ON;
     const struct record *first = oriel_shm_rendezvous_record(board, 0);
-    oriel_create_state_fill_common((struct oriel_common *)(board->group->bases[0] + first->common_offset), board->group->n, record_at,
-                              board);
+    oriel_create_state_fill_common(
+        (struct oriel_common *)(board->group->bases[0] + first->common_offset), board->group->n,
+        record_at, board);
     return MADE;
 }
 
@@ -207,8 +223,8 @@ enum oriel_status oriel_create_state_exchange(struct attempt *attempt, bool *don
     enum oriel_status status = ORIEL_OK;
     *done = false;
     if (attempt->board != NULL) {
-        status = oriel_shm_rendezvous_meet(attempt->board, &attempt->own, sizeof attempt->own, conclude_records,
-                                  (void *)attempt->creation, &verdict);
+        status = oriel_shm_rendezvous_meet(attempt->board, &attempt->own, sizeof attempt->own,
+                                           conclude_records, (void *)attempt->creation, &verdict);
         *done = verdict == MADE;
         if (status == ORIEL_E_COMM)
             attempt->board = NULL;
@@ -216,7 +232,8 @@ enum oriel_status oriel_create_state_exchange(struct attempt *attempt, bool *don
             return status;
     }
     if (!make_room(attempt)) {
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %d ranks", (int)attempt->window->n);
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %d ranks",
+                            (int)attempt->window->n);
         /* at a board all meet once more; by the host nothing can be told to so many: they will say that they wait */
         return attempt->board != NULL ? ORIEL_OK : status;
     }
@@ -237,9 +254,11 @@ enum oriel_status oriel_create_state_agree(struct attempt *attempt, uint32_t own
     if (attempt->window->n == 1)
         return ORIEL_OK;
     if (attempt->board != NULL)
-        return oriel_shm_rendezvous_meet(attempt->board, &own, sizeof own, conclude_bits, NULL, agreed);
+        return oriel_shm_rendezvous_meet(attempt->board, &own, sizeof own, conclude_bits, NULL,
+                                         agreed);
     oriel_create_state_watch_open(&known, attempt);
-    enum oriel_status status = oriel_host_agree(creation->comm, creation->call, own, agreed, &known.watch);
+    enum oriel_status status =
+        oriel_host_agree(creation->comm, creation->call, own, agreed, &known.watch);
     oriel_create_state_watch_close(&known);
     attempt->dead = known.watched.dead;
     return status;

@@ -18,21 +18,24 @@ static enum oriel_status check_total(const struct attempt *attempt)
         if (attempt->records[i].target.size_bytes > ORIEL_RESERVED_BYTES &&
             (attempt->machines == NULL || attempt->machines->numbers[i] == attempt->machines->own))
             total_bytes += attempt->records[i].target.size_bytes;
-    if (attempt->creation->flavour == ORIEL_FLAVOUR_CREATE || total_bytes == 0 || total_bytes <= oriel_limit_available())
+    if (attempt->creation->flavour == ORIEL_FLAVOUR_CREATE || total_bytes == 0 ||
+        total_bytes <= oriel_limit_available())
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_NO_MEM, "the ranks ask for %lu bytes, %lu are available", (unsigned long)total_bytes,
-                      (unsigned long)oriel_limit_available());
+    return oriel_fail(ORIEL_E_NO_MEM, "the ranks ask for %lu bytes, %lu are available",
+                      (unsigned long)total_bytes, (unsigned long)oriel_limit_available());
 }
 
 /* Each rank's part near that rank. */
-static enum oriel_status alloc_parts(struct attempt *attempt, uint64_t align_bytes, uint64_t *offset)
+static enum oriel_status alloc_parts(struct attempt *attempt, uint64_t align_bytes,
+                                     uint64_t *offset)
 {
     uint32_t n = (uint32_t)attempt->window->n;
     struct oriel_file_part *parts = calloc(n, sizeof *parts);
     if (parts == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the parts of %u ranks", n);
     for (uint32_t i = 0; i < n; i++)
-        parts[i] = (struct oriel_file_part){attempt->records[i].target.size_bytes, attempt->records[i].node};
+        parts[i] = (struct oriel_file_part){attempt->records[i].target.size_bytes,
+                                            attempt->records[i].node};
     enum oriel_status status = oriel_file_alloc_parts(parts, n, align_bytes, offset);
     free(parts);
     if (status == ORIEL_OK)
@@ -73,7 +76,8 @@ static bool want_contiguous(const struct attempt *attempt)
 }
 
 void oriel_create_state_fill_common(struct oriel_common *common, int32_t n,
-                               const struct record *(*record_at)(void *context, int32_t rank), void *context)
+                                    const struct record *(*record_at)(void *context, int32_t rank),
+                                    void *context)
 {
     common->version = RECORD_VERSION;
     common->n = n;
@@ -101,8 +105,9 @@ static enum oriel_status fill_common(struct attempt *attempt)
     if (status == ORIEL_OK && attempt->is_contiguous)
         status = allocate_contiguous(attempt);
     if (status == ORIEL_OK)
-        oriel_create_state_fill_common((struct oriel_common *)(oriel_file_base() + window->common_offset), window->n,
-                                  oriel_create_state_gathered, attempt->records);
+        oriel_create_state_fill_common(
+            (struct oriel_common *)(oriel_file_base() + window->common_offset), window->n,
+            oriel_create_state_gathered, attempt->records);
     return status;
 }
 
@@ -117,7 +122,8 @@ static enum oriel_status open_memory(struct attempt *attempt)
         window->memory_offset = -1;
     }
     for (int32_t i = 0; i < window->n; i++)
-        own_files = own_files && oriel_identity_equal(&attempt->records[i].memory, &attempt->records[i].member.process);
+        own_files = own_files && oriel_identity_equal(&attempt->records[i].memory,
+                                                      &attempt->records[i].member.process);
     window->memory_bases = window->group->bases;
     if (own_files)
         return ORIEL_OK;
@@ -130,7 +136,8 @@ static enum oriel_status open_memory(struct attempt *attempt)
         struct oriel_peer *peer = NULL;
         if (window->group->peers[i] == NULL)
             continue; /* on another machine */
-        status = oriel_peer_open(contiguous ? &attempt->records[0].member.process : &attempt->records[i].memory, &peer);
+        status = oriel_peer_open(
+            contiguous ? &attempt->records[0].member.process : &attempt->records[i].memory, &peer);
         if (status == ORIEL_OK)
             window->own_memory_bases[i] = peer->base;
     }
@@ -144,8 +151,8 @@ static enum oriel_status reach(struct attempt *attempt)
     attempt->is_contiguous = want_contiguous(attempt);
     status = oriel_machines_reach(attempt);
     if (status == ORIEL_OK && window->group == NULL)
-        status = oriel_group_acquire(&attempt->records[0].member, sizeof attempt->records[0], window->n, window->rank,
-                                     &window->group);
+        status = oriel_group_acquire(&attempt->records[0].member, sizeof attempt->records[0],
+                                     window->n, window->rank, &window->group);
     if (status != ORIEL_OK)
         return status;
     window->control_bases = window->group->bases;
@@ -167,7 +174,8 @@ static enum oriel_status probe_cma(struct attempt *attempt)
     enum oriel_status status = ORIEL_OK;
     bool is_needed = false;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
-        if (i == window->rank || window->group->peers[i] == NULL || attempt->records[i].target.mechanism == ORIEL_BY_ARENA)
+        if (i == window->rank || window->group->peers[i] == NULL ||
+            attempt->records[i].target.mechanism == ORIEL_BY_ARENA)
             continue;
         is_needed = true;
         status = oriel_reach_cma(window->group->peers[i]);
@@ -224,8 +232,8 @@ static bool take_board(struct attempt *attempt)
     struct oriel_window *window = attempt->window;
     uint64_t words_offset = attempt->records[0].board_offset;
     if (words_offset == 0 || attempt->machines != NULL || somebody_frees(attempt) ||
-        oriel_comm_cache_attach(attempt->creation->comm, window->group, window->rank, words_offset, attempt->board_offset,
-                            &attempt->new_board) != ORIEL_OK)
+        oriel_comm_cache_attach(attempt->creation->comm, window->group, window->rank, words_offset,
+                                attempt->board_offset, &attempt->new_board) != ORIEL_OK)
         return false;
     attempt->board_offset = -1;
     return true;
@@ -245,7 +253,8 @@ uint32_t oriel_create_state_contribute(struct attempt *attempt)
     if ((bits & AGREE_REACHED) && probe_cma(attempt) == ORIEL_OK)
         bits |= AGREE_CMA;
     else if (bits & AGREE_REACHED)
-        snprintf(attempt->window->host->no_cma, sizeof attempt->window->host->no_cma, "%s", oriel_fail_message());
+        snprintf(attempt->window->host->no_cma, sizeof attempt->window->host->no_cma, "%s",
+                 oriel_fail_message());
     if ((bits & AGREE_REACHED) && take_board(attempt))
         bits |= AGREE_BOARD;
     enum oriel_status status = ORIEL_OK;

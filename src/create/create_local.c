@@ -12,8 +12,8 @@
 #include "memory/pages.h"
 #include "memory/polled_area.h"
 
-
-enum oriel_status oriel_create_state_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
+enum oriel_status oriel_create_state_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept,
+                                           uint64_t *offset)
 {
     enum oriel_status status = oriel_file_alloc(len_bytes, align_bytes, offset);
     if (status == ORIEL_OK)
@@ -21,7 +21,8 @@ enum oriel_status oriel_create_state_alloc(uint64_t len_bytes, uint64_t align_by
     return status;
 }
 
-static enum oriel_status alloc_memory(struct attempt *attempt, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+static enum oriel_status alloc_memory(struct attempt *attempt, uint64_t len_bytes,
+                                      uint64_t align_bytes, uint64_t *offset)
 {
     enum oriel_status status = attempt->creation->flavour == ORIEL_FLAVOUR_SHARED
                                    ? oriel_file_alloc_shared(len_bytes, align_bytes, offset)
@@ -42,8 +43,10 @@ static enum oriel_status check_arguments(const struct oriel_creation *creation)
     if (creation->size_bytes < 0)
         return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)creation->size_bytes);
     if (creation->disp_unit <= 0)
-        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not above 0", (long)creation->disp_unit);
-    if (creation->flavour == ORIEL_FLAVOUR_CREATE && creation->base == NULL && creation->size_bytes > 0)
+        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not above 0",
+                          (long)creation->disp_unit);
+    if (creation->flavour == ORIEL_FLAVOUR_CREATE && creation->base == NULL &&
+        creation->size_bytes > 0)
         return oriel_fail(ORIEL_E_BASE, "base is NULL, size is %ld", (long)creation->size_bytes);
     return ORIEL_OK;
 }
@@ -74,13 +77,14 @@ static enum oriel_status prepare_given(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     struct oriel_target *target = &attempt->own.target;
-    enum oriel_status status = oriel_own_memory_take((uintptr_t)target->address, target->size_bytes, window->n > 1,
-                                                     &window->own_memory);
+    enum oriel_status status = oriel_own_memory_take((uintptr_t)target->address, target->size_bytes,
+                                                     window->n > 1, &window->own_memory);
     if (status != ORIEL_OK)
         return status;
     const struct oriel_own_memory *memory = window->own_memory;
     const struct oriel_memory_range *middle = find_middle(memory);
-    oriel_store_relaxed(&window->control->promoted, (oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0);
+    oriel_store_relaxed(&window->control->promoted,
+                        (oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0);
     if (middle != NULL) {
         target->mechanism = memory->stretch_count == 1 ? ORIEL_BY_ARENA : ORIEL_BY_PARTS;
         target->direct_low = middle->start - target->address;
@@ -108,7 +112,8 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     target->disp_unit = creation->disp_unit;
     target->mechanism = ORIEL_BY_ARENA;
     attempt->own.memory = *oriel_file_identity();
-    if (attempt->window->n > 1 && (creation->flavour == ORIEL_FLAVOUR_DYNAMIC || creation->flavour == ORIEL_FLAVOUR_CREATE)) {
+    if (attempt->window->n > 1 &&
+        (creation->flavour == ORIEL_FLAVOUR_DYNAMIC || creation->flavour == ORIEL_FLAVOUR_CREATE)) {
         oriel_polled_watch();
         oriel_host_poll(oriel_polled_turn);
     }
@@ -119,13 +124,15 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     }
     if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
         target->address = (uint64_t)(uintptr_t)creation->base;
-        if (size_bytes == 0 || oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
+        if (size_bytes == 0 ||
+            oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
             return ORIEL_OK;
         return prepare_given(attempt);
     }
     if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
         return ORIEL_OK; /* rank 0 allocates for all once it knows the sizes */
-    enum oriel_status status = alloc_memory(attempt, size_bytes, attempt->own.alignment, &target->offset);
+    enum oriel_status status =
+        alloc_memory(attempt, size_bytes, attempt->own.alignment, &target->offset);
     target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
     return status;
 }
@@ -134,8 +141,8 @@ static enum oriel_status prepare_control(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     uint64_t offset;
-    enum oriel_status status =
-        oriel_create_state_alloc(sizeof(struct oriel_control), 2 * ORIEL_CACHE_LINE, &window->control_offset, &offset);
+    enum oriel_status status = oriel_create_state_alloc(
+        sizeof(struct oriel_control), 2 * ORIEL_CACHE_LINE, &window->control_offset, &offset);
     if (status != ORIEL_OK)
         return status;
     window->control = (struct oriel_control *)(oriel_file_base() + offset);
@@ -144,10 +151,11 @@ static enum oriel_status prepare_control(struct attempt *attempt)
         return ORIEL_OK;
     bool wants_board = window->n > 1 && attempt->board == NULL && !attempt->own.is_freeing;
     if (wants_board && /* without one the next windows are made like this one */
-        oriel_create_state_alloc(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE, &attempt->board_offset, &offset) == ORIEL_OK)
+        oriel_create_state_alloc(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE,
+                                 &attempt->board_offset, &offset) == ORIEL_OK)
         attempt->own.board_offset = offset;
-    return oriel_create_state_alloc(oriel_common_bytes(window->n), 2 * ORIEL_CACHE_LINE, &window->common_offset,
-                               &attempt->own.common_offset);
+    return oriel_create_state_alloc(oriel_common_bytes(window->n), 2 * ORIEL_CACHE_LINE,
+                                    &window->common_offset, &attempt->own.common_offset);
 }
 
 enum oriel_status oriel_create_state_prepare(struct attempt *attempt)
@@ -163,7 +171,8 @@ enum oriel_status oriel_create_state_prepare(struct attempt *attempt)
     attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
     attempt->own.alignment = oriel_hints_alignment(hints);
     if (oriel_window_start() != ORIEL_OK) {
-        oriel_note("%s: this process cannot share memory: %s", creation->call, oriel_fail_message());
+        oriel_note("%s: this process cannot share memory: %s", creation->call,
+                   oriel_fail_message());
         attempt->own.wants_host = 1;
         return ORIEL_OK;
     }

@@ -22,13 +22,15 @@
 enum { ABANDON_NS = 1000000000, LOOK_NS = 2000000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct oriel_window *leaving; /* led by this process, or abandoned: others are still in them */
+static struct oriel_window
+    *leaving; /* led by this process, or abandoned: others are still in them */
 
 static bool all_have_abandoned(const struct oriel_window *window)
 {
     for (int32_t i = 0; i < window->n; i++) {
         const struct oriel_peer *peer = window->group->peers[i];
-        if (i != window->rank && peer != NULL && oriel_load_acquire(&oriel_window_control(window, i)->abandoned) == 0 &&
+        if (i != window->rank && peer != NULL &&
+            oriel_load_acquire(&oriel_window_control(window, i)->abandoned) == 0 &&
             oriel_peer_alive(peer))
             return false;
     }

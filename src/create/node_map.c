@@ -59,8 +59,8 @@ uint64_t oriel_machine_number(bool whole)
     int initialized = 0;
     int rank = 0;
     int size = oriel_options()->node_size;
-    if (size == 0 || whole || oriel_host()->Initialized(&initialized) != MPI_SUCCESS || !initialized ||
-        oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS)
+    if (size == 0 || whole || oriel_host()->Initialized(&initialized) != MPI_SUCCESS ||
+        !initialized || oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS)
         return number;
     int part = rank / size;
     return mix(number, &part, sizeof part);
@@ -80,7 +80,8 @@ void oriel_meeting_free(struct oriel_meeting *meeting)
 /* Numbers the machines; the first rank of each leads it. */
 static bool count_machines(struct oriel_meeting *meeting, const struct attempt *attempt)
 {
-    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from a machine's number to its leader's rank, plus 1 */
+    struct oriel_hash_table known =
+        ORIEL_HASH_TABLE_INIT; /* from a machine's number to its leader's rank, plus 1 */
     bool done = true;
     int32_t n = attempt->window->n;
     for (int32_t i = 0; i < n && done; i++) {
@@ -151,8 +152,9 @@ static enum oriel_status tell_addresses(struct attempt *attempt)
             at += meeting->spans[i] = (int)sizeof own;
     }
     oriel_create_state_watch_open(&known, attempt);
-    enum oriel_status status = oriel_host_gather_some(attempt->creation->comm, attempt->creation->call, &own, meeting->spans,
-                                                      meeting->spans + n, meeting->told, &known.watch);
+    enum oriel_status status =
+        oriel_host_gather_some(attempt->creation->comm, attempt->creation->call, &own,
+                               meeting->spans, meeting->spans + n, meeting->told, &known.watch);
     oriel_create_state_watch_close(&known);
     for (int32_t i = 0; i < meeting->count && status == ORIEL_OK; i++)
         if (meeting->told[i].address_bytes > ORIEL_NET_ADDRESS_BYTES)
@@ -166,10 +168,12 @@ static enum oriel_status meet_with_memory(struct attempt *attempt)
 {
     uint32_t all_have;
     attempt->machines = make_meeting(attempt);
-    enum oriel_status status = oriel_create_state_agree(attempt, attempt->machines != NULL, &all_have);
-    return status != ORIEL_OK || all_have ? status
-                                          : oriel_fail(ORIEL_E_NO_MEM, "a rank has no memory for %d ranks on several machines",
-                                                       (int)attempt->window->n);
+    enum oriel_status status =
+        oriel_create_state_agree(attempt, attempt->machines != NULL, &all_have);
+    return status != ORIEL_OK || all_have
+               ? status
+               : oriel_fail(ORIEL_E_NO_MEM, "a rank has no memory for %d ranks on several machines",
+                            (int)attempt->window->n);
 }
 
 enum oriel_status oriel_machines_meet(struct attempt *attempt)
@@ -177,14 +181,16 @@ enum oriel_status oriel_machines_meet(struct attempt *attempt)
     if (attempt->board != NULL || are_together(attempt))
         return ORIEL_OK;
     /* MPICH makes a shared window all the same, in which every machine has memory of its own. */
-    if (attempt->creation->flavour == ORIEL_FLAVOUR_SHARED && !oriel_host_shares_memory(attempt->creation->comm))
+    if (attempt->creation->flavour == ORIEL_FLAVOUR_SHARED &&
+        !oriel_host_shares_memory(attempt->creation->comm))
         return oriel_fail(ORIEL_E_SHARED, "not all ranks share memory with each other");
     enum oriel_status status = meet_with_memory(attempt);
     if (status != ORIEL_OK)
         return status;
     attempt->machines->status = start_net();
     if (attempt->machines->status != ORIEL_OK)
-        snprintf(attempt->machines->reason, sizeof attempt->machines->reason, "%s", oriel_fail_message());
+        snprintf(attempt->machines->reason, sizeof attempt->machines->reason, "%s",
+                 oriel_fail_message());
     attempt->window->here = attempt->machines->here;
     attempt->window->leader = attempt->machines->leaders[attempt->machines->own];
     return tell_addresses(attempt);
@@ -198,10 +204,12 @@ enum oriel_status oriel_machines_reach(const struct attempt *attempt)
     if (attempt->creation->flavour == ORIEL_FLAVOUR_SHARED)
         return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d machines", (int)meeting->count);
     if (meeting->status != ORIEL_OK)
-        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d machines: %s", (int)meeting->count, meeting->reason);
+        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d machines: %s", (int)meeting->count,
+                          meeting->reason);
     for (int32_t i = 0; i < meeting->count; i++)
         if (meeting->told[i].address_bytes == 0)
-            return oriel_fail(ORIEL_E_OTHER, "rank %d cannot be reached from other machines", (int)meeting->leaders[i]);
+            return oriel_fail(ORIEL_E_OTHER, "rank %d cannot be reached from other machines",
+                              (int)meeting->leaders[i]);
     return ORIEL_OK;
 }
 
@@ -212,10 +220,11 @@ static void fill_machines(struct oriel_machines *machines, const struct attempt 
     machines->count = meeting->count;
     machines->own = meeting->own;
     for (int32_t i = 0; i < meeting->count; i++) {
-        machines->machine[i] = (struct oriel_machine){.process = attempt->records[meeting->leaders[i]].member.process,
-                                                      .leader = meeting->leaders[i],
-                                                      .address_bytes = (uint32_t)meeting->told[i].address_bytes,
-                                                      .address = at};
+        machines->machine[i] =
+            (struct oriel_machine){.process = attempt->records[meeting->leaders[i]].member.process,
+                                   .leader = meeting->leaders[i],
+                                   .address_bytes = (uint32_t)meeting->told[i].address_bytes,
+                                   .address = at};
         memcpy((char *)machines + at, meeting->told[i].address, meeting->told[i].address_bytes);
         at += meeting->told[i].address_bytes;
     }
@@ -223,7 +232,8 @@ static void fill_machines(struct oriel_machines *machines, const struct attempt 
 
 static uint64_t machines_bytes(const struct oriel_meeting *meeting)
 {
-    uint64_t len_bytes = sizeof(struct oriel_machines) + (uint64_t)meeting->count * sizeof(struct oriel_machine);
+    uint64_t len_bytes =
+        sizeof(struct oriel_machines) + (uint64_t)meeting->count * sizeof(struct oriel_machine);
     for (int32_t i = 0; i < meeting->count; i++)
         len_bytes += meeting->told[i].address_bytes;
     return len_bytes;
@@ -235,24 +245,28 @@ enum oriel_status oriel_machines_fill(struct attempt *attempt)
     const struct oriel_meeting *meeting = attempt->machines;
     uint64_t machines_at = oriel_common_bytes(window->n);
     uint64_t offset;
-    oriel_create_state_give_back(window->common_offset); /* rank 0's, which has no room for the machines */
+    oriel_create_state_give_back(
+        window->common_offset); /* rank 0's, which has no room for the machines */
     window->common_offset = -1;
-    enum oriel_status status = oriel_create_state_alloc(machines_at + machines_bytes(meeting), 2 * ORIEL_CACHE_LINE,
-                                                   &window->common_offset, &offset);
+    enum oriel_status status =
+        oriel_create_state_alloc(machines_at + machines_bytes(meeting), 2 * ORIEL_CACHE_LINE,
+                                 &window->common_offset, &offset);
     if (status != ORIEL_OK)
         return status;
     struct oriel_common *common = (struct oriel_common *)(oriel_file_base() + offset);
-    oriel_create_state_fill_common(common, window->n, oriel_create_state_gathered, attempt->records);
+    oriel_create_state_fill_common(common, window->n, oriel_create_state_gathered,
+                                   attempt->records);
     common->here = meeting->here;
     common->machines_offset = machines_at;
     for (int32_t i = 0; i < window->n; i++)
         if (meeting->numbers[i] != meeting->own)
-            common->targets[i] = (struct oriel_target){.offset = attempt->records[i].far_id,
-                                                       .disp_unit = attempt->records[i].target.disp_unit,
-                                                       .size_bytes = attempt->records[i].target.size_bytes,
-                                                       .address = attempt->records[i].target.address,
-                                                       .control_offset = (uint64_t)meeting->numbers[i],
-                                                       .mechanism = ORIEL_BY_NETWORK};
+            common->targets[i] =
+                (struct oriel_target){.offset = attempt->records[i].far_id,
+                                      .disp_unit = attempt->records[i].target.disp_unit,
+                                      .size_bytes = attempt->records[i].target.size_bytes,
+                                      .address = attempt->records[i].target.address,
+                                      .control_offset = (uint64_t)meeting->numbers[i],
+                                      .mechanism = ORIEL_BY_NETWORK};
     fill_machines((struct oriel_machines *)((char *)common + machines_at), attempt);
     atomic_store_explicit(&window->control->common_offset, offset, memory_order_release);
     return ORIEL_OK;
@@ -264,7 +278,8 @@ enum oriel_status oriel_machines_open(struct attempt *attempt)
         return ORIEL_OK;
     attempt->window->far = oriel_internode_make(attempt->own.far_id, attempt->window->n);
     if (attempt->window->far == NULL || !oriel_serve_add(attempt->window))
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d machines", (int)attempt->machines->count);
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d machines",
+                          (int)attempt->machines->count);
     return ORIEL_OK;
 }
 

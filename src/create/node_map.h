@@ -21,11 +21,11 @@ struct oriel_told {
 struct oriel_meeting {
     int32_t count;
     int32_t own;
-    int32_t here;      /* ranks of the own one */
-    int32_t *numbers;  /* by win_rank */
-    int32_t *leaders;  /* by machine */
+    int32_t here;            /* ranks of the own one */
+    int32_t *numbers;        /* by win_rank */
+    int32_t *leaders;        /* by machine */
     struct oriel_told *told; /* by machine */
-    int *spans;        /* of each rank's part of told: bytes of all, then where each begins */
+    int *spans;              /* of each rank's part of told: bytes of all, then where each begins */
     enum oriel_status status; /* of this process's start of the net */
     char reason[200];
 };

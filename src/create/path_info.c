@@ -28,7 +28,8 @@ static void add(char *text, size_t room, const char *separator, const char *more
 }
 
 /* How the ranks of this machine reach it. */
-static void add_near(struct oriel_paths *paths, const struct oriel_window *window, unsigned ways, const char *no_promotion)
+static void add_near(struct oriel_paths *paths, const struct oriel_window *window, unsigned ways,
+                     const char *no_promotion)
 {
     if ((ways & ORIEL_WAY_ARENA) != 0)
         add(paths->ways, sizeof paths->ways, "+", "arena");
@@ -43,7 +44,8 @@ static void add_near(struct oriel_paths *paths, const struct oriel_window *windo
     }
     if (window->by_agent) {
         add(paths->reason, sizeof paths->reason, "; ", "cma: ");
-        strncat(paths->reason, window->host->no_cma[0] != '\0' ? window->host->no_cma : "refused to another rank",
+        strncat(paths->reason,
+                window->host->no_cma[0] != '\0' ? window->host->no_cma : "refused to another rank",
                 sizeof paths->reason - strlen(paths->reason) - 1);
     }
 }
@@ -85,6 +87,9 @@ void oriel_paths_warn_lost(const struct oriel_window *window, const char *call, 
 {
     const char *name = window->host->name;
     if (lost_bytes > 0)
-        oriel_warn("%s on window %s: %lu bytes of the memory of rank %d were unmapped or replaced before; they are left "
-                   "as they are", call, name[0] != '\0' ? name : "(unnamed)", (unsigned long)lost_bytes, (int)window->rank);
+        oriel_warn("%s on window %s: %lu bytes of the memory of rank %d were unmapped or replaced "
+                   "before; they are left "
+                   "as they are",
+                   call, name[0] != '\0' ? name : "(unnamed)", (unsigned long)lost_bytes,
+                   (int)window->rank);
 }

@@ -16,6 +16,7 @@ void oriel_paths_note(struct oriel_window *window, const char *call);
 void oriel_paths_keep_name(struct oriel_window *window);
 
 /* Warns that the program has taken so many bytes away under the window; nothing for 0.  call: the MPI function. */
-void oriel_paths_warn_lost(const struct oriel_window *window, const char *call, uint64_t lost_bytes);
+void oriel_paths_warn_lost(const struct oriel_window *window, const char *call,
+                           uint64_t lost_bytes);
 
 #endif

@@ -36,7 +36,8 @@ struct change {
 
 /* What the owner alone knows. */
 struct oriel_region_arrays {
-    struct change last; /* which the lagging table has not got yet; its stretches stay until the next change */
+    struct change
+        last; /* which the lagging table has not got yet; its stretches stay until the next change */
     uint64_t capacities[2];
     uint64_t *offsets; /* of all arrays that are or were tables */
     size_t count;
@@ -59,7 +60,8 @@ static void set_region(struct oriel_region *region, uint64_t start, uint64_t end
 
 static void move_region(struct oriel_region *to, const struct oriel_region *from)
 {
-    set_region(to, oriel_region_lookup_get(&from->start), oriel_region_lookup_get(&from->end), oriel_region_lookup_get(&from->place));
+    set_region(to, oriel_region_lookup_get(&from->start), oriel_region_lookup_get(&from->end),
+               oriel_region_lookup_get(&from->place));
 }
 
 static struct oriel_region *own_regions(const struct oriel_region_table *table)
@@ -73,7 +75,8 @@ static enum oriel_status no_memory(void)
 }
 
 /* Room for so many more in the table that lags behind. */
-static enum oriel_status make_room(struct oriel_region_arrays *arrays, struct oriel_region_table *table, int which, size_t more)
+static enum oriel_status make_room(struct oriel_region_arrays *arrays,
+                                   struct oriel_region_table *table, int which, size_t more)
 {
     uint64_t count = oriel_region_lookup_get(&table->count);
     uint64_t capacity = 2 * count + more + LEAST_CAPACITY;
@@ -84,7 +87,8 @@ static enum oriel_status make_room(struct oriel_region_arrays *arrays, struct or
     if (offsets == NULL)
         return no_memory();
     arrays->offsets = offsets;
-    if (oriel_file_alloc(capacity * sizeof(struct oriel_region), ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
+    if (oriel_file_alloc(capacity * sizeof(struct oriel_region), ORIEL_CACHE_LINE, &offset) !=
+        ORIEL_OK)
         return no_memory();
     struct oriel_region *regions = (struct oriel_region *)(oriel_file_base() + offset);
     for (uint64_t i = 0; i < count; i++)
@@ -95,7 +99,8 @@ static enum oriel_status make_room(struct oriel_region_arrays *arrays, struct or
     return ORIEL_OK;
 }
 
-static void insert_regions(struct oriel_region_table *table, uint64_t at, const struct oriel_memory_range *stretches, uint64_t more)
+static void insert_regions(struct oriel_region_table *table, uint64_t at,
+                           const struct oriel_memory_range *stretches, uint64_t more)
 {
     struct oriel_region *regions = own_regions(table);
     uint64_t count = oriel_region_lookup_get(&table->count);
@@ -103,7 +108,8 @@ static void insert_regions(struct oriel_region_table *table, uint64_t at, const 
         move_region(&regions[i + more - 1], &regions[i - 1]);
     for (uint64_t i = 0; i < more; i++) {
         const struct oriel_memory_range *stretch = &stretches[i];
-        set_region(&regions[at + i], stretch->start, stretch->end, stretch->offset | (i > 0 ? ORIEL_REGION_CONTINUES : 0));
+        set_region(&regions[at + i], stretch->start, stretch->end,
+                   stretch->offset | (i > 0 ? ORIEL_REGION_CONTINUES : 0));
     }
     set(&table->count, count + more);
 }
@@ -113,7 +119,8 @@ static void remove_regions(struct oriel_region_table *table, uint64_t at)
     struct oriel_region *regions = own_regions(table);
     uint64_t count = oriel_region_lookup_get(&table->count);
     uint64_t end = at + 1;
-    while (end < count && (oriel_region_lookup_get(&regions[end].place) & ORIEL_REGION_CONTINUES) != 0)
+    while (end < count &&
+           (oriel_region_lookup_get(&regions[end].place) & ORIEL_REGION_CONTINUES) != 0)
         end++;
     for (uint64_t i = end; i < count; i++)
         move_region(&regions[at + i - end], &regions[i]);
@@ -123,7 +130,8 @@ static void remove_regions(struct oriel_region_table *table, uint64_t at)
 
 static void apply(struct oriel_region_table *table, const struct change *change)
 {
-    uint64_t up_to = oriel_region_lookup_count(own_regions(table), oriel_region_lookup_get(&table->count), change->start);
+    uint64_t up_to = oriel_region_lookup_count(
+        own_regions(table), oriel_region_lookup_get(&table->count), change->start);
     if (change->stretches != NULL)
         insert_regions(table, up_to, change->stretches, change->count);
     else if (change->start != 0)
@@ -139,9 +147,11 @@ static enum oriel_status make_change(struct oriel_window *window, const struct c
     set(&regions->version, version + 1);       /* A1 */
     atomic_thread_fence(memory_order_release); /* A2 */
     oriel_delay();
-    enum oriel_status status = make_room(arrays, &regions->tables[next], next, arrays->last.count + change->count); /* A3 */
+    enum oriel_status status = make_room(arrays, &regions->tables[next], next,
+                                         arrays->last.count + change->count); /* A3 */
     if (status != ORIEL_OK) {
-        set(&regions->version, version); /* of the lagging table nothing but its place has changed */
+        set(&regions->version,
+            version); /* of the lagging table nothing but its place has changed */
         return status;
     }
     apply(&regions->tables[next], &arrays->last);
@@ -171,8 +181,10 @@ static enum oriel_status check_free(struct oriel_window *window, uint64_t start,
         in_the_way = &regions[up_to];
     if (in_the_way == NULL)
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_ATTACH, "a part is attached already, in the region of %lu bytes at %#lx",
-                      (unsigned long)(oriel_region_lookup_get(&in_the_way->end) - oriel_region_lookup_get(&in_the_way->start)),
+    return oriel_fail(ORIEL_E_ATTACH,
+                      "a part is attached already, in the region of %lu bytes at %#lx",
+                      (unsigned long)(oriel_region_lookup_get(&in_the_way->end) -
+                                      oriel_region_lookup_get(&in_the_way->start)),
                       (unsigned long)oriel_region_lookup_get(&in_the_way->start));
 }
 
@@ -182,14 +194,17 @@ static enum oriel_status insert(struct oriel_window *window, const struct change
         window->region_arrays = calloc(1, sizeof *window->region_arrays);
     if (window->region_arrays == NULL)
         return no_memory();
-    enum oriel_status status = check_free(window, change->start, change->stretches[change->count - 1].end);
+    enum oriel_status status =
+        check_free(window, change->start, change->stretches[change->count - 1].end);
     return status == ORIEL_OK ? make_change(window, change) : status;
 }
 
-enum oriel_status oriel_regions_insert(struct oriel_window *window, const struct oriel_memory_range *stretches, size_t count)
+enum oriel_status oriel_regions_insert(struct oriel_window *window,
+                                       const struct oriel_memory_range *stretches, size_t count)
 {
     pthread_mutex_lock(&changing);
-    enum oriel_status status = insert(window, &(struct change){stretches, count, stretches[0].start});
+    enum oriel_status status =
+        insert(window, &(struct change){stretches, count, stretches[0].start});
     pthread_mutex_unlock(&changing);
     return status;
 }
@@ -198,7 +213,8 @@ static bool is_start(struct oriel_window *window, uint64_t address)
 {
     const struct oriel_region_table *table = present(window);
     const struct oriel_region *regions = own_regions(table);
-    uint64_t up_to = oriel_region_lookup_count(regions, oriel_region_lookup_get(&table->count), address);
+    uint64_t up_to =
+        oriel_region_lookup_count(regions, oriel_region_lookup_get(&table->count), address);
     return up_to > 0 && oriel_region_lookup_get(&regions[up_to - 1].start) == address &&
            (oriel_region_lookup_get(&regions[up_to - 1].place) & ORIEL_REGION_CONTINUES) == 0;
 }
@@ -206,9 +222,10 @@ static bool is_start(struct oriel_window *window, uint64_t address)
 enum oriel_status oriel_regions_remove(struct oriel_window *window, uint64_t address)
 {
     pthread_mutex_lock(&changing);
-    enum oriel_status status = window->region_arrays != NULL && is_start(window, address)
-                                   ? make_change(window, &(struct change){.start = address})
-                                   : oriel_fail(ORIEL_E_ATTACH, "no region starts at %#lx", (unsigned long)address);
+    enum oriel_status status =
+        window->region_arrays != NULL && is_start(window, address)
+            ? make_change(window, &(struct change){.start = address})
+            : oriel_fail(ORIEL_E_ATTACH, "no region starts at %#lx", (unsigned long)address);
     pthread_mutex_unlock(&changing);
     return status;
 }

@@ -9,7 +9,8 @@
 
 /* Adds the stretches of one piece of memory, in ascending order without a gap.  They are kept by address and stay until they
  * are removed.  ORIEL_E_ATTACH when a part of it is in the table already or when there is no memory for the table. */
-enum oriel_status oriel_regions_insert(struct oriel_window *window, const struct oriel_memory_range *stretches, size_t count);
+enum oriel_status oriel_regions_insert(struct oriel_window *window,
+                                       const struct oriel_memory_range *stretches, size_t count);
 
 /* Removes all that was inserted with the first stretch at address; ORIEL_E_ATTACH when nothing was. */
 enum oriel_status oriel_regions_remove(struct oriel_window *window, uint64_t address);

@@ -36,13 +36,15 @@
 enum { PATIENCE_S = 10 };
 
 /* At count ranks behind rank first. */
-static enum oriel_status look_at(const struct oriel_shm_rendezvous *board, int32_t first, int32_t count)
+static enum oriel_status look_at(const struct oriel_shm_rendezvous *board, int32_t first,
+                                 int32_t count)
 {
     for (int32_t i = 1; i <= count; i++) {
         int32_t rank = (int32_t)(((int64_t)first + i) % board->group->n);
         const struct oriel_peer *peer = board->group->peers[rank];
         if (rank != board->rank && !oriel_peer_alive(peer))
-            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)rank, (int)peer->identity.pid);
+            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)rank,
+                              (int)peer->identity.pid);
     }
     return ORIEL_OK;
 }
@@ -51,7 +53,8 @@ static enum oriel_status look_at(const struct oriel_shm_rendezvous *board, int32
 static enum oriel_status name_dead(const struct oriel_shm_rendezvous *board)
 {
     enum oriel_status dead = look_at(board, board->rank, board->group->n);
-    return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the communicator has died");
+    return dead != ORIEL_OK ? dead
+                            : oriel_fail(ORIEL_E_PEER, "a rank of the communicator has died");
 }
 
 static bool is_left(const struct oriel_shm_rendezvous *board)
@@ -67,9 +70,11 @@ static enum oriel_status somebody_left(struct oriel_shm_rendezvous *board)
 
 static void tell_user(struct oriel_shm_rendezvous *board)
 {
-    if (board->since_ns == 0 || oriel_now_ns() - board->since_ns < PATIENCE_S * UINT64_C(1000000000))
+    if (board->since_ns == 0 ||
+        oriel_now_ns() - board->since_ns < PATIENCE_S * UINT64_C(1000000000))
         return;
-    oriel_warn("the making of a window has waited %d s for the other ranks: is one of them late?", PATIENCE_S);
+    oriel_warn("the making of a window has waited %d s for the other ranks: is one of them late?",
+               PATIENCE_S);
     board->since_ns = 0;
 }
 
@@ -99,8 +104,10 @@ const void *oriel_shm_rendezvous_record(const struct oriel_shm_rendezvous *board
     return record_of(board, rank);
 }
 
-enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, const void *record, size_t len_bytes,
-                                   oriel_shm_rendezvous_conclude *conclude, void *context, uint32_t *verdict)
+enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, const void *record,
+                                            size_t len_bytes,
+                                            oriel_shm_rendezvous_conclude *conclude, void *context,
+                                            uint32_t *verdict)
 {
     struct oriel_shm_rendezvous_words *words = board->words;
     struct oriel_watch watch = {look_at_some, board, ORIEL_WAITING_CREATE};
@@ -113,7 +120,8 @@ enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, 
     memcpy(record_of(board, board->rank), record, len_bytes); /* N1 */
     uint32_t turn = oriel_load_acquire(&words->turn.value);
     oriel_delay();
-    uint32_t arrived = atomic_fetch_add_explicit(&words->arrived, 1, memory_order_seq_cst) + 1; /* N2 */
+    uint32_t arrived =
+        atomic_fetch_add_explicit(&words->arrived, 1, memory_order_seq_cst) + 1; /* N2 */
     if (arrived == (uint32_t)board->group->n) {
         *verdict = conclude(board, context);
         oriel_delay();
@@ -124,7 +132,8 @@ enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, 
         return ORIEL_OK;
     }
     board->since_ns = oriel_now_ns();
-    enum oriel_status status = oriel_wait(&words->turn.value, &words->turn.sleepers, ORIEL_WAIT_NOT_EQUAL, turn, &watch);
+    enum oriel_status status =
+        oriel_wait(&words->turn.value, &words->turn.sleepers, ORIEL_WAIT_NOT_EQUAL, turn, &watch);
     oriel_delay();
     if (status == ORIEL_OK)
         *verdict = oriel_load_relaxed(&words->verdict); /* N5 */

@@ -17,20 +17,24 @@ enum { ORIEL_BOARD_RECORD_BYTES = 192 };
 struct oriel_shm_rendezvous_words {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t arrived; /* at the present meeting */
     struct oriel_event turn;
-    _Atomic uint32_t broken;  /* 0, or 1 for ever once a rank has left a meeting because another died */
+    _Atomic uint32_t
+        broken; /* 0, or 1 for ever once a rank has left a meeting because another died */
     _Atomic uint32_t verdict; /* of the last meeting; its last rank writes */
-    _Atomic uint32_t left;    /* 0, or 1 for ever once a rank comes to no meeting any more: its communicator is being freed */
+    _Atomic uint32_t
+        left; /* 0, or 1 for ever once a rank comes to no meeting any more: its communicator is being freed */
     _Atomic uint32_t departed; /* ranks that will not touch these words any more */
-    alignas(ORIEL_CACHE_LINE) char records[]; /* [2][n] of ORIEL_BOARD_RECORD_BYTES, each written by its rank */
+    alignas(ORIEL_CACHE_LINE) char records
+        []; /* [2][n] of ORIEL_BOARD_RECORD_BYTES, each written by its rank */
 };
 
 struct oriel_shm_rendezvous {
     struct oriel_shm_rendezvous_words *words;
     struct oriel_group *group;
     int32_t rank;
-    uint32_t side;  /* of records: alternates */
+    uint32_t side;     /* of records: alternates */
     int32_t looked_at; /* rank up to which this one has looked who lives */
-    uint64_t since_ns; /* when this one came to the present meeting; 0 once the user has been told that it waits */
+    uint64_t
+        since_ns; /* when this one came to the present meeting; 0 once the user has been told that it waits */
     bool is_over;   /* this one knows that some rank has left */
     bool cma_known; /* the kernel lets this process copy to and from all others */
 };
@@ -45,8 +49,10 @@ typedef uint32_t oriel_shm_rendezvous_conclude(struct oriel_shm_rendezvous *boar
 
 /* Tells the others len_bytes of record; the conclusion, once all have come.  Collective.  ORIEL_E_PEER, naming the rank, when one
  * of them has died.  ORIEL_E_COMM for all who come when one of them has left the board: they find another way. */
-enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, const void *record, size_t len_bytes,
-                                   oriel_shm_rendezvous_conclude *conclude, void *context, uint32_t *verdict);
+enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, const void *record,
+                                            size_t len_bytes,
+                                            oriel_shm_rendezvous_conclude *conclude, void *context,
+                                            uint32_t *verdict);
 
 /* This rank comes to no meeting any more. */
 static inline void oriel_shm_rendezvous_leave(struct oriel_shm_rendezvous *board)

@@ -68,9 +68,11 @@ static void note_left_open(struct oriel_window *window, void *context)
         open->more = true;
         return;
     }
-    if (oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS || name[0] == '\0')
+    if (oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS ||
+        name[0] == '\0')
         strcpy(name, "(unnamed)");
-    open->used += (size_t)snprintf(open->names + open->used, room, "%s%s", open->used > 0 ? ", " : "", name);
+    open->used +=
+        (size_t)snprintf(open->names + open->used, room, "%s%s", open->used > 0 ? ", " : "", name);
 }
 
 static void report_left_open(void)
@@ -78,7 +80,8 @@ static void report_left_open(void)
     struct left_open open = {.count = 0};
     oriel_handle_visit(note_left_open, &open);
     if (open.count > 0)
-        oriel_warn("MPI_Finalize: %u window%s not freed: %s%s", open.count, open.count == 1 ? " was" : "s were", open.names,
+        oriel_warn("MPI_Finalize: %u window%s not freed: %s%s", open.count,
+                   open.count == 1 ? " was" : "s were", open.names,
                    open.more ? ", (and more)" : "");
 }
 
@@ -105,7 +108,8 @@ static void attach_finaliser(void)
     if (attached)
         return;
     oriel_host()->Initialized(&world_model);
-    if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &keyval, NULL) == MPI_SUCCESS) {
+    if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &keyval,
+                                                        NULL) == MPI_SUCCESS) {
         oriel_host()->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
         oriel_host()->Comm_free_keyval(&keyval);
         attached = true;

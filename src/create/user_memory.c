@@ -16,12 +16,15 @@
 enum {
     CREDIT_NS = 100000000,
     DEBT_NS = 100000000, /* at most, or ten times what the window cost */
-    SHARE = 10,         /* a SHAREth of the time */
-    AT_ONCE_NS = 1000000, /* is charged at most, of one promotion of LARGE_BYTES: such windows are not refused because of each
+    SHARE = 10,          /* a SHAREth of the time */
+    AT_ONCE_NS =
+        1000000, /* is charged at most, of one promotion of LARGE_BYTES: such windows are not refused because of each
                            * other */
     LARGE_BYTES = 1 << 20,
-    TENFOLD = 10,       /* what windows that are short cost: others wait meanwhile, and more such windows follow */
-    FEW_RANKS = 2,      /* where there are more, more wait and more promote, each with an account of its own */
+    TENFOLD =
+        10, /* what windows that are short cost: others wait meanwhile, and more such windows follow */
+    FEW_RANKS =
+        2, /* where there are more, more wait and more promote, each with an account of its own */
 };
 
 /* --- the account --- */
@@ -76,11 +79,14 @@ static enum oriel_status no_memory(void)
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for the description of a window's memory");
 }
 
-static enum oriel_status add_stretch(struct oriel_own_memory *memory, const struct oriel_memory_range *stretch)
+static enum oriel_status add_stretch(struct oriel_own_memory *memory,
+                                     const struct oriel_memory_range *stretch)
 {
-    struct oriel_memory_range *last = memory->stretch_count > 0 ? &memory->stretches[memory->stretch_count - 1] : NULL;
+    struct oriel_memory_range *last =
+        memory->stretch_count > 0 ? &memory->stretches[memory->stretch_count - 1] : NULL;
     if (last != NULL && last->place == stretch->place && last->end == stretch->start &&
-        (stretch->place == ORIEL_SHARING_PRIVATE || last->offset + (last->end - last->start) == stretch->offset)) {
+        (stretch->place == ORIEL_SHARING_PRIVATE ||
+         last->offset + (last->end - last->start) == stretch->offset)) {
         last->end = stretch->end;
         return ORIEL_OK;
     }
@@ -88,8 +94,8 @@ static enum oriel_status add_stretch(struct oriel_own_memory *memory, const stru
         memory->stretches = &memory->first_stretch;
     } else {
         const bool is_second = memory->stretches == &memory->first_stretch;
-        struct oriel_memory_range *longer =
-            realloc(is_second ? NULL : memory->stretches, (memory->stretch_count + 1) * sizeof *longer);
+        struct oriel_memory_range *longer = realloc(is_second ? NULL : memory->stretches,
+                                                    (memory->stretch_count + 1) * sizeof *longer);
         if (longer == NULL)
             return no_memory();
         longer[0] = is_second ? memory->first_stretch : longer[0];
@@ -126,8 +132,8 @@ static void keep_failure_as_reason(struct oriel_own_memory *memory)
 }
 
 /* What it costs is charged at once. */
-static enum oriel_status promote(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, uint64_t begin_ns,
-                                 struct oriel_promoted *hold)
+static enum oriel_status promote(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end,
+                                 uint64_t begin_ns, struct oriel_promoted *hold)
 {
     const bool always = oriel_options()->promote == ORIEL_PROMOTE_ALWAYS;
     const struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .huge_allowed = always};
@@ -138,7 +144,8 @@ static enum oriel_status promote(struct oriel_own_memory *memory, uintptr_t star
     const bool is_promoted = oriel_promote(start, end - start, &how, hold) == ORIEL_OK;
     const uint64_t took_ns = oriel_now_ns() - begin_ns;
     const bool is_large = end - start >= LARGE_BYTES;
-    const uint64_t charged_ns = is_promoted && is_large && took_ns > AT_ONCE_NS ? AT_ONCE_NS : took_ns;
+    const uint64_t charged_ns =
+        is_promoted && is_large && took_ns > AT_ONCE_NS ? AT_ONCE_NS : took_ns;
     charge((int64_t)charged_ns);
     if (!is_promoted) {
         keep_failure_as_reason(memory);
@@ -153,7 +160,8 @@ static enum oriel_status promote(struct oriel_own_memory *memory, uintptr_t star
 }
 
 /* Ordinary memory, as ORIEL_PROMOTE and the memory itself allow. */
-static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, bool others)
+static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t start,
+                                      uintptr_t end, bool others)
 {
     struct oriel_promoted hold = {.start = 0};
     const uint64_t begin_ns = others ? oriel_now_ns() : 0;
@@ -166,7 +174,8 @@ static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t
     return status == ORIEL_OK ? add_held(memory, start, end, &hold) : status;
 }
 
-static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, bool others)
+static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end,
+                              bool others)
 {
     enum oriel_status status = ORIEL_OK;
     for (uintptr_t at = start; at < end && status == ORIEL_OK;) {
@@ -187,7 +196,8 @@ static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, 
     return status;
 }
 
-enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others, struct oriel_own_memory **out)
+enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others,
+                                        struct oriel_own_memory **out)
 {
     struct oriel_own_memory *memory = malloc(sizeof *memory);
     *out = NULL;
@@ -234,7 +244,8 @@ uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
         return 0;
     if (memory->hold_count > 0) {
         uint64_t begin_ns = oriel_now_ns();
-        uint64_t deserved_ns = ((memory->until_ns != 0 ? memory->until_ns : begin_ns) - memory->since_ns) / SHARE;
+        uint64_t deserved_ns =
+            ((memory->until_ns != 0 ? memory->until_ns : begin_ns) - memory->since_ns) / SHARE;
         for (size_t i = 0; i < memory->hold_count; i++)
             lost_bytes += oriel_promote_release(&memory->holds[i]);
         uint64_t cost_ns = memory->took_ns + (oriel_now_ns() - begin_ns);

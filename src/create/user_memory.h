@@ -12,23 +12,26 @@
 enum { ORIEL_WAY_ARENA = 1, ORIEL_WAY_PROMOTED = 2, ORIEL_WAY_COPY = 4 };
 
 struct oriel_own_memory {
-    struct oriel_memory_range *stretches; /* in ascending order, without a gap; alike ones that touch are one */
+    struct oriel_memory_range
+        *stretches; /* in ascending order, without a gap; alike ones that touch are one */
     size_t stretch_count;
     struct oriel_memory_range first_stretch; /* the place of a single one */
     struct oriel_promoted *holds;
     size_t hold_count;
     uint64_t since_ns;
-    uint64_t until_ns; /* 0 until its end has begun */
-    int32_t ranks; /* of the window: so many wait while one of them promotes */
-    uint64_t took_ns; /* to promote */
+    uint64_t until_ns;   /* 0 until its end has begun */
+    int32_t ranks;       /* of the window: so many wait while one of them promotes */
+    uint64_t took_ns;    /* to promote */
     uint64_t charged_ns; /* of it */
-    const char *reason; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
-    char *reason_text;  /* the place of one that is not always the same, or NULL */
+    const char *
+        reason; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
+    char *reason_text; /* the place of one that is not always the same, or NULL */
 };
 
 /* Looks at [base, base + size_bytes), size_bytes above 0, and promotes what it may; others: the window has other ranks.
  * ORIEL_E_NO_MEM. */
-enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others, struct oriel_own_memory **out);
+enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others,
+                                        struct oriel_own_memory **out);
 
 /* The window is there, or its end begins: what comes before and after, where ranks wait for each other's promotions, is not the
  * window's life.  NULL is nothing. */

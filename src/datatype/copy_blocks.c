@@ -5,23 +5,28 @@
 #include "transport/shared/copy_strided.h"
 #include "transport/transport.h"
 
-static inline __attribute__((always_inline)) char *block_of(const struct oriel_row *row, uint64_t i, uint64_t len_bytes)
+static inline __attribute__((always_inline)) char *block_of(const struct oriel_row *row, uint64_t i,
+                                                            uint64_t len_bytes)
 {
     return oriel_at(row->at, row->offsets != NULL ? row->offsets[i] : (int64_t)(i * len_bytes));
 }
 
 /* Words of 8 bytes that come to lie side by side: two make one store.  How many went so. */
-static inline __attribute__((always_inline)) uint64_t gather_words(char *to, struct oriel_row from, uint64_t count)
+static inline __attribute__((always_inline)) uint64_t gather_words(char *to, struct oriel_row from,
+                                                                   uint64_t count)
 {
     uint64_t i = 0;
     for (; i + 4 <= count; i += 4)
         for (uint64_t k = i; k < i + 4; k += 2)
-            oriel_store_16(to + 8 * k, (oriel_v16){oriel_load(block_of(&from, k, 8), 8).narrow,
-                                                   oriel_load(block_of(&from, k + 1, 8), 8).narrow});
+            oriel_store_16(to + 8 * k,
+                           (oriel_v16){oriel_load(block_of(&from, k, 8), 8).narrow,
+                                       oriel_load(block_of(&from, k + 1, 8), 8).narrow});
     return i;
 }
 
-static inline __attribute__((always_inline)) void copy_alike(enum oriel_width width, struct oriel_row to, struct oriel_row from,
+static inline __attribute__((always_inline)) void copy_alike(enum oriel_width width,
+                                                             struct oriel_row to,
+                                                             struct oriel_row from,
                                                              uint64_t len_bytes, uint64_t count)
 {
     uint64_t i = 0;
@@ -29,9 +34,11 @@ static inline __attribute__((always_inline)) void copy_alike(enum oriel_width wi
         i = gather_words(to.at, from, count);
     for (; i + 4 <= count; i += 4)
         for (uint64_t k = i; k < i + 4; k++)
-            oriel_move_run(width, block_of(&to, k, len_bytes), block_of(&from, k, len_bytes), len_bytes);
+            oriel_move_run(width, block_of(&to, k, len_bytes), block_of(&from, k, len_bytes),
+                           len_bytes);
     for (; i < count; i++)
-        oriel_move_run(width, block_of(&to, i, len_bytes), block_of(&from, i, len_bytes), len_bytes);
+        oriel_move_run(width, block_of(&to, i, len_bytes), block_of(&from, i, len_bytes),
+                       len_bytes);
 }
 
 static void copy_unlike(struct oriel_row to, struct oriel_row from, const struct oriel_node *node)

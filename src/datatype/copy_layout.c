@@ -33,7 +33,8 @@ static inline __attribute__((always_inline)) void unwrap(struct oriel_part *part
 }
 
 /* A dense part as count parts of size_bytes; run is what its items are. */
-static void cut(struct oriel_part *part, uint64_t count, uint64_t size_bytes, struct oriel_node *run)
+static void cut(struct oriel_part *part, uint64_t count, uint64_t size_bytes,
+                struct oriel_node *run)
 {
     *run = (struct oriel_node){.form = ORIEL_NODE_RUN,
                                .kind = ORIEL_KIND_CHAR,
@@ -99,27 +100,32 @@ static bool name_part(const struct oriel_part *part, uint64_t *number, int64_t *
     return dense || *number != 0;
 }
 
-static struct keeping keeping_of(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from)
+static struct keeping keeping_of(const struct oriel_node *keeper, const struct oriel_part *to,
+                                 const struct oriel_part *from)
 {
     struct keeping keeping = {keeper, {0, 0, 0, 0}};
-    if (keeper != NULL && (!name_part(to, &keeping.key.to_number, &keeping.key.to_stride_bytes) ||
-                           !name_part(from, &keeping.key.from_number, &keeping.key.from_stride_bytes)))
+    if (keeper != NULL &&
+        (!name_part(to, &keeping.key.to_number, &keeping.key.to_stride_bytes) ||
+         !name_part(from, &keeping.key.from_number, &keeping.key.from_stride_bytes)))
         keeping.keeper = NULL;
     return keeping;
 }
 
 /* The plan that is kept for the parts, and how many items of it they are; NULL when none is. */
-static const struct oriel_plan *find_kept(const struct oriel_node *keeper, const struct oriel_part *to,
+static const struct oriel_plan *find_kept(const struct oriel_node *keeper,
+                                          const struct oriel_part *to,
                                           const struct oriel_part *from, uint64_t *items)
 {
     const struct keeping keeping = keeping_of(keeper, to, from);
     if (keeping.keeper == NULL)
         return NULL;
-    return oriel_plan_find(keeper, &keeping.key, keeping.key.to_number != 0 ? to->count : from->count, items);
+    return oriel_plan_find(keeper, &keeping.key,
+                           keeping.key.to_number != 0 ? to->count : from->count, items);
 }
 
 /* The parts, by that plan; false when none is kept.  A function of its own: it needs hardly a register. */
-static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keeper, const struct oriel_part *to,
+static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keeper,
+                                                   const struct oriel_part *to,
                                                    const struct oriel_part *from)
 {
     uint64_t items;
@@ -131,14 +137,16 @@ static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keep
 }
 
 /* As many items of both, which were so many of what the plan is kept for. */
-static __attribute__((noinline)) bool copy_planned(const struct keeping *keeping, uint64_t counted, const struct oriel_part *to,
+static __attribute__((noinline)) bool copy_planned(const struct keeping *keeping, uint64_t counted,
+                                                   const struct oriel_part *to,
                                                    const struct oriel_part *from)
 {
     struct oriel_plan *plan = oriel_plan_make(to, from);
     if (plan == NULL)
         return oriel_pair_copy(to, from);
     oriel_plan_run(plan, to->at, from->at, to->count);
-    if (keeping->keeper == NULL || !oriel_plan_keep(keeping->keeper, &keeping->key, counted, to->count, plan))
+    if (keeping->keeper == NULL ||
+        !oriel_plan_keep(keeping->keeper, &keeping->key, counted, to->count, plan))
         oriel_plan_free(plan);
     return true;
 }
@@ -149,10 +157,12 @@ static bool are_alike(const struct oriel_node *a, const struct oriel_node *b)
 {
     if (a->count != b->count || a->block_bytes != b->block_bytes)
         return false;
-    return a == b || a->lengths == NULL || memcmp(a->lengths, b->lengths, a->count * sizeof *a->lengths) == 0;
+    return a == b || a->lengths == NULL ||
+           memcmp(a->lengths, b->lengths, a->count * sizeof *a->lengths) == 0;
 }
 
-static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from);
+static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to,
+                       const struct oriel_part *from);
 
 static struct oriel_part branch_of(const struct oriel_part *list, uint64_t i)
 {
@@ -171,7 +181,8 @@ static bool branches_match(const struct oriel_node *a, const struct oriel_node *
 }
 
 /* The branches of one side or of both; a side that is no list is dense. */
-static bool copy_branches(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from)
+static bool copy_branches(const struct oriel_node *keeper, const struct oriel_part *to,
+                          const struct oriel_part *from)
 {
     const bool to_list = to->node->form == ORIEL_NODE_LIST;
     const bool from_list = from->node->form == ORIEL_NODE_LIST;
@@ -180,8 +191,10 @@ static bool copy_branches(const struct oriel_node *keeper, const struct oriel_pa
     for (uint64_t i = 0; i < list->node->count; i++) {
         struct oriel_node run;
         struct oriel_part branch = branch_of(list, i);
-        struct oriel_part other = to_list && from_list ? branch_of(from, i)
-                                                 : (struct oriel_part){(to_list ? from : to)->at + done_bytes, NULL, 1, 0};
+        struct oriel_part other =
+            to_list && from_list
+                ? branch_of(from, i)
+                : (struct oriel_part){(to_list ? from : to)->at + done_bytes, NULL, 1, 0};
         if (other.node == NULL)
             cut(&other, 1, branch.node->size_bytes, &run);
         done_bytes += branch.node->size_bytes;
@@ -192,21 +205,28 @@ static bool copy_branches(const struct oriel_node *keeper, const struct oriel_pa
 }
 
 /* One item of each side, no loops. */
-static bool copy_one(const struct keeping *keeping, uint64_t counted, const struct oriel_part *to, const struct oriel_part *from)
+static bool copy_one(const struct keeping *keeping, uint64_t counted, const struct oriel_part *to,
+                     const struct oriel_part *from)
 {
     const enum oriel_node_form at_to = to->node->form;
     const enum oriel_node_form at_from = from->node->form;
     if (at_to == ORIEL_NODE_RUN && at_from == ORIEL_NODE_BLOCKS)
-        oriel_copy_blocks((struct oriel_row){to->at, NULL}, (struct oriel_row){from->at, from->node->offsets}, from->node);
+        oriel_copy_blocks((struct oriel_row){to->at, NULL},
+                          (struct oriel_row){from->at, from->node->offsets}, from->node);
     else if (at_to == ORIEL_NODE_BLOCKS && at_from == ORIEL_NODE_RUN)
-        oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets}, (struct oriel_row){from->at, NULL}, to->node);
-    else if (at_to == ORIEL_NODE_BLOCKS && at_from == ORIEL_NODE_BLOCKS && are_alike(to->node, from->node))
-        oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets}, (struct oriel_row){from->at, from->node->offsets},
-                          to->node);
-    else if ((at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_RUN) || (at_to == ORIEL_NODE_RUN && at_from == ORIEL_NODE_LIST) ||
-             (at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_LIST && branches_match(to->node, from->node)))
+        oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets},
+                          (struct oriel_row){from->at, NULL}, to->node);
+    else if (at_to == ORIEL_NODE_BLOCKS && at_from == ORIEL_NODE_BLOCKS &&
+             are_alike(to->node, from->node))
+        oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets},
+                          (struct oriel_row){from->at, from->node->offsets}, to->node);
+    else if ((at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_RUN) ||
+             (at_to == ORIEL_NODE_RUN && at_from == ORIEL_NODE_LIST) ||
+             (at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_LIST &&
+              branches_match(to->node, from->node)))
         return copy_branches(keeping->keeper, to, from);
-    else if (keeping->keeper != NULL && have_few_runs(to, from, ORIEL_PLAN_PIECES) && oriel_plan_pays(keeping->keeper))
+    else if (keeping->keeper != NULL && have_few_runs(to, from, ORIEL_PLAN_PIECES) &&
+             oriel_plan_pays(keeping->keeper))
         return copy_planned(keeping, counted, to, from);
     else
         return oriel_pair_copy(to, from);
@@ -215,7 +235,8 @@ static bool copy_one(const struct keeping *keeping, uint64_t counted, const stru
 
 /* Two parts with as many bytes, of which at least one is not runs, and for which no plan is kept; they are changed. */
 /* NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): the caller is done with its parts */
-static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keeper, struct oriel_part *to, struct oriel_part *from)
+static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keeper,
+                                                  struct oriel_part *to, struct oriel_part *from)
 {
     struct oriel_node made_to, made_from;
     const struct keeping keeping = keeping_of(keeper, to, from);
@@ -249,8 +270,8 @@ struct runs {
     uint64_t len_bytes, count; /* count 1: all in one piece */
 };
 
-static inline __attribute__((always_inline)) bool match_runs(const struct oriel_part *to, const struct oriel_part *from,
-                                                             struct runs *out)
+static inline __attribute__((always_inline)) bool
+match_runs(const struct oriel_part *to, const struct oriel_part *from, struct runs *out)
 {
     const uint64_t to_bytes = to->node->size_bytes;
     const uint64_t from_bytes = from->node->size_bytes;
@@ -270,8 +291,8 @@ static inline __attribute__((always_inline)) bool match_runs(const struct oriel_
 }
 
 /* As many bytes on both sides.  Where both are runs this is all.  The parts are the caller's own, so that they need no memory. */
-static inline __attribute__((always_inline)) bool copy_here(const struct oriel_node *keeper, struct oriel_part to,
-                                                            struct oriel_part from)
+static inline __attribute__((always_inline)) bool
+copy_here(const struct oriel_node *keeper, struct oriel_part to, struct oriel_part from)
 {
     struct runs runs;
     unwrap(&to);
@@ -280,7 +301,8 @@ static inline __attribute__((always_inline)) bool copy_here(const struct oriel_n
         if (runs.count == 1)
             oriel_copy(to.at, from.at, runs.len_bytes);
         else
-            oriel_copy_runs(to.at, runs.to_stride, from.at, runs.from_stride, runs.len_bytes, runs.count);
+            oriel_copy_runs(to.at, runs.to_stride, from.at, runs.from_stride, runs.len_bytes,
+                            runs.count);
         return true;
     }
     struct oriel_part whole_to = to;
@@ -291,13 +313,15 @@ static inline __attribute__((always_inline)) bool copy_here(const struct oriel_n
     return copy_levels(keeper, &whole_to, &whole_from);
 }
 
-static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from)
+static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to,
+                       const struct oriel_part *from)
 {
     return copy_here(keeper, *to, *from);
 }
 
 /* A layout that is a datatype's own: runs are many datatypes'. */
-static inline const struct oriel_node *keeper_among(const struct oriel_node *to, const struct oriel_node *from)
+static inline const struct oriel_node *keeper_among(const struct oriel_node *to,
+                                                    const struct oriel_node *from)
 {
     return to->form != ORIEL_NODE_RUN ? to : from->form != ORIEL_NODE_RUN ? from : NULL;
 }
@@ -307,7 +331,8 @@ static struct oriel_part part_of(char *at, const struct oriel_items *items)
     return (struct oriel_part){at, items->layout, items->count, items->extent_bytes};
 }
 
-bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *from, const struct oriel_items *from_items)
+bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *from,
+                      const struct oriel_items *from_items)
 {
     return copy_here(keeper_among(to_items->layout, from_items->layout), part_of(to, to_items),
                      part_of((char *)(uintptr_t)from, from_items));
@@ -316,7 +341,8 @@ bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *
 /* ---- prepared ---- */
 
 /* All in one piece.  Its sides may overlap, so they are not restricted as those of other loops are. */
-static void copy_whole(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t len_bytes, uint64_t count)
+static void copy_whole(char *to, int64_t to_stride, const char *from, int64_t from_stride,
+                       uint64_t len_bytes, uint64_t count)
 {
     (void)to_stride;
     (void)from_stride;
@@ -324,7 +350,8 @@ static void copy_whole(char *to, int64_t to_stride, const char *from, int64_t fr
     oriel_copy(to, from, len_bytes);
 }
 
-void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items, const struct oriel_items *from_items)
+void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items,
+                        const struct oriel_items *from_items)
 {
     struct runs runs;
     uint64_t items;
@@ -333,9 +360,12 @@ void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_item
     struct oriel_part from = part_of(NULL, from_items);
     unwrap(&to);
     unwrap(&from);
-    *out = (struct oriel_copy_prepared){.to_bytes = (int64_t)(uintptr_t)to.at, .from_bytes = (int64_t)(uintptr_t)from.at};
+    *out = (struct oriel_copy_prepared){.to_bytes = (int64_t)(uintptr_t)to.at,
+                                        .from_bytes = (int64_t)(uintptr_t)from.at};
     if (match_runs(&to, &from, &runs)) {
-        out->loop = runs.count == 1 ? copy_whole : oriel_copy_strided_loop_of(runs.len_bytes, runs.to_stride, runs.from_stride);
+        out->loop = runs.count == 1 ? copy_whole
+                                    : oriel_copy_strided_loop_of(runs.len_bytes, runs.to_stride,
+                                                                 runs.from_stride);
         out->to_stride = runs.to_stride;
         out->from_stride = runs.from_stride;
         out->len_bytes = runs.len_bytes;
@@ -351,6 +381,7 @@ bool oriel_copy_otherwise(const struct oriel_copy_prepared *prepared, char *to, 
 {
     if (prepared->plan == NULL)
         return oriel_copy_items(to, &prepared->to, from, &prepared->from);
-    oriel_plan_run(prepared->plan, oriel_at(to, prepared->to_bytes), oriel_at(from, prepared->from_bytes), prepared->count);
+    oriel_plan_run(prepared->plan, oriel_at(to, prepared->to_bytes),
+                   oriel_at(from, prepared->from_bytes), prepared->count);
     return true;
 }

@@ -11,7 +11,8 @@
 
 /* ---- run ---- */
 
-static void run_pass(const struct pass *pass, char *to, int64_t to_step, const char *from, int64_t from_step, uint64_t items)
+static void run_pass(const struct pass *pass, char *to, int64_t to_step, const char *from,
+                     int64_t from_step, uint64_t items)
 {
     to += pass->to_bytes;
     from += pass->from_bytes;
@@ -25,7 +26,8 @@ static void run_pass(const struct pass *pass, char *to, int64_t to_step, const c
             if (pass->form == FORM_LIST)
                 pass->loop.list(to, from, pass->offsets, pass->count);
             else if (pass->form == FORM_EVEN)
-                pass->loop.even(to, from, pass->even.stride_bytes, pass->even.second_bytes, pass->offsets, pass->count);
+                pass->loop.even(to, from, pass->even.stride_bytes, pass->even.second_bytes,
+                                pass->offsets, pass->count);
             else
                 for (uint64_t i = 0; i < pass->count; i++, piece += 3)
                     oriel_move_any(to + piece[0], from + piece[1], (uint32_t)piece[2]);
@@ -60,10 +62,12 @@ void oriel_plan_free(struct oriel_plan *plan)
 static bool is_for(const struct oriel_plan *plan, const struct oriel_plan_key *key)
 {
     return plan->key.to_number == key->to_number && plan->key.from_number == key->from_number &&
-           plan->key.to_stride_bytes == key->to_stride_bytes && plan->key.from_stride_bytes == key->from_stride_bytes;
+           plan->key.to_stride_bytes == key->to_stride_bytes &&
+           plan->key.from_stride_bytes == key->from_stride_bytes;
 }
 
-const struct oriel_plan *oriel_plan_find(const struct oriel_node *node, const struct oriel_plan_key *key, uint64_t counted,
+const struct oriel_plan *oriel_plan_find(const struct oriel_node *node,
+                                         const struct oriel_plan_key *key, uint64_t counted,
                                          uint64_t *items)
 {
     const struct oriel_memo *memo = atomic_load_explicit(&node->memos, memory_order_acquire);
@@ -97,8 +101,8 @@ bool oriel_plan_pays(const struct oriel_node *node)
            atomic_exchange_explicit(&keeper_of(node)->walked, true, memory_order_relaxed);
 }
 
-bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key *key, uint64_t counted, uint64_t items,
-                     struct oriel_plan *plan)
+bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key *key,
+                     uint64_t counted, uint64_t items, struct oriel_plan *plan)
 {
     struct oriel_memo *first = atomic_load_explicit(&node->memos, memory_order_acquire);
     plan->key = *key;
@@ -108,7 +112,7 @@ bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key 
         if (!has_room(node, first))
             return false;
         plan->memo.next = first;
-    } while (!atomic_compare_exchange_weak_explicit(&keeper_of(node)->memos, &first, &plan->memo, memory_order_release,
-                                                    memory_order_acquire));
+    } while (!atomic_compare_exchange_weak_explicit(&keeper_of(node)->memos, &first, &plan->memo,
+                                                    memory_order_release, memory_order_acquire));
     return true;
 }

@@ -8,8 +8,9 @@
 
 enum {
     ORIEL_PLAN_PIECES = 16384, /* of one period, at most */
-    ORIEL_PLAN_ROWS = 24,      /* pieces that are moved as rows, many items at a time; more are lists, item by item */
-    ORIEL_PLANS_KEPT = 8,      /* by one layout */
+    ORIEL_PLAN_ROWS =
+        24, /* pieces that are moved as rows, many items at a time; more are lists, item by item */
+    ORIEL_PLANS_KEPT = 8, /* by one layout */
 };
 
 /* What tells one pair of parts from another, whatever their counts: by the numbers of the nodes. */
@@ -32,7 +33,8 @@ void oriel_plan_free(struct oriel_plan *plan);
 
 /* The plan for the key that is kept beside the node, and how many items of it the parts are; NULL when there is none.  counted:
  * how many items the part of to has, or of from where to is dense. */
-const struct oriel_plan *oriel_plan_find(const struct oriel_node *node, const struct oriel_plan_key *key, uint64_t counted,
+const struct oriel_plan *oriel_plan_find(const struct oriel_node *node,
+                                         const struct oriel_plan_key *key, uint64_t counted,
                                          uint64_t *items);
 
 /* Whether a plan that takes longer to make than one copy by it is worth it: from the second such copy on. */
@@ -40,7 +42,7 @@ bool oriel_plan_pays(const struct oriel_node *node);
 
 /* Takes over the plan, by which so many items are what is counted so; false, and it is still the caller's, where the node keeps
  * as many as it may.  One that no constructor made keeps none. */
-bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key *key, uint64_t counted, uint64_t items,
-                     struct oriel_plan *plan);
+bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key *key,
+                     uint64_t counted, uint64_t items, struct oriel_plan *plan);
 
 #endif

@@ -8,8 +8,9 @@
 
 enum {
     CHUNK_ITEMS_LEAST = 4,
-    CHUNK_BYTES = 32768, /* of memory that are gone over for each pass: they stay in the first cache */
-    SHORT_WORDS = 8,     /* longer pieces move by themselves */
+    CHUNK_BYTES =
+        32768,       /* of memory that are gone over for each pass: they stay in the first cache */
+    SHORT_WORDS = 8, /* longer pieces move by themselves */
 };
 
 struct draft_step {
@@ -31,11 +32,13 @@ struct draft {
 
 static bool is_short(const struct oriel_pair_piece *piece, unsigned word_bytes)
 {
-    return word_bytes == 1 ? piece->len_bytes < 16
-                           : piece->len_bytes % word_bytes == 0 && piece->len_bytes <= SHORT_WORDS * word_bytes;
+    return word_bytes == 1
+               ? piece->len_bytes < 16
+               : piece->len_bytes % word_bytes == 0 && piece->len_bytes <= SHORT_WORDS * word_bytes;
 }
 
-static void add_step(struct draft *draft, enum oriel_step kind, unsigned bytes, struct oriel_step_at at)
+static void add_step(struct draft *draft, enum oriel_step kind, unsigned bytes,
+                     struct oriel_step_at at)
 {
     draft->step[draft->steps++] = (struct draft_step){kind, bytes, at};
     draft->of_kind[kind]++;
@@ -43,7 +46,8 @@ static void add_step(struct draft *draft, enum oriel_step kind, unsigned bytes, 
 
 static void add_single(struct draft *draft, unsigned bytes, int64_t to_bytes, int64_t from_bytes)
 {
-    add_step(draft, ORIEL_STEP_SINGLE, bytes, (struct oriel_step_at){{to_bytes, to_bytes}, {from_bytes, from_bytes}});
+    add_step(draft, ORIEL_STEP_SINGLE, bytes,
+             (struct oriel_step_at){{to_bytes, to_bytes}, {from_bytes, from_bytes}});
 }
 
 /* Less than 16 bytes: a word, which may have 3 bytes, and up to the end another one, which overlap where no word has the rest's
@@ -56,23 +60,29 @@ static void add_odd(struct draft *draft, const struct oriel_pair_piece *piece)
     const unsigned tail = rest > 4 ? 8 : rest > 2 ? 4 : rest;
     add_single(draft, head, piece->to_bytes, piece->from_bytes);
     if (rest > 0)
-        add_single(draft, tail, piece->to_bytes + len_bytes - tail, piece->from_bytes + len_bytes - tail);
+        add_single(draft, tail, piece->to_bytes + len_bytes - tail,
+                   piece->from_bytes + len_bytes - tail);
 }
 
 /* Two words that follow each other in the type map make one step where they are side by side, on one side at least. */
-static void add_words(struct draft *draft, const struct oriel_pair_piece *piece, struct oriel_pair_piece *last)
+static void add_words(struct draft *draft, const struct oriel_pair_piece *piece,
+                      struct oriel_pair_piece *last)
 {
     const int64_t word_bytes = draft->word_bytes;
     for (int64_t done = 0; done < (int64_t)piece->len_bytes; done += word_bytes) {
         const struct oriel_pair_piece word = {piece->to_bytes + done, piece->from_bytes + done, 1};
         const bool here = word.to_bytes == last->to_bytes + word_bytes;
         const bool there = word.from_bytes == last->from_bytes + word_bytes;
-        const struct oriel_step_at at = {{last->to_bytes, here ? last->to_bytes : word.to_bytes},
-                                         {last->from_bytes, there ? last->from_bytes : word.from_bytes}};
+        const struct oriel_step_at at = {
+            {last->to_bytes, here ? last->to_bytes : word.to_bytes},
+            {last->from_bytes, there ? last->from_bytes : word.from_bytes}};
         if (last->len_bytes == 0) {
             *last = word;
         } else if (here || there) {
-            add_step(draft, here && there ? ORIEL_STEP_BOTH : here ? ORIEL_STEP_GATHER : ORIEL_STEP_SCATTER,
+            add_step(draft,
+                     here && there ? ORIEL_STEP_BOTH
+                     : here        ? ORIEL_STEP_GATHER
+                                   : ORIEL_STEP_SCATTER,
                      draft->word_bytes, at);
             last->len_bytes = 0;
         } else {
@@ -97,11 +107,12 @@ static void choose_words(struct draft *draft)
 static bool is_near(const struct oriel_pair_piece *piece)
 {
     const int64_t most = INT32_MAX - 64, low = INT32_MIN;
-    return piece->to_bytes >= low && piece->to_bytes <= most && piece->from_bytes >= low && piece->from_bytes <= most &&
-           piece->len_bytes <= INT32_MAX;
+    return piece->to_bytes >= low && piece->to_bytes <= most && piece->from_bytes >= low &&
+           piece->from_bytes <= most && piece->len_bytes <= INT32_MAX;
 }
 
-static bool draft_make(struct draft *draft, const struct oriel_part *to, const struct oriel_part *from)
+static bool draft_make(struct draft *draft, const struct oriel_part *to,
+                       const struct oriel_part *from)
 {
     const struct oriel_part first_to = oriel_part_one(to, 0);
     const struct oriel_part first_from = oriel_part_one(from, 0);
@@ -130,24 +141,28 @@ static bool draft_make(struct draft *draft, const struct oriel_part *to, const s
     return true;
 }
 
-static struct oriel_step_at relative(const struct oriel_step_at *at, const struct oriel_step_at *first)
+static struct oriel_step_at relative(const struct oriel_step_at *at,
+                                     const struct oriel_step_at *first)
 {
     return (struct oriel_step_at){{at->to[0] - first->to[0], at->to[1] - first->to[0]},
                                   {at->from[0] - first->from[0], at->from[1] - first->from[0]}};
 }
 
-static void add_row(struct oriel_plan *plan, const struct draft *draft, const struct draft_step *step, unsigned count)
+static void add_row(struct oriel_plan *plan, const struct draft *draft,
+                    const struct draft_step *step, unsigned count)
 {
     struct pass *pass = &plan->passes[plan->count++];
     enum oriel_step kinds[ORIEL_ROW_STEPS] = {ORIEL_STEP_NONE, ORIEL_STEP_NONE, ORIEL_STEP_NONE};
     unsigned bytes[ORIEL_ROW_STEPS] = {0, 0, 0};
-    *pass = (struct pass){.form = FORM_ROW, .to_bytes = step->at.to[0], .from_bytes = step->at.from[0]};
+    *pass =
+        (struct pass){.form = FORM_ROW, .to_bytes = step->at.to[0], .from_bytes = step->at.from[0]};
     for (unsigned i = 0; i < count; i++) {
         kinds[i] = step[i].kind;
         bytes[i] = step[i].bytes;
         pass->at[i] = relative(&step[i].at, &step->at);
     }
-    pass->loop.row = draft->word_bytes == 1 ? oriel_words_loop_of(bytes) : oriel_row_loop_of(draft->word_bytes, kinds);
+    pass->loop.row = draft->word_bytes == 1 ? oriel_words_loop_of(bytes)
+                                            : oriel_row_loop_of(draft->word_bytes, kinds);
 }
 
 /* Two steps that gather four words of 4 bytes out of every second one; words of 8 that are 8 bytes apart are none to gather. */
@@ -156,7 +171,8 @@ static bool are_seconds(const struct draft *draft, unsigned i)
     const struct draft_step *step = &draft->step[i];
     return i + 1 < draft->steps && step[0].kind == ORIEL_STEP_GATHER &&
            step[1].kind == ORIEL_STEP_GATHER && step[1].at.to[0] == step[0].at.to[0] + 8 &&
-           step[0].at.from[1] == step[0].at.from[0] + 8 && step[1].at.from[0] == step[0].at.from[0] + 16 &&
+           step[0].at.from[1] == step[0].at.from[0] + 8 &&
+           step[1].at.from[0] == step[0].at.from[0] + 16 &&
            step[1].at.from[1] == step[0].at.from[0] + 24;
 }
 
@@ -205,7 +221,8 @@ static bool is_even(struct pass *pass, const struct draft *draft, enum oriel_ste
     if (kind != ORIEL_STEP_GATHER && kind != ORIEL_STEP_SCATTER)
         return false;
     for (unsigned i = 0; i < draft->steps; i++) {
-        const int64_t *at = kind == ORIEL_STEP_GATHER ? draft->step[i].at.from : draft->step[i].at.to;
+        const int64_t *at =
+            kind == ORIEL_STEP_GATHER ? draft->step[i].at.from : draft->step[i].at.to;
         if (draft->step[i].kind != kind)
             continue;
         if (seen == 0) {
@@ -264,7 +281,8 @@ static void add_lists(struct oriel_plan *plan, const struct draft *draft, int32_
         }
     }
     if (draft->pieces > 0)
-        plan->passes[plan->count++] = (struct pass){.form = FORM_PIECES, .count = draft->pieces, .offsets = offsets};
+        plan->passes[plan->count++] =
+            (struct pass){.form = FORM_PIECES, .count = draft->pieces, .offsets = offsets};
     for (unsigned i = 0; i < draft->pieces; i++) {
         *offsets++ = (int32_t)draft->piece[i].to_bytes;
         *offsets++ = (int32_t)draft->piece[i].from_bytes;
@@ -277,12 +295,14 @@ static uint64_t magnitude(int64_t number)
     return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
-static struct oriel_plan *plan_of(struct draft *draft, const struct oriel_part *to, const struct oriel_part *from)
+static struct oriel_plan *plan_of(struct draft *draft, const struct oriel_part *to,
+                                  const struct oriel_part *from)
 {
     const bool rows = draft->word_bytes == 1 || draft->steps / 2 + draft->pieces <= ORIEL_PLAN_ROWS;
     const size_t passes = rows ? draft->steps + draft->pieces : ORIEL_STEP_KINDS + 1;
     const size_t offsets = rows ? 0 : 3 * ((size_t)draft->steps + draft->pieces);
-    const size_t bytes = sizeof(struct oriel_plan) + passes * sizeof(struct pass) + offsets * sizeof(int32_t);
+    const size_t bytes =
+        sizeof(struct oriel_plan) + passes * sizeof(struct pass) + offsets * sizeof(int32_t);
     struct oriel_plan *plan = !rows && draft->far ? NULL : malloc(bytes);
     if (plan == NULL)
         return NULL;
@@ -291,7 +311,8 @@ static struct oriel_plan *plan_of(struct draft *draft, const struct oriel_part *
         add_rows(plan, draft);
     else
         add_lists(plan, draft, (int32_t *)&plan->passes[passes]);
-    plan->chunk = CHUNK_ITEMS_LEAST + CHUNK_BYTES / (magnitude(to->stride_bytes) + magnitude(from->stride_bytes) + 1);
+    plan->chunk = CHUNK_ITEMS_LEAST +
+                  CHUNK_BYTES / (magnitude(to->stride_bytes) + magnitude(from->stride_bytes) + 1);
     return plan;
 }
 

@@ -4,10 +4,12 @@
 
 #include <stdlib.h>
 
-bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *node, uint64_t count, int64_t extent_bytes)
+bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *node, uint64_t count,
+                       int64_t extent_bytes)
 {
     unsigned depth = node->depth + 1;
-    cursor->frames = depth <= ORIEL_CURSOR_DEPTH ? cursor->own : malloc(depth * sizeof *cursor->frames);
+    cursor->frames =
+        depth <= ORIEL_CURSOR_DEPTH ? cursor->own : malloc(depth * sizeof *cursor->frames);
     if (cursor->frames == NULL)
         return false;
     cursor->batch.left_bytes = 0;
@@ -33,8 +35,8 @@ void oriel_cursor_close(struct oriel_cursor *cursor)
         free(cursor->frames);
 }
 
-static void stand_on(struct oriel_batch *batch, const struct oriel_node *run, int64_t base_bytes, uint64_t runs,
-                     int64_t stride_bytes)
+static void stand_on(struct oriel_batch *batch, const struct oriel_node *run, int64_t base_bytes,
+                     uint64_t runs, int64_t stride_bytes)
 {
     *batch = (struct oriel_batch){.kind = run->kind,
                                   .at_bytes = base_bytes,
@@ -45,10 +47,12 @@ static void stand_on(struct oriel_batch *batch, const struct oriel_node *run, in
                                   .start_bytes = base_bytes};
 }
 
-static void stand_on_block(struct oriel_batch *batch, const struct oriel_node *blocks, uint64_t which, int64_t base_bytes)
+static void stand_on_block(struct oriel_batch *batch, const struct oriel_node *blocks,
+                           uint64_t which, int64_t base_bytes)
 {
     uint64_t len_bytes = oriel_block_bytes(blocks, which);
-    *batch = (struct oriel_batch){.kind = blocks->kind != ORIEL_KIND_NONE ? blocks->kind : ORIEL_KIND_CHAR,
+    *batch = (struct oriel_batch){.kind = blocks->kind != ORIEL_KIND_NONE ? blocks->kind
+                                                                          : ORIEL_KIND_CHAR,
                                   .at_bytes = base_bytes + blocks->offsets[which],
                                   .left_bytes = len_bytes,
                                   .run_bytes = len_bytes,
@@ -73,14 +77,16 @@ uint64_t oriel_batch_piece(const struct oriel_batch *batch)
     if (!kind->padded)
         return batch->left_bytes;
     uint64_t inside = (uint64_t)(batch->at_bytes - batch->start_bytes) % kind->extent_bytes;
-    return inside < kind->index_offset ? kind->value_bytes - inside : kind->index_offset + kind->index_bytes - inside;
+    return inside < kind->index_offset ? kind->value_bytes - inside
+                                       : kind->index_offset + kind->index_bytes - inside;
 }
 
 void oriel_batch_use(struct oriel_batch *batch, uint64_t len_bytes)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[batch->kind];
     if (kind->padded) {
-        uint64_t inside = (uint64_t)(batch->at_bytes - batch->start_bytes) % kind->extent_bytes + len_bytes;
+        uint64_t inside =
+            (uint64_t)(batch->at_bytes - batch->start_bytes) % kind->extent_bytes + len_bytes;
         if (inside == kind->value_bytes)
             len_bytes += kind->index_offset - kind->value_bytes;
         else if (inside == kind->index_offset + kind->index_bytes)
@@ -108,7 +114,8 @@ static bool step(struct oriel_cursor *cursor)
     struct oriel_frame *frame = &cursor->frames[cursor->depth - 1];
     const struct oriel_node *node = frame->node;
     const struct oriel_node *child = node->child;
-    if (node->form == ORIEL_NODE_RUN || (node->form == ORIEL_NODE_LOOP && child->form == ORIEL_NODE_RUN)) {
+    if (node->form == ORIEL_NODE_RUN ||
+        (node->form == ORIEL_NODE_LOOP && child->form == ORIEL_NODE_RUN)) {
         cursor->depth--;
         stand_on(&cursor->batch, node->form == ORIEL_NODE_RUN ? node : child, frame->base_bytes,
                  node->form == ORIEL_NODE_RUN ? 1 : node->count, node->stride_bytes);
@@ -155,7 +162,8 @@ static uint64_t count_fitting(uint64_t count, uint64_t block_bytes, uint64_t mos
 
 /* Whole blocks where the cursor stands before a list of them; false where it does not, or the next
  * one is longer than most_bytes. */
-static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes, struct oriel_block_group *out)
+static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
+                        struct oriel_block_group *out)
 {
     struct oriel_frame *frame = &cursor->frames[cursor->depth - 1];
     const struct oriel_node *node = frame->node;
@@ -163,8 +171,8 @@ static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes, struct
         return false;
     const uint64_t left = node->count - frame->next;
     *out = (struct oriel_block_group){.at_bytes = frame->base_bytes,
-                                  .offsets = node->offsets + frame->next,
-                                  .block_bytes = node->block_bytes};
+                                      .offsets = node->offsets + frame->next,
+                                      .block_bytes = node->block_bytes};
     if (node->lengths != NULL) {
         out->lengths = node->lengths + frame->next;
         while (out->count < left && out->len_bytes + out->lengths[out->count] <= most_bytes)
@@ -178,7 +186,7 @@ static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes, struct
 }
 
 bool oriel_cursor_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
-                          struct oriel_block_group *out)
+                         struct oriel_block_group *out)
 {
     struct oriel_batch *batch = &cursor->batch;
     while (batch->left_bytes == 0) {
@@ -188,11 +196,11 @@ bool oriel_cursor_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
             return true;
         step(cursor);
     }
-    *out = (struct oriel_block_group){.at_bytes = batch->at_bytes,
-                                  .stride_bytes = batch->stride_bytes,
-                                  .block_bytes = batch->left_bytes < most_bytes ? batch->left_bytes
-                                                                                : most_bytes,
-                                  .count = 1};
+    *out = (struct oriel_block_group){
+        .at_bytes = batch->at_bytes,
+        .stride_bytes = batch->stride_bytes,
+        .block_bytes = batch->left_bytes < most_bytes ? batch->left_bytes : most_bytes,
+        .count = 1};
     if (out->block_bytes == batch->run_bytes) {
         out->count = count_fitting(batch->further + 1, batch->run_bytes, most_bytes);
         oriel_batch_use_runs(batch, out->count);

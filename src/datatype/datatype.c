@@ -38,18 +38,12 @@ enum type_class {
 static enum oriel_kind opaque_of(int size_bytes)
 {
     switch (size_bytes) {
-    case 2:
-        return ORIEL_KIND_OPAQUE16;
-    case 4:
-        return ORIEL_KIND_OPAQUE32;
-    case 8:
-        return ORIEL_KIND_OPAQUE64;
-    case 16:
-        return ORIEL_KIND_OPAQUE128;
-    case 32:
-        return ORIEL_KIND_OPAQUE256;
-    default:
-        return ORIEL_KIND_NONE;
+    case 2: return ORIEL_KIND_OPAQUE16;
+    case 4: return ORIEL_KIND_OPAQUE32;
+    case 8: return ORIEL_KIND_OPAQUE64;
+    case 16: return ORIEL_KIND_OPAQUE128;
+    case 32: return ORIEL_KIND_OPAQUE256;
+    default: return ORIEL_KIND_NONE;
     }
 }
 
@@ -64,54 +58,38 @@ static enum oriel_kind by_width(int size_bytes, const enum oriel_kind widths[5])
 
 static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
 {
-    static const enum oriel_kind integers[5] = {ORIEL_KIND_INT8, ORIEL_KIND_INT16, ORIEL_KIND_INT32, ORIEL_KIND_INT64,
-                                                ORIEL_KIND_INT128};
-    static const enum oriel_kind naturals[5] = {ORIEL_KIND_UINT8, ORIEL_KIND_UINT16, ORIEL_KIND_UINT32,
-                                                ORIEL_KIND_UINT64, ORIEL_KIND_NONE};
-    static const enum oriel_kind reals[5] = {ORIEL_KIND_NONE, ORIEL_KIND_NONE, ORIEL_KIND_FLOAT, ORIEL_KIND_DOUBLE,
-                                             ORIEL_KIND_QUAD};
-    static const enum oriel_kind logicals[5] = {ORIEL_KIND_LOGICAL8, ORIEL_KIND_LOGICAL16, ORIEL_KIND_LOGICAL32,
-                                                ORIEL_KIND_LOGICAL64, ORIEL_KIND_NONE};
+    static const enum oriel_kind integers[5] = {ORIEL_KIND_INT8, ORIEL_KIND_INT16, ORIEL_KIND_INT32,
+                                                ORIEL_KIND_INT64, ORIEL_KIND_INT128};
+    static const enum oriel_kind naturals[5] = {
+        ORIEL_KIND_UINT8, ORIEL_KIND_UINT16, ORIEL_KIND_UINT32, ORIEL_KIND_UINT64, ORIEL_KIND_NONE};
+    static const enum oriel_kind reals[5] = {ORIEL_KIND_NONE, ORIEL_KIND_NONE, ORIEL_KIND_FLOAT,
+                                             ORIEL_KIND_DOUBLE, ORIEL_KIND_QUAD};
+    static const enum oriel_kind logicals[5] = {ORIEL_KIND_LOGICAL8, ORIEL_KIND_LOGICAL16,
+                                                ORIEL_KIND_LOGICAL32, ORIEL_KIND_LOGICAL64,
+                                                ORIEL_KIND_NONE};
     switch (type_class) {
-    case SIGNED:
-        return by_width(size_bytes, integers);
-    case UNSIGNED:
-        return by_width(size_bytes, naturals);
-    case FLOATING:
-        return by_width(size_bytes, reals);
-    case LONG_FLOATING:
-        return ORIEL_KIND_LONG_DOUBLE;
+    case SIGNED: return by_width(size_bytes, integers);
+    case UNSIGNED: return by_width(size_bytes, naturals);
+    case FLOATING: return by_width(size_bytes, reals);
+    case LONG_FLOATING: return ORIEL_KIND_LONG_DOUBLE;
     case COMPLEX:
         return size_bytes == 8    ? ORIEL_KIND_FLOAT_COMPLEX
                : size_bytes == 16 ? ORIEL_KIND_DOUBLE_COMPLEX
                : size_bytes == 32 ? ORIEL_KIND_QUAD_COMPLEX
                                   : opaque_of(size_bytes);
-    case LONG_COMPLEX:
-        return ORIEL_KIND_LONG_DOUBLE_COMPLEX;
-    case LOGICAL:
-        return by_width(size_bytes, logicals);
-    case BITS:
-        return ORIEL_KIND_BYTE;
-    case LETTERS:
-        return ORIEL_KIND_CHAR;
-    case NOTHING:
-        return opaque_of(size_bytes);
-    case PAIR_FLOAT_INT:
-        return ORIEL_KIND_FLOAT_INT;
-    case PAIR_DOUBLE_INT:
-        return ORIEL_KIND_DOUBLE_INT;
-    case PAIR_LONG_INT:
-        return ORIEL_KIND_LONG_INT;
-    case PAIR_SHORT_INT:
-        return ORIEL_KIND_SHORT_INT;
-    case PAIR_LONG_DOUBLE_INT:
-        return ORIEL_KIND_LONG_DOUBLE_INT;
-    case PAIR_INT_INT:
-        return ORIEL_KIND_INT_INT;
-    case PAIR_FLOAT_FLOAT:
-        return ORIEL_KIND_FLOAT_FLOAT;
-    case PAIR_DOUBLE_DOUBLE:
-        return ORIEL_KIND_DOUBLE_DOUBLE;
+    case LONG_COMPLEX: return ORIEL_KIND_LONG_DOUBLE_COMPLEX;
+    case LOGICAL: return by_width(size_bytes, logicals);
+    case BITS: return ORIEL_KIND_BYTE;
+    case LETTERS: return ORIEL_KIND_CHAR;
+    case NOTHING: return opaque_of(size_bytes);
+    case PAIR_FLOAT_INT: return ORIEL_KIND_FLOAT_INT;
+    case PAIR_DOUBLE_INT: return ORIEL_KIND_DOUBLE_INT;
+    case PAIR_LONG_INT: return ORIEL_KIND_LONG_INT;
+    case PAIR_SHORT_INT: return ORIEL_KIND_SHORT_INT;
+    case PAIR_LONG_DOUBLE_INT: return ORIEL_KIND_LONG_DOUBLE_INT;
+    case PAIR_INT_INT: return ORIEL_KIND_INT_INT;
+    case PAIR_FLOAT_FLOAT: return ORIEL_KIND_FLOAT_FLOAT;
+    case PAIR_DOUBLE_DOUBLE: return ORIEL_KIND_DOUBLE_DOUBLE;
     }
     return ORIEL_KIND_NONE;
 }
@@ -148,11 +126,14 @@ static void free_type(struct oriel_type *type)
 static bool add_predefined(MPI_Datatype datatype, enum type_class type_class)
 {
     int size_bytes = 0;
-    if (datatype == MPI_DATATYPE_NULL || oriel_host()->Type_size(datatype, &size_bytes) != MPI_SUCCESS)
+    if (datatype == MPI_DATATYPE_NULL ||
+        oriel_host()->Type_size(datatype, &size_bytes) != MPI_SUCCESS)
         return true;
     enum oriel_kind kind = kind_of(type_class, size_bytes);
-    if (kind != ORIEL_KIND_NONE && oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
-        kind = opaque_of(size_bytes); /* a Fortran compiler told to make its reals and integers wider */
+    if (kind != ORIEL_KIND_NONE &&
+        oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
+        kind = opaque_of(
+            size_bytes); /* a Fortran compiler told to make its reals and integers wider */
     if (kind == ORIEL_KIND_NONE)
         return true;
     struct oriel_type *type = make_type(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
@@ -177,7 +158,8 @@ enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t p
                                  : combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX
                                                                         : FLOATING;
     int wide_bytes = combiner == MPI_COMBINER_F90_COMPLEX ? 32 : 16;
-    if (type_class != SIGNED && size_bytes == wide_bytes && precision <= LDBL_DIG) /* the x87's format is as large as IEEE's */
+    if (type_class != SIGNED && size_bytes == wide_bytes &&
+        precision <= LDBL_DIG) /* the x87's format is as large as IEEE's */
         type_class = type_class == COMPLEX ? LONG_COMPLEX : LONG_FLOATING;
     return kind_of(type_class, size_bytes);
 }
@@ -243,8 +225,9 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
     struct oriel_type *type = make_type(layout, extent);
     if (type == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
-    type->predefined = type->kind != ORIEL_KIND_NONE && oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
-                       oriel_contents_is_leaf(combiner); /* MPI-1's MPI_LB and MPI_UB have no element */
+    type->predefined =
+        type->kind != ORIEL_KIND_NONE && oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
+        oriel_contents_is_leaf(combiner); /* MPI-1's MPI_LB and MPI_UB have no element */
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
     else if (!oriel_hash_table_set(&table, oriel_type_key(datatype), type))
@@ -273,7 +256,9 @@ static struct kept *kept_place(uint64_t key)
     return &kept[(key ^ key >> 5 ^ key >> 10) % KEPT];
 }
 
-static __attribute__((noinline)) enum oriel_status find_in_table(MPI_Datatype datatype, uint64_t generation, struct kept *kept,
+static __attribute__((noinline)) enum oriel_status find_in_table(MPI_Datatype datatype,
+                                                                 uint64_t generation,
+                                                                 struct kept *kept,
                                                                  const struct oriel_type **out)
 {
     static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER; /* once per datatype */
@@ -313,10 +298,12 @@ enum oriel_operator oriel_operator_find(MPI_Op op)
         MPI_Op op;
         enum oriel_operator operator;
     } operators[] = {
-        {MPI_SUM, ORIEL_OPERATOR_SUM},       {MPI_REPLACE, ORIEL_OPERATOR_REPLACE}, {MPI_NO_OP, ORIEL_OPERATOR_NO_OP},
-        {MPI_MAX, ORIEL_OPERATOR_MAX},       {MPI_MIN, ORIEL_OPERATOR_MIN},         {MPI_PROD, ORIEL_OPERATOR_PROD},
-        {MPI_LAND, ORIEL_OPERATOR_LAND},     {MPI_BAND, ORIEL_OPERATOR_BAND},       {MPI_LOR, ORIEL_OPERATOR_LOR},
-        {MPI_BOR, ORIEL_OPERATOR_BOR},       {MPI_LXOR, ORIEL_OPERATOR_LXOR},       {MPI_BXOR, ORIEL_OPERATOR_BXOR},
+        {MPI_SUM, ORIEL_OPERATOR_SUM},       {MPI_REPLACE, ORIEL_OPERATOR_REPLACE},
+        {MPI_NO_OP, ORIEL_OPERATOR_NO_OP},   {MPI_MAX, ORIEL_OPERATOR_MAX},
+        {MPI_MIN, ORIEL_OPERATOR_MIN},       {MPI_PROD, ORIEL_OPERATOR_PROD},
+        {MPI_LAND, ORIEL_OPERATOR_LAND},     {MPI_BAND, ORIEL_OPERATOR_BAND},
+        {MPI_LOR, ORIEL_OPERATOR_LOR},       {MPI_BOR, ORIEL_OPERATOR_BOR},
+        {MPI_LXOR, ORIEL_OPERATOR_LXOR},     {MPI_BXOR, ORIEL_OPERATOR_BXOR},
         {MPI_MINLOC, ORIEL_OPERATOR_MINLOC}, {MPI_MAXLOC, ORIEL_OPERATOR_MAXLOC},
     };
     for (unsigned i = 0; i < sizeof operators / sizeof operators[0]; i++)

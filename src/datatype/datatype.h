@@ -10,13 +10,14 @@
 #include <mpi.h>
 
 struct oriel_type {
-    enum oriel_kind kind;     /* of all elements; ORIEL_KIND_NONE when they differ */
-    bool dense;               /* one run of elements that starts at displacement 0 and fills the extent */
-    bool predefined;          /* by name or by F90 parameters: one element */
-    uint64_t elements;        /* in one item of the datatype */
-    uint64_t size_bytes;      /* that move of one item */
-    int64_t extent_bytes;     /* from one item to the next */
-    int64_t plain_bytes;      /* the extent where an item is nothing but its bytes (dense, no padding), else INT64_MAX */
+    enum oriel_kind kind; /* of all elements; ORIEL_KIND_NONE when they differ */
+    bool dense;        /* one run of elements that starts at displacement 0 and fills the extent */
+    bool predefined;   /* by name or by F90 parameters: one element */
+    uint64_t elements; /* in one item of the datatype */
+    uint64_t size_bytes;  /* that move of one item */
+    int64_t extent_bytes; /* from one item to the next */
+    int64_t
+        plain_bytes; /* the extent where an item is nothing but its bytes (dense, no padding), else INT64_MAX */
     struct oriel_node *layout;
 };
 
@@ -34,9 +35,11 @@ static inline uint64_t oriel_type_key(MPI_Datatype datatype)
     return (uint64_t)(uintptr_t)datatype;
 }
 
-static inline enum oriel_status oriel_type_find(MPI_Datatype datatype, const struct oriel_type **out)
+static inline enum oriel_status oriel_type_find(MPI_Datatype datatype,
+                                                const struct oriel_type **out)
 {
-    if (oriel_unlikely(!oriel_tls_cache_is_valid() || oriel_tls_cache.type_key != oriel_type_key(datatype)))
+    if (oriel_unlikely(!oriel_tls_cache_is_valid() ||
+                       oriel_tls_cache.type_key != oriel_type_key(datatype)))
         return oriel_type_find_slow(datatype, out);
     *out = oriel_tls_cache.type;
     return ORIEL_OK;

@@ -65,15 +65,19 @@ static struct oriel_node *block(struct flattening *all, MPI_Datatype old, int64_
 }
 
 /* Blocks of one type. */
-static struct oriel_node *make_list(struct flattening *all, MPI_Datatype old, const struct oriel_listed *listed)
+static struct oriel_node *make_list(struct flattening *all, MPI_Datatype old,
+                                    const struct oriel_listed *listed)
 {
     struct oriel_node *item = item_of(all, old);
     const int64_t extent_bytes = extent_of(old);
     struct oriel_node *blocks = item != NULL ? oriel_node_blocks(item, extent_bytes, listed) : NULL;
-    struct oriel_branch *branches = blocks == NULL ? calloc(listed->count + 1, sizeof *branches) : NULL;
+    struct oriel_branch *branches =
+        blocks == NULL ? calloc(listed->count + 1, sizeof *branches) : NULL;
     for (uint64_t i = 0; branches != NULL && i < listed->count; i++) {
-        branches[i].offset_bytes = times(oriel_number(&listed->displacements, i), listed->unit_bytes);
-        branches[i].node = oriel_node_loop((uint64_t)oriel_listed_length(listed, i), extent_bytes, oriel_node_share(item));
+        branches[i].offset_bytes =
+            times(oriel_number(&listed->displacements, i), listed->unit_bytes);
+        branches[i].node = oriel_node_loop((uint64_t)oriel_listed_length(listed, i), extent_bytes,
+                                           oriel_node_share(item));
     }
     oriel_node_free(item);
     return blocks != NULL || branches == NULL ? blocks : oriel_node_list(listed->count, branches);
@@ -85,8 +89,9 @@ static struct oriel_node *make_struct(struct flattening *all, const struct oriel
     const int64_t count = oriel_contents_number(contents, 0);
     struct oriel_branch *branches = calloc((size_t)count + 1, sizeof *branches);
     for (int64_t i = 0; branches != NULL && i < count; i++)
-        branches[i] = (struct oriel_branch){oriel_contents_number(contents, 1 + count + i),
-                                            block(all, contents->types[i], oriel_contents_number(contents, 1 + i))};
+        branches[i] = (struct oriel_branch){
+            oriel_contents_number(contents, 1 + count + i),
+            block(all, contents->types[i], oriel_contents_number(contents, 1 + i))};
     return branches != NULL ? oriel_node_list((uint64_t)count, branches) : NULL;
 }
 
@@ -105,7 +110,8 @@ static struct oriel_node *shift(struct oriel_node *node, int64_t offset_bytes)
 }
 
 /* numbers: ndims, sizes, subsizes, starts, order. */
-static struct oriel_node *make_subarray(struct flattening *all, const struct oriel_contents *contents)
+static struct oriel_node *make_subarray(struct flattening *all,
+                                        const struct oriel_contents *contents)
 {
     const int64_t n = oriel_contents_number(contents, 0);
     const bool fortran = oriel_contents_number(contents, 1 + 3 * n) == MPI_ORDER_FORTRAN;
@@ -132,12 +138,13 @@ struct dimension {
     int64_t coordinate;
 };
 
-static struct dimension dimension_of(int64_t size, int64_t distribution, int64_t argument, int64_t processes,
-                                     int64_t coordinate)
+static struct dimension dimension_of(int64_t size, int64_t distribution, int64_t argument,
+                                     int64_t processes, int64_t coordinate)
 {
     struct dimension dimension = {size, size, processes, coordinate};
     if (distribution == MPI_DISTRIBUTE_BLOCK)
-        dimension.block = argument == MPI_DISTRIBUTE_DFLT_DARG ? (size + processes - 1) / processes : argument;
+        dimension.block =
+            argument == MPI_DISTRIBUTE_DFLT_DARG ? (size + processes - 1) / processes : argument;
     else if (distribution == MPI_DISTRIBUTE_CYCLIC)
         dimension.block = argument == MPI_DISTRIBUTE_DFLT_DARG ? 1 : argument;
     else
@@ -146,7 +153,8 @@ static struct dimension dimension_of(int64_t size, int64_t distribution, int64_t
 }
 
 /* The blocks of one dimension, whole ones in a loop and the last, shorter one behind it.  Takes over the node below. */
-static struct oriel_node *distribute(const struct dimension *dimension, int64_t stride_bytes, struct oriel_node *below)
+static struct oriel_node *distribute(const struct dimension *dimension, int64_t stride_bytes,
+                                     struct oriel_node *below)
 {
     int64_t first = dimension->coordinate * dimension->block;
     int64_t cycle = dimension->processes * dimension->block;
@@ -162,8 +170,9 @@ static struct oriel_node *distribute(const struct dimension *dimension, int64_t 
         return NULL;
     }
     branches[0].offset_bytes = times(first, stride_bytes);
-    branches[0].node = oriel_node_loop((uint64_t)whole, times(cycle, stride_bytes),
-                                       oriel_node_loop((uint64_t)dimension->block, stride_bytes, oriel_node_share(below)));
+    branches[0].node = oriel_node_loop(
+        (uint64_t)whole, times(cycle, stride_bytes),
+        oriel_node_loop((uint64_t)dimension->block, stride_bytes, oriel_node_share(below)));
     branches[1].offset_bytes = times(first + whole * cycle, stride_bytes);
     branches[1].node = oriel_node_loop((uint64_t)rest, stride_bytes, below);
     return oriel_node_list(2, branches);
@@ -173,7 +182,8 @@ static struct oriel_node *distribute(const struct dimension *dimension, int64_t 
 static struct oriel_node *make_darray(struct flattening *all, const struct oriel_contents *contents)
 {
     const int64_t n = oriel_contents_number(contents, 2);
-    const int64_t gsizes = 3, distributions = gsizes + n, arguments = distributions + n, psizes = arguments + n; /* from there */
+    const int64_t gsizes = 3, distributions = gsizes + n, arguments = distributions + n,
+                  psizes = arguments + n; /* from there */
     const bool fortran = oriel_contents_number(contents, psizes + n) == MPI_ORDER_FORTRAN;
     int64_t stride_bytes = extent_of(contents->types[0]);
     struct oriel_node *node = block(all, contents->types[0], 1);
@@ -185,9 +195,9 @@ static struct oriel_node *make_darray(struct flattening *all, const struct oriel
         int64_t coordinate = oriel_contents_number(contents, 1);
         for (int64_t k = n - 1; k > d; k--)
             coordinate /= oriel_contents_number(contents, psizes + k);
-        const struct dimension dimension = dimension_of(size, oriel_contents_number(contents, distributions + d),
-                                                        oriel_contents_number(contents, arguments + d), processes,
-                                                        coordinate % processes);
+        const struct dimension dimension = dimension_of(
+            size, oriel_contents_number(contents, distributions + d),
+            oriel_contents_number(contents, arguments + d), processes, coordinate % processes);
         node = distribute(&dimension, stride_bytes, node);
         stride_bytes = times(stride_bytes, size);
     }
@@ -207,10 +217,13 @@ static struct oriel_listed listed_by(const struct oriel_contents *contents)
 {
     const int combiner = contents->combiner;
     const int64_t count = oriel_contents_number(contents, 0);
-    const bool in_bytes = combiner == MPI_COMBINER_HINDEXED || combiner == MPI_COMBINER_HINDEXED_BLOCK;
-    const bool one_length = combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    const bool in_bytes =
+        combiner == MPI_COMBINER_HINDEXED || combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    const bool one_length =
+        combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
     struct oriel_listed listed = {.count = (uint64_t)count,
-                                  .displacements = numbers_from(contents, one_length ? 2 : 1 + count),
+                                  .displacements =
+                                      numbers_from(contents, one_length ? 2 : 1 + count),
                                   .unit_bytes = in_bytes ? 1 : extent_of(contents->types[0])};
     if (one_length)
         listed.length = oriel_contents_number(contents, 1);
@@ -226,12 +239,11 @@ static struct oriel_node *rebuild(struct flattening *all, const struct oriel_con
     struct oriel_listed listed;
     switch (contents->combiner) {
     case MPI_COMBINER_DUP:
-    case MPI_COMBINER_RESIZED:
-        return block(all, types[0], 1);
-    case MPI_COMBINER_CONTIGUOUS:
-        return block(all, types[0], count);
+    case MPI_COMBINER_RESIZED: return block(all, types[0], 1);
+    case MPI_COMBINER_CONTIGUOUS: return block(all, types[0], count);
     case MPI_COMBINER_VECTOR:
-        return oriel_node_loop((uint64_t)count, times(oriel_contents_number(contents, 2), extent_of(types[0])),
+        return oriel_node_loop((uint64_t)count,
+                               times(oriel_contents_number(contents, 2), extent_of(types[0])),
                                block(all, types[0], oriel_contents_number(contents, 1)));
     case MPI_COMBINER_HVECTOR:
         return oriel_node_loop((uint64_t)count, oriel_contents_number(contents, 2),
@@ -242,20 +254,19 @@ static struct oriel_node *rebuild(struct flattening *all, const struct oriel_con
     case MPI_COMBINER_HINDEXED_BLOCK:
         listed = listed_by(contents);
         return make_list(all, types[0], &listed);
-    case MPI_COMBINER_STRUCT:
-        return make_struct(all, contents);
-    case MPI_COMBINER_SUBARRAY:
-        return make_subarray(all, contents);
-    case MPI_COMBINER_DARRAY:
-        return make_darray(all, contents);
+    case MPI_COMBINER_STRUCT: return make_struct(all, contents);
+    case MPI_COMBINER_SUBARRAY: return make_subarray(all, contents);
+    case MPI_COMBINER_DARRAY: return make_darray(all, contents);
     default:
         all->status =
-            oriel_fail(ORIEL_E_TYPE, "the datatype has a constructor that is not known (%d)", contents->combiner);
+            oriel_fail(ORIEL_E_TYPE, "the datatype has a constructor that is not known (%d)",
+                       contents->combiner);
         return NULL;
     }
 }
 
-static struct oriel_node *make_leaf(struct flattening *all, MPI_Datatype datatype, const struct oriel_contents *contents)
+static struct oriel_node *make_leaf(struct flattening *all, MPI_Datatype datatype,
+                                    const struct oriel_contents *contents)
 {
     int size_bytes = -1;
     enum oriel_kind kind = oriel_type_predefined(datatype);
@@ -265,7 +276,8 @@ static struct oriel_node *make_leaf(struct flattening *all, MPI_Datatype datatyp
     if (contents->combiner == MPI_COMBINER_NAMED && size_bytes == 0) /* MPI-1's MPI_LB and MPI_UB */
         return oriel_node_list(0, calloc(1, sizeof(struct oriel_branch)));
     if (contents->combiner != MPI_COMBINER_NAMED)
-        kind = oriel_type_parameterised(contents->combiner, size_bytes, oriel_contents_number(contents, 0));
+        kind = oriel_type_parameterised(contents->combiner, size_bytes,
+                                        oriel_contents_number(contents, 0));
     if (kind != ORIEL_KIND_NONE)
         return oriel_node_run(kind, 1);
     all->status = oriel_fail(ORIEL_E_TYPE, "the datatype has a predefined type that is not known");
@@ -285,10 +297,12 @@ static struct oriel_node *make_item(struct flattening *all, MPI_Datatype datatyp
     }
     made->next = all->made;
     all->made = made;
-    made->node = oriel_contents_is_leaf(made->contents.combiner) ? make_leaf(all, datatype, &made->contents)
-                                                                  : rebuild(all, &made->contents);
+    made->node = oriel_contents_is_leaf(made->contents.combiner)
+                     ? make_leaf(all, datatype, &made->contents)
+                     : rebuild(all, &made->contents);
     if (made->node != NULL)
-        oriel_hash_table_set(&all->nodes, (uint64_t)(uintptr_t)datatype, made->node); /* a cache: it may fail */
+        oriel_hash_table_set(&all->nodes, (uint64_t)(uintptr_t)datatype,
+                             made->node); /* a cache: it may fail */
     return oriel_node_share(made->node);
 }
 
@@ -301,7 +315,8 @@ static struct oriel_node *item_of(struct flattening *all, MPI_Datatype old)
     if (known != NULL)
         return oriel_node_share(known);
     if (all->depth == DEPTH_MOST) {
-        all->status = oriel_fail(ORIEL_E_TYPE, "the datatype is nested deeper than %d constructors", DEPTH_MOST);
+        all->status = oriel_fail(ORIEL_E_TYPE, "the datatype is nested deeper than %d constructors",
+                                 DEPTH_MOST);
         return NULL;
     }
     all->depth++;

@@ -62,14 +62,16 @@ struct oriel_node *oriel_node_share(struct oriel_node *node)
 static uint64_t size_of(enum oriel_kind kind)
 {
     const struct oriel_kind_properties *properties = &oriel_kinds[kind];
-    return properties->padded ? properties->value_bytes + properties->index_bytes : properties->extent_bytes;
+    return properties->padded ? properties->value_bytes + properties->index_bytes
+                              : properties->extent_bytes;
 }
 
 static void sum_run(struct oriel_node *node)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[node->kind];
     uint64_t len_bytes;
-    node->vast = __builtin_mul_overflow(node->count, kind->extent_bytes, &len_bytes) || len_bytes > INT64_MAX;
+    node->vast = __builtin_mul_overflow(node->count, kind->extent_bytes, &len_bytes) ||
+                 len_bytes > INT64_MAX;
     node->elements = node->count;
     node->runs = 1;
     node->size_bytes = node->count * size_of(node->kind);
@@ -115,11 +117,14 @@ static void sum_loop(struct oriel_node *loop)
         loop->runs = UINT64_MAX;
     loop->depth = child->depth + 1;
     loop->vast = child->vast || loop->count > INT64_MAX || loop->stride_bytes == ORIEL_NOWHERE;
-    loop->vast |= __builtin_mul_overflow((int64_t)(loop->count - 1), loop->stride_bytes, &last_bytes);
+    loop->vast |=
+        __builtin_mul_overflow((int64_t)(loop->count - 1), loop->stride_bytes, &last_bytes);
     loop->vast |= __builtin_mul_overflow(loop->count, child->elements, &loop->elements);
     loop->vast |= __builtin_mul_overflow(loop->count, child->size_bytes, &loop->size_bytes);
-    loop->vast |= __builtin_add_overflow(child->low_bytes, last_bytes < 0 ? last_bytes : 0, &loop->low_bytes);
-    loop->vast |= __builtin_add_overflow(child->high_bytes, last_bytes > 0 ? last_bytes : 0, &loop->high_bytes);
+    loop->vast |=
+        __builtin_add_overflow(child->low_bytes, last_bytes < 0 ? last_bytes : 0, &loop->low_bytes);
+    loop->vast |= __builtin_add_overflow(child->high_bytes, last_bytes > 0 ? last_bytes : 0,
+                                         &loop->high_bytes);
 }
 
 /* The run or loop itself when it has no other owner, else a copy in its place, whose sums are the caller's to make; NULL, and
@@ -167,7 +172,8 @@ static bool continues(const struct oriel_node *node, int64_t stride_bytes)
         return false;
     if (node->form == ORIEL_NODE_RUN)
         return stride_bytes == run_bytes(node);
-    return !__builtin_mul_overflow((int64_t)node->count, node->stride_bytes, &len_bytes) && stride_bytes == len_bytes;
+    return !__builtin_mul_overflow((int64_t)node->count, node->stride_bytes, &len_bytes) &&
+           stride_bytes == len_bytes;
 }
 
 struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child)
@@ -194,9 +200,10 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
 static bool touches(const struct oriel_branch *a, const struct oriel_branch *b)
 {
     int64_t end_bytes;
-    return a->node->form == ORIEL_NODE_RUN && b->node->form == ORIEL_NODE_RUN && a->node->kind == b->node->kind &&
-           !a->node->vast && !b->node->vast &&
-           !__builtin_add_overflow(a->offset_bytes, run_bytes(a->node), &end_bytes) && end_bytes == b->offset_bytes;
+    return a->node->form == ORIEL_NODE_RUN && b->node->form == ORIEL_NODE_RUN &&
+           a->node->kind == b->node->kind && !a->node->vast && !b->node->vast &&
+           !__builtin_add_overflow(a->offset_bytes, run_bytes(a->node), &end_bytes) &&
+           end_bytes == b->offset_bytes;
 }
 
 /* Makes run a as long as both; false when they do not touch, or memory is exhausted, and both stay as they are. */
@@ -236,11 +243,16 @@ static void sum_list(struct oriel_node *list)
         list->padded |= branch->node->padded;
         if (__builtin_add_overflow(list->runs, branch->node->runs, &list->runs))
             list->runs = UINT64_MAX;
-        list->vast |= __builtin_add_overflow(branch->offset_bytes, branch->node->low_bytes, &low_bytes);
-        list->vast |= __builtin_add_overflow(branch->offset_bytes, branch->node->high_bytes, &high_bytes);
-        list->vast |= __builtin_add_overflow(list->elements, branch->node->elements, &list->elements);
-        list->vast |= __builtin_add_overflow(list->size_bytes, branch->node->size_bytes, &list->size_bytes);
-        mixed = mixed || (i > 0 && list->kind != branch->node->kind) || branch->node->kind == ORIEL_KIND_NONE;
+        list->vast |=
+            __builtin_add_overflow(branch->offset_bytes, branch->node->low_bytes, &low_bytes);
+        list->vast |=
+            __builtin_add_overflow(branch->offset_bytes, branch->node->high_bytes, &high_bytes);
+        list->vast |=
+            __builtin_add_overflow(list->elements, branch->node->elements, &list->elements);
+        list->vast |=
+            __builtin_add_overflow(list->size_bytes, branch->node->size_bytes, &list->size_bytes);
+        mixed = mixed || (i > 0 && list->kind != branch->node->kind) ||
+                branch->node->kind == ORIEL_KIND_NONE;
         list->kind = mixed ? ORIEL_KIND_NONE : branch->node->kind;
         list->low_bytes = i == 0 || low_bytes < list->low_bytes ? low_bytes : list->low_bytes;
         list->high_bytes = i == 0 || high_bytes > list->high_bytes ? high_bytes : list->high_bytes;
@@ -272,8 +284,10 @@ static int64_t distance_of(const struct oriel_node *list)
     int64_t distance_bytes = 0;
     for (uint64_t i = 1; i < list->count; i++) {
         int64_t from_last;
-        if (branches[i].node->count != branches[0].node->count || branches[i].node->kind != branches[0].node->kind ||
-            __builtin_sub_overflow(branches[i].offset_bytes, branches[i - 1].offset_bytes, &from_last) ||
+        if (branches[i].node->count != branches[0].node->count ||
+            branches[i].node->kind != branches[0].node->kind ||
+            __builtin_sub_overflow(branches[i].offset_bytes, branches[i - 1].offset_bytes,
+                                   &from_last) ||
             (i > 1 && from_last != distance_bytes))
             return 0;
         distance_bytes = from_last;
@@ -292,7 +306,8 @@ static void free_branches(struct oriel_branch *branches, uint64_t count)
 static void make_regular(struct oriel_node *list, int64_t distance_bytes)
 {
     struct oriel_branch *branches = list->branches;
-    struct oriel_node *loop = oriel_node_loop(list->count, distance_bytes, oriel_node_share(branches[0].node));
+    struct oriel_node *loop =
+        oriel_node_loop(list->count, distance_bytes, oriel_node_share(branches[0].node));
     if (loop == NULL)
         return; /* for want of memory; a list it stays */
     for (uint64_t i = 0; i < list->count; i++)
@@ -402,11 +417,14 @@ struct seen {
 };
 
 /* Where the next block begins, and how long it is; returns where it ends. */
-static inline __attribute__((always_inline)) int64_t see_block(struct seen *seen, const struct oriel_listed *listed, uint64_t i,
-                                                               uint64_t len_bytes, int64_t *offset_bytes)
+static inline __attribute__((always_inline)) int64_t see_block(struct seen *seen,
+                                                               const struct oriel_listed *listed,
+                                                               uint64_t i, uint64_t len_bytes,
+                                                               int64_t *offset_bytes)
 {
     int64_t end_bytes;
-    seen->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i), listed->unit_bytes, offset_bytes);
+    seen->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i),
+                                         listed->unit_bytes, offset_bytes);
     seen->vast |= __builtin_add_overflow(*offset_bytes, len_bytes, &end_bytes);
     seen->vast |= __builtin_add_overflow(seen->size_bytes, len_bytes, &seen->size_bytes);
     seen->low_bytes = *offset_bytes < seen->low_bytes ? *offset_bytes : seen->low_bytes;
@@ -494,7 +512,8 @@ static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int
     if (blocks->offsets == NULL)
         return false;
     if (length > 0 && (length == 1 || (uint64_t)extent_bytes == item->size_bytes) &&
-        !__builtin_mul_overflow(length, item->size_bytes, &len_bytes) && add_alike(blocks, len_bytes, listed))
+        !__builtin_mul_overflow(length, item->size_bytes, &len_bytes) &&
+        add_alike(blocks, len_bytes, listed))
         return true;
     blocks->lengths = malloc(listed->count * sizeof *blocks->lengths);
     if (blocks->lengths == NULL || !add_joined(blocks, item, extent_bytes, listed))
@@ -513,11 +532,13 @@ static int64_t distance_of_blocks(const struct blocks *blocks)
 {
     const int64_t *offsets = blocks->offsets;
     int64_t distance_bytes;
-    if (blocks->lengths != NULL || blocks->count == 1 || __builtin_sub_overflow(offsets[1], offsets[0], &distance_bytes))
+    if (blocks->lengths != NULL || blocks->count == 1 ||
+        __builtin_sub_overflow(offsets[1], offsets[0], &distance_bytes))
         return 0;
     for (uint64_t i = 2; i < blocks->count; i++) {
         int64_t from_last;
-        if (__builtin_sub_overflow(offsets[i], offsets[i - 1], &from_last) || from_last != distance_bytes)
+        if (__builtin_sub_overflow(offsets[i], offsets[i - 1], &from_last) ||
+            from_last != distance_bytes)
             return 0;
     }
     return distance_bytes;
@@ -531,9 +552,10 @@ static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
     if (blocks->count == 1 || distance_bytes != 0) {
         struct oriel_branch *branch = malloc(sizeof *branch);
         if (branch != NULL)
-            *branch = (struct oriel_branch){blocks->offsets[0],
-                                            oriel_node_loop(blocks->count, distance_bytes,
-                                                            oriel_node_run(kind, blocks->block_bytes / element_bytes))};
+            *branch = (struct oriel_branch){
+                blocks->offsets[0],
+                oriel_node_loop(blocks->count, distance_bytes,
+                                oriel_node_run(kind, blocks->block_bytes / element_bytes))};
         return oriel_node_list(1, branch);
     }
     struct oriel_node *node = make(ORIEL_NODE_BLOCKS);
@@ -553,25 +575,29 @@ static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
     return node;
 }
 
-struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes, const struct oriel_listed *listed)
+struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes,
+                                     const struct oriel_listed *listed)
 {
-    if (item->form != ORIEL_NODE_RUN || item->padded || item->vast || item->elements == 0 || listed->count == 0)
+    if (item->form != ORIEL_NODE_RUN || item->padded || item->vast || item->elements == 0 ||
+        listed->count == 0)
         return NULL;
     struct blocks blocks = {.offsets = NULL};
-    struct oriel_node *node = add_blocks(&blocks, item, extent_bytes, listed) ? node_of(&blocks, item->kind) : NULL;
+    struct oriel_node *node =
+        add_blocks(&blocks, item, extent_bytes, listed) ? node_of(&blocks, item->kind) : NULL;
     free(blocks.offsets);
     free(blocks.lengths);
     return node;
 }
 
-bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,
-                         int64_t *high_bytes)
+bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes,
+                         int64_t *low_bytes, int64_t *high_bytes)
 {
     int64_t last_bytes;
     uint64_t size_bytes;
     *low_bytes = node->low_bytes;
     *high_bytes = node->high_bytes;
-    if (node->vast || count > INT64_MAX || __builtin_mul_overflow((int64_t)count - 1, extent_bytes, &last_bytes) ||
+    if (node->vast || count > INT64_MAX ||
+        __builtin_mul_overflow((int64_t)count - 1, extent_bytes, &last_bytes) ||
         __builtin_mul_overflow(count, node->size_bytes, &size_bytes))
         return false;
     return last_bytes < 0 ? !__builtin_add_overflow(*low_bytes, last_bytes, low_bytes)

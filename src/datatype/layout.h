@@ -14,9 +14,9 @@ struct oriel_memo {
 };
 
 enum oriel_node_form {
-    ORIEL_NODE_RUN,  /* count elements of one kind, one behind the other */
-    ORIEL_NODE_LOOP, /* count times the child, stride_bytes apart */
-    ORIEL_NODE_LIST, /* count branches, each a child at an offset, in the order of the type map */
+    ORIEL_NODE_RUN,    /* count elements of one kind, one behind the other */
+    ORIEL_NODE_LOOP,   /* count times the child, stride_bytes apart */
+    ORIEL_NODE_LIST,   /* count branches, each a child at an offset, in the order of the type map */
     ORIEL_NODE_BLOCKS, /* a list of nothing but runs without padding: count blocks of bytes */
 };
 
@@ -30,7 +30,8 @@ enum oriel_apart { ORIEL_APART_UNKNOWN, ORIEL_APART_YES, ORIEL_APART_UNCLEAR };
 
 struct oriel_node {
     enum oriel_node_form form;
-    enum oriel_kind kind; /* of every element below; ORIEL_KIND_NONE when they differ or there are none */
+    enum oriel_kind
+        kind; /* of every element below; ORIEL_KIND_NONE when they differ or there are none */
     uint64_t count;
     int64_t stride_bytes;
     struct oriel_node *child;
@@ -38,17 +39,20 @@ struct oriel_node {
     int64_t *offsets;     /* of the blocks */
     uint64_t *lengths;    /* of the blocks in bytes; NULL when all have block_bytes */
     uint64_t block_bytes; /* 0 when they differ */
-    uint64_t elements;   /* below this node */
-    uint64_t size_bytes; /* that move: without holes and padding */
-    int64_t low_bytes;   /* the first byte that moves, relative to the node's own place; 0 when nothing moves */
-    int64_t high_bytes;  /* behind the last byte that moves; likewise */
-    uint64_t runs;       /* below this node; UINT64_MAX: more than fit the number */
-    unsigned depth;      /* 1 for a run */
-    bool vast;           /* the sums above do not fit their numbers: no memory has room for it */
-    bool padded;         /* some of the elements are padded pairs */
+    uint64_t elements;    /* below this node */
+    uint64_t size_bytes;  /* that move: without holes and padding */
+    int64_t
+        low_bytes; /* the first byte that moves, relative to the node's own place; 0 when nothing moves */
+    int64_t high_bytes;    /* behind the last byte that moves; likewise */
+    uint64_t runs;         /* below this node; UINT64_MAX: more than fit the number */
+    unsigned depth;        /* 1 for a run */
+    bool vast;             /* the sums above do not fit their numbers: no memory has room for it */
+    bool padded;           /* some of the elements are padded pairs */
     _Atomic uint8_t apart; /* enum oriel_apart: found out when it is first asked for */
-    unsigned references; /* parents, or owners; constructors change a node in place only while there is one */
-    uint64_t number;     /* no other node ever has it; 0 on nodes that no constructor made, which have no memos */
+    unsigned
+        references; /* parents, or owners; constructors change a node in place only while there is one */
+    uint64_t
+        number; /* no other node ever has it; 0 on nodes that no constructor made, which have no memos */
     struct oriel_memo *_Atomic memos;
     _Atomic bool walked; /* piece by piece, once at least: the next time a plan pays */
 };
@@ -63,7 +67,8 @@ struct oriel_branch {
  * blocks, or a loop where these are alike and equally far apart. */
 struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count);
 struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child);
-struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches); /* branches: from malloc */
+struct oriel_node *oriel_node_list(uint64_t count,
+                                   struct oriel_branch *branches); /* branches: from malloc */
 
 /* Many numbers, of either width; both NULL: none. */
 struct oriel_numbers {
@@ -93,7 +98,8 @@ static inline int64_t oriel_listed_length(const struct oriel_listed *listed, uin
 
 /* What oriel_node_list makes of blocks of the item, extent_bytes apart in each, without a node for each of them.  It takes nothing
  * over; NULL where they are not runs without padding, where a number overflows, or when memory is exhausted. */
-struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes, const struct oriel_listed *listed);
+struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes,
+                                     const struct oriel_listed *listed);
 
 /* One more owner of the node, which a constructor may take over in its place.  Not thread-safe: trees are built by one thread. */
 struct oriel_node *oriel_node_share(struct oriel_node *node);
@@ -139,7 +145,8 @@ struct oriel_cursor {
 };
 
 /* Stands on the first element of count items, extent_bytes apart; false when memory is exhausted. */
-bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *node, uint64_t count, int64_t extent_bytes);
+bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *node, uint64_t count,
+                       int64_t extent_bytes);
 void oriel_cursor_close(struct oriel_cursor *cursor);
 
 /* Makes batch the next one when the present one is used up; false at the end. */
@@ -161,14 +168,14 @@ struct oriel_block_group {
     const uint64_t *lengths; /* of the blocks; NULL: all are block_bytes long */
     int64_t stride_bytes;    /* the distances, without offsets */
     uint64_t block_bytes;
-    uint64_t count; /* at least 1 */
+    uint64_t count;     /* at least 1 */
     uint64_t len_bytes; /* of all of them */
 };
 
 /* Uses whole elements of the next blocks, or of a part of one: at most most_bytes, a multiple of
  * the element.  Returns false at the end. */
 bool oriel_cursor_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
-                          struct oriel_block_group *out);
+                         struct oriel_block_group *out);
 
 /* How many bytes from at_bytes on move without a hole: the rest of the run, or of a padded pair's field. */
 uint64_t oriel_batch_piece(const struct oriel_batch *batch);
@@ -179,7 +186,7 @@ bool oriel_layout_apart(const struct oriel_node *node, uint64_t count, int64_t e
 
 /* The bytes from the first to behind the last that move of count items, relative to the buffer; false when that overflows, or how
  * many bytes move. */
-bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,
-                         int64_t *high_bytes);
+bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes,
+                         int64_t *low_bytes, int64_t *high_bytes);
 
 #endif

@@ -80,13 +80,15 @@ static void pair_close(struct pair *pair)
 }
 
 /* The next of what both have without a hole, and steps behind it; false at the end. */
-static inline __attribute__((always_inline)) bool pair_next(struct pair *pair, struct oriel_pair_piece *piece)
+static inline __attribute__((always_inline)) bool pair_next(struct pair *pair,
+                                                            struct oriel_pair_piece *piece)
 {
     if (pair->light) {
         if (!light_fill(&pair->to_light) || !light_fill(&pair->from_light))
             return false;
         uint64_t len_bytes = smaller(pair->to_light.left_bytes, pair->from_light.left_bytes);
-        *piece = (struct oriel_pair_piece){pair->to_light.at_bytes, pair->from_light.at_bytes, len_bytes};
+        *piece = (struct oriel_pair_piece){pair->to_light.at_bytes, pair->from_light.at_bytes,
+                                           len_bytes};
         light_use(&pair->to_light, len_bytes);
         light_use(&pair->from_light, len_bytes);
         return true;
@@ -94,7 +96,8 @@ static inline __attribute__((always_inline)) bool pair_next(struct pair *pair, s
     if (!oriel_cursor_fill(&pair->to) || !oriel_cursor_fill(&pair->from))
         return false;
     uint64_t len_bytes = smaller(pair->to.batch.left_bytes, pair->from.batch.left_bytes);
-    *piece = (struct oriel_pair_piece){pair->to.batch.at_bytes, pair->from.batch.at_bytes, len_bytes};
+    *piece =
+        (struct oriel_pair_piece){pair->to.batch.at_bytes, pair->from.batch.at_bytes, len_bytes};
     oriel_batch_use(&pair->to.batch, len_bytes);
     oriel_batch_use(&pair->from.batch, len_bytes);
     return true;
@@ -107,13 +110,14 @@ bool oriel_pair_copy(const struct oriel_part *to, const struct oriel_part *from)
     if (!pair_open(&pair, to, from))
         return false;
     while (pair_next(&pair, &piece))
-        oriel_move_any(oriel_at(to->at, piece.to_bytes), oriel_at(from->at, piece.from_bytes), piece.len_bytes);
+        oriel_move_any(oriel_at(to->at, piece.to_bytes), oriel_at(from->at, piece.from_bytes),
+                       piece.len_bytes);
     pair_close(&pair);
     return true;
 }
 
-unsigned oriel_pair_pieces(const struct oriel_part *to, const struct oriel_part *from, struct oriel_pair_piece *pieces,
-                           unsigned most)
+unsigned oriel_pair_pieces(const struct oriel_part *to, const struct oriel_part *from,
+                           struct oriel_pair_piece *pieces, unsigned most)
 {
     struct pair pair;
     unsigned count = 0;

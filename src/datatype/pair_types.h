@@ -15,7 +15,8 @@ struct oriel_part {
 
 static inline struct oriel_part oriel_part_one(const struct oriel_part *part, uint64_t which)
 {
-    return (struct oriel_part){oriel_at(part->at, (int64_t)which * part->stride_bytes), part->node, 1, 0};
+    return (struct oriel_part){oriel_at(part->at, (int64_t)which * part->stride_bytes), part->node,
+                               1, 0};
 }
 
 static inline bool oriel_part_is_dense(const struct oriel_part *part)
@@ -35,7 +36,7 @@ struct oriel_pair_piece {
 bool oriel_pair_copy(const struct oriel_part *to, const struct oriel_part *from);
 
 /* The pieces, of which there are at most so many; returns how many, 0 when memory is exhausted. */
-unsigned oriel_pair_pieces(const struct oriel_part *to, const struct oriel_part *from, struct oriel_pair_piece *pieces,
-                           unsigned most);
+unsigned oriel_pair_pieces(const struct oriel_part *to, const struct oriel_part *from,
+                           struct oriel_pair_piece *pieces, unsigned most);
 
 #endif

@@ -19,9 +19,10 @@ void *oriel_host_symbol(const char *name)
 static void find_all(void)
 {
 #define FUNCTION(name, parameters, arguments) CALL(name)
-#define FORWARD FUNCTION
-#define LARGE FUNCTION
-#define CALL(name) oriel_host_calls.name = (__typeof__(oriel_host_calls.name))oriel_host_symbol("PMPI_" #name);
+#define FORWARD                               FUNCTION
+#define LARGE                                 FUNCTION
+#define CALL(name)                                                                                 \
+    oriel_host_calls.name = (__typeof__(oriel_host_calls.name))oriel_host_symbol("PMPI_" #name);
 #include "host/functions.def"
 #include "host/calls.def"
 #undef FUNCTION

@@ -12,7 +12,8 @@ static MPI_Comm singleton = MPI_COMM_NULL;
 enum { SPARES = 16 };
 static MPI_Win spares[SPARES]; /* used last last */
 static int spare_count;
-static MPI_Request never = MPI_REQUEST_NULL; /* a receive that nobody sends to: asking for it makes the host work */
+static MPI_Request never =
+    MPI_REQUEST_NULL; /* a receive that nobody sends to: asking for it makes the host work */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
@@ -39,7 +40,8 @@ static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
  * MPI_Comm_create_group. */
 static int make_alone(MPI_Comm *out)
 {
-    return oriel_host()->Comm_split_type(MPI_COMM_SELF, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, out);
+    return oriel_host()->Comm_split_type(MPI_COMM_SELF, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                                         out);
 }
 
 static enum oriel_status start_locked(MPI_Comm comm)
@@ -88,8 +90,11 @@ enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_W
         *out = spares[--spare_count];
     else if (status == ORIEL_OK &&
              (!handles_left(live_windows) ||
-              oriel_host()->Win_allocate_shared(0, 1, MPI_INFO_NULL, singleton, &nothing, out) != MPI_SUCCESS))
-        status = oriel_fail(ORIEL_E_NO_MEM, "the host has no window handle left (%u windows are alive)", live_windows);
+              oriel_host()->Win_allocate_shared(0, 1, MPI_INFO_NULL, singleton, &nothing, out) !=
+                  MPI_SUCCESS))
+        status =
+            oriel_fail(ORIEL_E_NO_MEM, "the host has no window handle left (%u windows are alive)",
+                       live_windows);
     pthread_mutex_unlock(&mutex);
     return status;
 }

@@ -14,7 +14,8 @@
 
 enum { PATIENCE_S = 10, SPINS = 8, YIELD_NS = 1000000, NAP_NS = 100000, WATCH_NS = 100000000 };
 
-static enum oriel_status await(MPI_Request *request, const char *what, const struct oriel_watch *watch, bool *told)
+static enum oriel_status await(MPI_Request *request, const char *what,
+                               const struct oriel_watch *watch, bool *told)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t watched_ns = begin_ns;
@@ -45,14 +46,16 @@ static enum oriel_status await(MPI_Request *request, const char *what, const str
             watched_ns = now_ns;
         }
         if (!warned && now_ns - begin_ns > PATIENCE_S * UINT64_C(1000000000)) {
-            oriel_warn("%s has waited %d s for the other ranks: is one of them late, or running without Oriel?", what,
-                       PATIENCE_S);
+            oriel_warn("%s has waited %d s for the other ranks: is one of them late, or running "
+                       "without Oriel?",
+                       what, PATIENCE_S);
             warned = true;
         }
     }
 }
 
-static enum oriel_status finish(MPI_Request *request, const char *what, const struct oriel_watch *watch)
+static enum oriel_status finish(MPI_Request *request, const char *what,
+                                const struct oriel_watch *watch)
 {
     bool told = false;
     uint64_t begin_ns = oriel_wait_time_begin(watch);
@@ -102,7 +105,8 @@ static void exchange_free(struct exchange *exchange)
         free(exchange);
 }
 
-static enum oriel_status exchange_close(struct exchange *exchange, const char *what, const struct oriel_watch *watch, void *out,
+static enum oriel_status exchange_close(struct exchange *exchange, const char *what,
+                                        const struct oriel_watch *watch, void *out,
                                         size_t out_bytes)
 {
     enum oriel_status status = finish(&exchange->request, what, watch);
@@ -132,14 +136,15 @@ enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bit
     if (exchange == NULL)
         return no_memory();
     memcpy(exchange->in, &bits, sizeof bits);
-    if (oriel_host()->Iallreduce(exchange->in, exchange->out, 1, MPI_UINT32_T, MPI_BAND, comm, &exchange->request) !=
-        MPI_SUCCESS)
+    if (oriel_host()->Iallreduce(exchange->in, exchange->out, 1, MPI_UINT32_T, MPI_BAND, comm,
+                                 &exchange->request) != MPI_SUCCESS)
         return refused(exchange);
     return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
 }
 
 /* Of sizes that all ranks have alike.  For many ranks the spare one is too small: these ask first whether all have the memory. */
-static enum oriel_status open_with_all(MPI_Comm comm, const char *what, const struct oriel_watch *watch, size_t in_bytes,
+static enum oriel_status open_with_all(MPI_Comm comm, const char *what,
+                                       const struct oriel_watch *watch, size_t in_bytes,
                                        size_t out_bytes, struct exchange **out)
 {
     struct exchange *exchange = exchange_open(in_bytes, out_bytes);
@@ -155,24 +160,26 @@ static enum oriel_status open_with_all(MPI_Comm comm, const char *what, const st
     return status;
 }
 
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out,
-                                    const struct oriel_watch *watch)
+enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in,
+                                    size_t len_bytes, void *out, const struct oriel_watch *watch)
 {
     int n = 0;
     oriel_host()->Comm_size(comm, &n);
     struct exchange *exchange;
-    enum oriel_status status = open_with_all(comm, what, watch, len_bytes, (size_t)n * len_bytes, &exchange);
+    enum oriel_status status =
+        open_with_all(comm, what, watch, len_bytes, (size_t)n * len_bytes, &exchange);
     if (status != ORIEL_OK)
         return status;
     memcpy(exchange->in, in, len_bytes);
-    if (oriel_host()->Iallgather(exchange->in, (int)len_bytes, MPI_BYTE, exchange->out, (int)len_bytes, MPI_BYTE, comm,
-                                 &exchange->request) != MPI_SUCCESS)
+    if (oriel_host()->Iallgather(exchange->in, (int)len_bytes, MPI_BYTE, exchange->out,
+                                 (int)len_bytes, MPI_BYTE, comm, &exchange->request) != MPI_SUCCESS)
         return refused(exchange);
     return exchange_close(exchange, what, watch, out, (size_t)n * len_bytes);
 }
 
-enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in, const int *lens_bytes,
-                                         const int *starts_bytes, void *out, const struct oriel_watch *watch)
+enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in,
+                                         const int *lens_bytes, const int *starts_bytes, void *out,
+                                         const struct oriel_watch *watch)
 {
     int n = 0;
     int rank = 0;
@@ -185,16 +192,17 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
     size_t out_bytes = (size_t)starts_bytes[n - 1] + (size_t)lens_bytes[n - 1];
     size_t numbers_bytes = 2 * (size_t)n * sizeof(int); /* the host reads them until the end */
     struct exchange *exchange;
-    enum oriel_status status =
-        open_with_all(comm, what, watch, (size_t)most_bytes, out_bytes + numbers_bytes + sizeof(int), &exchange);
+    enum oriel_status status = open_with_all(comm, what, watch, (size_t)most_bytes,
+                                             out_bytes + numbers_bytes + sizeof(int), &exchange);
     if (status != ORIEL_OK)
         return status;
     memcpy(exchange->in, in, (size_t)lens_bytes[rank]);
-    int *lens = (int *)(((uintptr_t)exchange->out + out_bytes + sizeof(int) - 1) & ~(sizeof(int) - 1));
+    int *lens =
+        (int *)(((uintptr_t)exchange->out + out_bytes + sizeof(int) - 1) & ~(sizeof(int) - 1));
     memcpy(lens, lens_bytes, (size_t)n * sizeof(int));
     memcpy(lens + n, starts_bytes, (size_t)n * sizeof(int));
-    if (oriel_host()->Iallgatherv(exchange->in, lens[rank], MPI_BYTE, exchange->out, lens, lens + n, MPI_BYTE, comm,
-                                  &exchange->request) != MPI_SUCCESS)
+    if (oriel_host()->Iallgatherv(exchange->in, lens[rank], MPI_BYTE, exchange->out, lens, lens + n,
+                                  MPI_BYTE, comm, &exchange->request) != MPI_SUCCESS)
         return refused(exchange);
     return exchange_close(exchange, what, watch, out, out_bytes);
 }
@@ -206,7 +214,8 @@ bool oriel_host_shares_memory(MPI_Comm comm)
     int n;
     int count;
     if (host->Comm_size(comm, &n) != MPI_SUCCESS ||
-        host->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together) != MPI_SUCCESS)
+        host->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together) !=
+            MPI_SUCCESS)
         return true;
     bool all = host->Comm_size(together, &count) != MPI_SUCCESS || count == n;
     host->Comm_free(&together);

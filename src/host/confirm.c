@@ -49,8 +49,8 @@ static const struct interface *interface_at(const void *address, Dl_info *where)
 {
     Dl_info info;
     struct link_map *map = NULL;
-    if (address == NULL || dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL ||
-        map->l_name[0] == '\0')
+    if (address == NULL || dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 ||
+        map == NULL || map->l_name[0] == '\0')
         return NULL;
     void *object = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
     if (object == NULL)
@@ -90,10 +90,11 @@ void oriel_host_confirm(const void *caller)
         return;
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
         if (is_own(&interfaces[i]) && is_known)
-            oriel_warn("this is Oriel for %s (%s), but the program uses %s (%s): start it with oriel run --host %s, or link "
+            oriel_warn("this is Oriel for %s (%s), but the program uses %s (%s): start it with "
+                       "oriel run --host %s, or link "
                        "it to oriel-%s",
-                       interfaces[i].title, self.dli_fname, interface->title, where.dli_fname, interface->name,
-                       interface->name);
+                       interfaces[i].title, self.dli_fname, interface->title, where.dli_fname,
+                       interface->name, interface->name);
     exit(STATUS_REFUSED);
 }
 

@@ -8,8 +8,8 @@
 
 bool oriel_contents_is_leaf(int combiner)
 {
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
-           combiner == MPI_COMBINER_F90_INTEGER;
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
 enum oriel_status oriel_contents_open(MPI_Datatype datatype, struct oriel_contents *out)
@@ -28,7 +28,8 @@ void oriel_contents_close(struct oriel_contents *contents)
 {
     int combiner;
     for (int64_t i = 0; contents->types != NULL && i < contents->type_count; i++)
-        if (oriel_contents_combiner(contents->types[i], &combiner) == ORIEL_OK && !oriel_contents_is_leaf(combiner))
+        if (oriel_contents_combiner(contents->types[i], &combiner) == ORIEL_OK &&
+            !oriel_contents_is_leaf(combiner))
             oriel_host()->Type_free(&contents->types[i]);
     free(contents->integers);
     free(contents->wide);

@@ -23,7 +23,8 @@ struct oriel_contents {
 
 static inline int64_t oriel_contents_number(const struct oriel_contents *contents, int64_t which)
 {
-    return which < contents->integer_count ? contents->integers[which] : contents->wide[which - contents->integer_count];
+    return which < contents->integer_count ? contents->integers[which]
+                                           : contents->wide[which - contents->integer_count];
 }
 
 /* ORIEL_E_TYPE when the host does not know the datatype.  A named type has no contents. */

@@ -60,7 +60,8 @@ static const struct link_map *object_of(const void *address)
 {
     Dl_info info;
     struct link_map *map = NULL;
-    return address != NULL && dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+    return address != NULL && dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map
+                                                                                           : NULL;
 }
 
 static const struct link_map *this_object(void)
@@ -111,7 +112,8 @@ static int count_object(struct dl_phdr_info *info, size_t len_bytes, void *conte
 static bool is_loaded_late(const struct link_map *object)
 {
     struct position position = {.object = object};
-    return objects_at_start > 0 && dl_iterate_phdr(count_object, &position) != 0 && position.before >= objects_at_start;
+    return objects_at_start > 0 && dl_iterate_phdr(count_object, &position) != 0 &&
+           position.before >= objects_at_start;
 }
 
 __attribute__((constructor)) static void count_objects(void)
@@ -133,7 +135,9 @@ static void *next_function(const void *caller, const char *name)
         if (entry->d_tag == DT_STRTAB)
             strings = (const char *)entry->d_un.d_ptr;
     for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL && found == NULL; entry++) {
-        void *needed = entry->d_tag == DT_NEEDED ? dlopen(strings + entry->d_un.d_val, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        void *needed = entry->d_tag == DT_NEEDED
+                           ? dlopen(strings + entry->d_un.d_val, RTLD_LAZY | RTLD_NOLOAD)
+                           : NULL;
         if (needed == NULL)
             continue;
         found = next_lookup()(needed, name);
@@ -144,7 +148,8 @@ static void *next_function(const void *caller, const char *name)
 
 /* --- the lookup --- */
 
-__attribute__((used)) struct oriel_symbol_lookup oriel_region_lookup(void *handle, const char *name, const void *caller)
+__attribute__((used)) struct oriel_symbol_lookup oriel_region_lookup(void *handle, const char *name,
+                                                                     const void *caller)
 {
     lookup_fn *next = next_lookup();
     const struct oriel_symbol_lookup as_asked = {.next = next};
@@ -189,7 +194,8 @@ __asm__(".text\n"
 /* Compilers make a jump of the call when they optimise. */
 __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name)
 {
-    struct oriel_symbol_lookup lookup = oriel_region_lookup(handle, name, __builtin_return_address(0));
+    struct oriel_symbol_lookup lookup =
+        oriel_region_lookup(handle, name, __builtin_return_address(0));
     return lookup.next != NULL ? lookup.next(handle, name) : lookup.found;
 }
 #endif

@@ -9,8 +9,8 @@
 
 struct oriel_api {
 #define FUNCTION(name, parameters, arguments) int(*name) parameters;
-#define FORWARD FUNCTION
-#define LARGE FUNCTION
+#define FORWARD                               FUNCTION
+#define LARGE                                 FUNCTION
 #include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD

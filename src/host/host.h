@@ -14,9 +14,9 @@
 
 struct oriel_host_calls {
 #define FUNCTION(name, parameters, arguments) __typeof__(PMPI_##name) *name;
-#define FORWARD FUNCTION
-#define LARGE FUNCTION
-#define CALL(name) __typeof__(PMPI_##name) *name;
+#define FORWARD                               FUNCTION
+#define LARGE                                 FUNCTION
+#define CALL(name)                            __typeof__(PMPI_##name) *name;
 #include "host/functions.def"
 #include "host/calls.def"
 #undef FUNCTION
@@ -51,12 +51,13 @@ uint32_t oriel_host_ranks_here(void);
 /* Gathers len_bytes of every rank of comm on every rank, in rank order, yielding while it waits.  what names the call for
  * the line that is written when a rank does not answer within 10 s.  The watch's error ends the wait, and the collective is
  * given up; it may be NULL.  out may be NULL, too: who has no memory for it takes part, or all others would wait.  Collective. */
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out,
-                                    const struct oriel_watch *watch);
+enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in,
+                                    size_t len_bytes, void *out, const struct oriel_watch *watch);
 
 /* The same, of lens_bytes[i] of rank i, at starts_bytes[i]; in is this rank's. */
-enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in, const int *lens_bytes,
-                                         const int *starts_bytes, void *out, const struct oriel_watch *watch);
+enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in,
+                                         const int *lens_bytes, const int *starts_bytes, void *out,
+                                         const struct oriel_watch *watch);
 
 /* The bits that every rank of comm has set.  Collective, waits like oriel_host_gather. */
 enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
@@ -94,7 +95,8 @@ enum oriel_status oriel_host_completed_request(MPI_Request *out);
 
 /* A request that is complete once oriel_host_request_end is called.  query: a function that was asked for its status has found it
  * complete, in this thread, perhaps not for the last time; drop: the host will not name whose again. */
-enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query, MPI_Grequest_free_function *drop, void *whose,
+enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query,
+                                          MPI_Grequest_free_function *drop, void *whose,
                                           MPI_Request *out);
 void oriel_host_request_end(MPI_Request request);
 

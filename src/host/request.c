@@ -5,7 +5,8 @@
 
 enum oriel_status oriel_host_completed_request(MPI_Request *out)
 {
-    if (oriel_host()->Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, oriel_host_singleton(), out) != MPI_SUCCESS)
+    if (oriel_host()->Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, oriel_host_singleton(), out) !=
+        MPI_SUCCESS)
         return oriel_fail(ORIEL_E_OTHER, "the host cannot make a completed request");
     return ORIEL_OK;
 }
@@ -15,7 +16,8 @@ bool oriel_host_type_is_committed(MPI_Datatype datatype)
     MPI_Request request;
     int done;
     char nothing; /* is not read: hosts check the datatype of a count above 0 only */
-    return oriel_host()->Isend(&nothing, 1, datatype, MPI_PROC_NULL, 0, oriel_host_singleton(), &request) == MPI_SUCCESS &&
+    return oriel_host()->Isend(&nothing, 1, datatype, MPI_PROC_NULL, 0, oriel_host_singleton(),
+                               &request) == MPI_SUCCESS &&
            oriel_host()->Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
@@ -25,7 +27,8 @@ static int cancel_nothing(void *whose, int complete)
     return MPI_SUCCESS;
 }
 
-enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query, MPI_Grequest_free_function *drop, void *whose,
+enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query,
+                                          MPI_Grequest_free_function *drop, void *whose,
                                           MPI_Request *out)
 {
     if (oriel_host()->Grequest_start(query, drop, cancel_nothing, whose, out) != MPI_SUCCESS)

@@ -27,13 +27,13 @@ enum oriel_internode_kind {
     ORIEL_INTERNODE_ARRIVED, /* at a barrier, round a: for the machine of the receiver */
     ORIEL_INTERNODE_LOST,    /* rank a of the window, as the sender's machine has found: likewise */
     ORIEL_INTERNODE_ADDRESS, /* asked: identity and address of rank a, of the receiver's machine */
-    ORIEL_INTERNODE_KEY,     /* asked: how devices reach the receiver's memory; nothing: they do not */
+    ORIEL_INTERNODE_KEY, /* asked: how devices reach the receiver's memory; nothing: they do not */
 };
 
 enum oriel_internode_wanted {
     ORIEL_INTERNODE_WANTS_SHARED,
     ORIEL_INTERNODE_WANTS_EXCLUSIVE,
-    ORIEL_INTERNODE_WANTS_ALL,         /* for lock_all, by an operation (internode/target/lock_all_queue.c) */
+    ORIEL_INTERNODE_WANTS_ALL, /* for lock_all, by an operation (internode/target/lock_all_queue.c) */
     ORIEL_INTERNODE_WANTS_ALL_IN_TURN, /* by lock_all itself */
 };
 
@@ -45,7 +45,8 @@ struct oriel_internode_head {
     uint64_t window; /* the receiver's id of it */
     uint32_t kind;   /* enum oriel_internode_kind */
     int32_t from;    /* the sender's rank in the window */
-    uint64_t a;      /* as the kind says: internode/origin/origin_sync.h, internode/origin/origin_rma.h */
+    uint64_t
+        a; /* as the kind says: internode/origin/origin_sync.h, internode/origin/origin_rma.h */
     uint64_t b;
     uint32_t c;
     uint32_t d;
@@ -53,11 +54,13 @@ struct oriel_internode_head {
 
 /* The head of every answer, which ends before the text where nothing failed. */
 struct oriel_internode_answer {
-    uint32_t status; /* enum oriel_status: of the first message of this window and origin that failed since the last answer */
-    char text[124];  /* its message */
+    uint32_t
+        status; /* enum oriel_status: of the first message of this window and origin that failed since the last answer */
+    char text[124]; /* its message */
 };
 #define ORIEL_INTERNODE_WELL_BYTES offsetof(struct oriel_internode_answer, text)
-_Static_assert(sizeof(struct oriel_internode_answer) <= ORIEL_NET_HEAD_BYTES, "it is an answer's head");
+_Static_assert(sizeof(struct oriel_internode_answer) <= ORIEL_NET_HEAD_BYTES,
+               "it is an answer's head");
 
 /* Something asked of a target, with what is to be done with the answer; from malloc, freed by a flush, or by the end of its
  * answer where that comes later (internode/origin/rma_requests.h). */
@@ -66,18 +69,20 @@ struct oriel_internode_request {
     struct oriel_internode_request *next;
     struct oriel_window *window;
     struct oriel_rma_request *pending; /* the request-based operation that it belongs to, or NULL */
-    _Atomic uint32_t owners;       /* where there is one */
+    _Atomic uint32_t owners;           /* where there is one */
     int32_t target;
     bool by_device; /* there is no answer, but what was got */
 };
 
 /* Of a target, for this process. */
 enum oriel_internode_mark {
-    ORIEL_INTERNODE_TOLD = 1, /* something, since the last flush */
-    ORIEL_INTERNODE_HELD = 2, /* its lock, since this lock_all epoch */
+    ORIEL_INTERNODE_TOLD = 1,     /* something, since the last flush */
+    ORIEL_INTERNODE_HELD = 2,     /* its lock, since this lock_all epoch */
     ORIEL_INTERNODE_FOLLOWED = 4, /* the last lock_all epoch kept an exclusive lock waiting there */
-    ORIEL_INTERNODE_PLACED = 8,   /* something by a device, since it was last asked whether all has arrived */
-    ORIEL_INTERNODE_REFUSED = 16, /* its lock, which was not awaited, and which was not given back yet (internode/origin/lazy_lock.c, K3) */
+    ORIEL_INTERNODE_PLACED =
+        8, /* something by a device, since it was last asked whether all has arrived */
+    ORIEL_INTERNODE_REFUSED =
+        16, /* its lock, which was not awaited, and which was not given back yet (internode/origin/lazy_lock.c, K3) */
 };
 
 /* In refused: its lock was refused, and its epoch goes on, of which nothing is done (internode/target/target_sync.c, K3). */
@@ -85,26 +90,37 @@ enum { ORIEL_INTERNODE_SHUT = 0x80 };
 
 struct oriel_internode {
     uint64_t id; /* of the window, for the others */
-    _Atomic bool is_finished; /* its words here are there: messages may be served (internode/target/am_dispatch.c) */
-    _Atomic bool is_settled;  /* it is complete everywhere: messages may be sent */
-    uint32_t barriers; /* so far, by this process; wraps */
+    _Atomic bool
+        is_finished; /* its words here are there: messages may be served (internode/target/am_dispatch.c) */
+    _Atomic bool is_settled; /* it is complete everywhere: messages may be sent */
+    uint32_t barriers;       /* so far, by this process; wraps */
     /* by win_rank: struct oriel_pscw_counter in the place of the entry that a rank on this machine would have for this process; its
      * messages count there */
     struct oriel_hash_table partners;
-    struct oriel_pscw_counter *spare_partner; /* for the next, with room for it in the table; mutex */
-    _Atomic uint32_t uncounted; /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
-    struct oriel_internode_lock *locks;       /* that ranks elsewhere want or hold of this process; the agent's thread alone */
-    struct oriel_internode_lock *spare_lock;  /* for one that comes where there is no memory; likewise */
-    uint32_t rides; /* those of them whose epochs do not wait, and that are not held; likewise */
-    struct oriel_internode_share *shares;     /* places of lock_all epochs in its queue, oldest first (internode/target/lock_all_queue.c); likewise */
+    struct oriel_pscw_counter
+        *spare_partner; /* for the next, with room for it in the table; mutex */
+    _Atomic uint32_t
+        uncounted; /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
+    struct oriel_internode_lock
+        *locks; /* that ranks elsewhere want or hold of this process; the agent's thread alone */
+    struct oriel_internode_lock
+        *spare_lock; /* for one that comes where there is no memory; likewise */
+    uint32_t rides;  /* those of them whose epochs do not wait, and that are not held; likewise */
+    struct oriel_internode_share *
+        shares; /* places of lock_all epochs in its queue, oldest first (internode/target/lock_all_queue.c); likewise */
     /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; with ORIEL_INTERNODE_SHUT; likewise */
     uint8_t *refused;
-    struct oriel_internode_refusal *refusals; /* the messages that belong to these, but where there was no memory; likewise */
-    uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */
-    struct oriel_net_exposed *exposed;  /* the own memory, once somebody has asked for a key (internode/target/rkey_target.c); likewise */
-    bool is_refused;                    /* or it cannot be; likewise */
-    struct oriel_hash_table keys; /* by win_rank + 1: what devices reach its memory with, or that they do not; set with entering */
-    struct oriel_internode_question *asked;   /* for asked_rank's process, of a leader (internode/origin/origin_peers.c) */
+    struct oriel_internode_refusal
+        *refusals; /* the messages that belong to these, but where there was no memory; likewise */
+    uint64_t
+        looked_ns; /* when it was last seen whether the holders of locks live; these three likewise */
+    struct oriel_net_exposed *
+        exposed; /* the own memory, once somebody has asked for a key (internode/target/rkey_target.c); likewise */
+    bool is_refused; /* or it cannot be; likewise */
+    struct oriel_hash_table
+        keys; /* by win_rank + 1: what devices reach its memory with, or that they do not; set with entering */
+    struct oriel_internode_question
+        *asked; /* for asked_rank's process, of a leader (internode/origin/origin_peers.c) */
     int32_t asked_rank;
     _Atomic uint8_t *marks; /* by win_rank, enum oriel_internode_mark */
     pthread_mutex_t mutex;  /* of all below */
@@ -113,11 +129,13 @@ struct oriel_internode {
     struct oriel_internode_request *open; /* not awaited yet, newest first */
     unsigned open_count;
     struct oriel_internode_request *put_by; /* one for each lock that is held: for its unlock */
-    enum oriel_status failure; /* the first that an answer told since the last flush, with its message */
-    uint64_t failure_number;   /* of the request-based operation whose answer that was, or 0 */
+    enum oriel_status
+        failure; /* the first that an answer told since the last flush, with its message */
+    uint64_t failure_number; /* of the request-based operation whose answer that was, or 0 */
     char failure_text[200];
     pthread_mutex_t entering; /* held while a target's lock is taken inside lock_all */
-    pthread_mutex_t flushing; /* held by a flush: others wait until it is done; taken before mutex */
+    pthread_mutex_t
+        flushing; /* held by a flush: others wait until it is done; taken before mutex */
 };
 
 static inline bool oriel_is_far(const struct oriel_window *window, int32_t win_rank)
@@ -152,7 +170,8 @@ struct oriel_internode_lock {
     enum oriel_internode_stage stage;
     uint32_t admissions; /* of the gate, when it came */
     uint64_t place;
-    struct oriel_internode_share *share; /* of a lock_all epoch, in the place of a place of its own */
+    struct oriel_internode_share
+        *share;     /* of a lock_all epoch, in the place of a place of its own */
     uint32_t joins; /* by J5, when it came */
     uint64_t since_ns;
     uint64_t looked_ns;

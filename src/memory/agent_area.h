@@ -24,7 +24,8 @@ void oriel_probe_agent(struct oriel_probe *out);
 static inline struct oriel_agent *oriel_agent_of(const struct oriel_peer *peer)
 {
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
-    return (struct oriel_agent *)(peer->base + atomic_load_explicit(&header->agent_offset, memory_order_relaxed));
+    return (struct oriel_agent *)(peer->base + atomic_load_explicit(&header->agent_offset,
+                                                                    memory_order_relaxed));
 }
 
 #endif

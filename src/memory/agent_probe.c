@@ -25,7 +25,9 @@ static struct oriel_agent *open_agent(uint64_t offset)
     const struct oriel_identity *parent = oriel_file_identity();
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)parent->pid, (int)parent->memory_fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    char *base = fd < 0 ? MAP_FAILED : mmap(NULL, offset + sizeof(struct oriel_agent), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *base = fd < 0 ? MAP_FAILED
+                        : mmap(NULL, offset + sizeof(struct oriel_agent), PROT_READ | PROT_WRITE,
+                               MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         oriel_fail(ORIEL_E_OTHER, "cannot open and map %s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -38,7 +40,8 @@ static void ask(uint64_t agent_offset, char *page, int to)
 {
     static char found[ORIEL_PAGE_BYTES];
     static char wanted[ORIEL_PAGE_BYTES];
-    struct oriel_remote there = {.address = (uint64_t)(uintptr_t)page, .pid = oriel_file_identity()->pid};
+    struct oriel_remote there = {.address = (uint64_t)(uintptr_t)page,
+                                 .pid = oriel_file_identity()->pid};
     const char *wrong = "";
     memset(wanted, MARK, sizeof wanted);
     memset(page, 0, ORIEL_PAGE_BYTES);
@@ -94,7 +97,8 @@ static void try_agent(struct oriel_probe *out, char *page)
 void oriel_probe_agent(struct oriel_probe *out)
 {
     out->name = "agent";
-    char *page = mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *page =
+        mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
         say(out, false, "cannot map a page: ", strerror(errno));
         return;

@@ -22,14 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLAB_BYTES (UINT64_C(256) << 10)
+#define SLAB_BYTES  (UINT64_C(256) << 10)
 #define SMALL_BYTES (UINT64_C(32) << 10) /* blocks below it come from slabs */
-#define COMPARED_BYTES (UINT64_C(1) << 20) /* from here on the available memory is looked at first */
-#define GROWTH_BYTES (UINT64_C(16) << 20)
+#define COMPARED_BYTES                                                                             \
+    (UINT64_C(1) << 20) /* from here on the available memory is looked at first */
+#define GROWTH_BYTES    (UINT64_C(16) << 20)
 #define KEPT_MOST_BYTES (UINT64_C(256) << 20)
-#define KEPT_SHARE 16
-#define KEPT_LOOK_NS INT64_C(1000000000)
-#define KEPT_IDLE_NS INT64_C(10000000000)
+#define KEPT_SHARE      16
+#define KEPT_LOOK_NS    INT64_C(1000000000)
+#define KEPT_IDLE_NS    INT64_C(10000000000)
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -56,7 +57,8 @@ bool oriel_blocks_take_file(struct oriel_blocks *blocks, int fd)
 bool oriel_blocks_file_is_open(const struct oriel_blocks *blocks)
 {
     struct stat info;
-    return fstat(blocks->fd, &info) == 0 && info.st_ino == blocks->inode && info.st_dev == blocks->device;
+    return fstat(blocks->fd, &info) == 0 && info.st_ino == blocks->inode &&
+           info.st_dev == blocks->device;
 }
 
 uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks)
@@ -68,14 +70,16 @@ uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks)
 static bool grow_file(struct oriel_blocks *blocks, uint64_t least_bytes)
 {
     uint64_t usual_bytes = oriel_valgrind() ? ORIEL_VALGRIND_RESERVE : GROWTH_BYTES;
-    uint64_t growth = least_bytes > usual_bytes ? round_up(least_bytes, ORIEL_PAGE_BYTES) : usual_bytes;
+    uint64_t growth =
+        least_bytes > usual_bytes ? round_up(least_bytes, ORIEL_PAGE_BYTES) : usual_bytes;
     uint64_t most = oriel_blocks_largest_file(blocks);
     uint64_t room = most > blocks->size_bytes ? most - blocks->size_bytes : 0;
     if (least_bytes > room)
         return false;
     if (growth > room)
         growth = room;
-    if (!oriel_free_extents_prepare(&blocks->large) || !oriel_size_set(blocks->fd, blocks->size_bytes + growth))
+    if (!oriel_free_extents_prepare(&blocks->large) ||
+        !oriel_size_set(blocks->fd, blocks->size_bytes + growth))
         return false;
     blocks->size_bytes += growth;
     return oriel_free_extents_give(&blocks->large, blocks->size_bytes - growth, growth);
@@ -86,17 +90,20 @@ static enum oriel_status no_room(struct oriel_blocks *blocks, uint64_t len_bytes
 {
     uint64_t available_bytes = oriel_limit_available();
     if (len_bytes > available_bytes)
-        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available", (unsigned long)len_bytes,
-                          (unsigned long)available_bytes);
+        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available",
+                          (unsigned long)len_bytes, (unsigned long)available_bytes);
     return oriel_fail(ORIEL_E_OTHER,
-                      "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, ulimit -v, ulimit -f)",
+                      "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, "
+                      "ulimit -v, ulimit -f)",
                       (unsigned long)len_bytes, (unsigned long)oriel_blocks_largest_file(blocks));
 }
 
-static bool find_place(struct oriel_blocks *blocks, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+static bool find_place(struct oriel_blocks *blocks, uint64_t len_bytes, uint64_t align_bytes,
+                       uint64_t *offset)
 {
     return oriel_free_extents_take(&blocks->large, len_bytes, align_bytes, offset) ||
-           (grow_file(blocks, len_bytes + align_bytes) && oriel_free_extents_take(&blocks->large, len_bytes, align_bytes, offset));
+           (grow_file(blocks, len_bytes + align_bytes) &&
+            oriel_free_extents_take(&blocks->large, len_bytes, align_bytes, offset));
 }
 
 /* A large free range is left out of core files, where its holes would become pages. */
@@ -108,13 +115,15 @@ static void leave_out(struct oriel_blocks *blocks, uint64_t offset)
 }
 
 /* Gives back whole pages: not to be shared with children any more, without advice, zero. */
-static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
+static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes,
+                       uint64_t flags)
 {
     bool is_open = oriel_blocks_file_is_open(blocks);
     oriel_pages_punch(is_open ? blocks->fd : -1, blocks->base, offset, len_bytes);
     if ((flags & ORIEL_BLOCK_ADVISED) != 0 && is_open)
         oriel_pages_remap(blocks->fd, blocks->base, offset, len_bytes);
-    if ((flags & ORIEL_BLOCK_SHARED) == 0 || oriel_free_extents_take_at(&blocks->shared, offset, len_bytes))
+    if ((flags & ORIEL_BLOCK_SHARED) == 0 ||
+        oriel_free_extents_take_at(&blocks->shared, offset, len_bytes))
         oriel_free_extents_give(&blocks->large, offset, len_bytes);
     leave_out(blocks, offset);
 }
@@ -133,7 +142,8 @@ void oriel_blocks_drop_kept(struct oriel_blocks *blocks)
 {
     struct oriel_kept *kept = &blocks->kept;
     for (size_t i = 0; i < kept->pages.count; i++)
-        drop_pages(blocks, kept->pages.extents[i].offset, kept->pages.extents[i].len_bytes, kept->flags);
+        drop_pages(blocks, kept->pages.extents[i].offset, kept->pages.extents[i].len_bytes,
+                   kept->flags);
     kept->pages.count = 0;
     kept->bytes = 0;
     kept->flags = 0;
@@ -147,7 +157,9 @@ static void look_at_kept(struct oriel_blocks *blocks)
     if (now_ns < kept->look_ns)
         return;
     uint64_t available_bytes = oriel_limit_available();
-    uint64_t share_bytes = (available_bytes < UINT64_MAX - kept->bytes ? available_bytes + kept->bytes : UINT64_MAX) / KEPT_SHARE;
+    uint64_t share_bytes =
+        (available_bytes < UINT64_MAX - kept->bytes ? available_bytes + kept->bytes : UINT64_MAX) /
+        KEPT_SHARE;
     kept->most_bytes = share_bytes < KEPT_MOST_BYTES ? share_bytes : KEPT_MOST_BYTES;
     kept->look_ns = now_ns + KEPT_LOOK_NS;
     if (kept->is_used)
@@ -178,7 +190,8 @@ static bool take_kept(struct oriel_blocks *blocks, struct oriel_wish *wish, uint
 {
     struct oriel_kept *kept = &blocks->kept;
     if (kept->bytes < wish->len_bytes ||
-        !oriel_free_extents_take(&kept->pages, wish->len_bytes, at_least(wish->align_bytes, ORIEL_PAGE_BYTES), offset))
+        !oriel_free_extents_take(&kept->pages, wish->len_bytes,
+                                 at_least(wish->align_bytes, ORIEL_PAGE_BYTES), offset))
         return false;
     kept->bytes -= wish->len_bytes;
     kept->is_used = true;
@@ -190,7 +203,8 @@ static bool take_kept(struct oriel_blocks *blocks, struct oriel_wish *wish, uint
 /* --- blocks --- */
 
 /* Each part near its node.  A page that holds the end of one part and the start of the next goes to the first. */
-static int reserve_parts(struct oriel_blocks *blocks, const struct oriel_wish *wish, uint64_t offset)
+static int reserve_parts(struct oriel_blocks *blocks, const struct oriel_wish *wish,
+                         uint64_t offset)
 {
     uint64_t end = offset;
     uint64_t done = offset;
@@ -202,7 +216,8 @@ static int reserve_parts(struct oriel_blocks *blocks, const struct oriel_wish *w
         if (pages_end <= done)
             continue;
         oriel_pages_prefer(wish->parts[i].node, &before);
-        error = oriel_pages_reserve(blocks->fd, blocks->base, done, pages_end - done, (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
+        error = oriel_pages_reserve(blocks->fd, blocks->base, done, pages_end - done,
+                                    (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
         oriel_pages_restore(&before);
         done = pages_end;
     }
@@ -215,27 +230,35 @@ static int reserve(struct oriel_blocks *blocks, const struct oriel_wish *wish, u
         return 0;
     if (wish->parts != NULL)
         return reserve_parts(blocks, wish, offset);
-    return oriel_pages_reserve(blocks->fd, blocks->base, offset, wish->len_bytes, (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
+    return oriel_pages_reserve(blocks->fd, blocks->base, offset, wish->len_bytes,
+                               (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
 }
 
 /* Whole pages.  Where huge ones can be had, large blocks begin with one if there is room for that. */
-static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wish *wish,
+                                    uint64_t *offset)
 {
     uint64_t len_bytes = wish->len_bytes;
     uint64_t align_bytes = at_least(wish->align_bytes, ORIEL_PAGE_BYTES);
     bool is_sparse = wish->reserved_bytes == 0;
     enum oriel_room room = ORIEL_ROOM_RESERVED;
     if (!oriel_blocks_file_is_open(blocks))
-        return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d", blocks->fd);
+        return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d",
+                          blocks->fd);
     if (!is_sparse && len_bytes >= COMPARED_BYTES)
         room = oriel_limit_room(len_bytes, wish->parts != NULL);
     if (room == ORIEL_ROOM_NONE)
         return no_room(blocks, len_bytes);
-    enum oriel_huge huge = !is_sparse && room == ORIEL_ROOM_RESERVED && len_bytes >= ORIEL_HUGE_BYTES ? oriel_pages_huge() : ORIEL_HUGE_NONE;
-    bool is_placed = huge != ORIEL_HUGE_NONE && find_place(blocks, len_bytes, at_least(align_bytes, ORIEL_HUGE_BYTES), offset);
+    enum oriel_huge huge =
+        !is_sparse && room == ORIEL_ROOM_RESERVED && len_bytes >= ORIEL_HUGE_BYTES
+            ? oriel_pages_huge()
+            : ORIEL_HUGE_NONE;
+    bool is_placed = huge != ORIEL_HUGE_NONE &&
+                     find_place(blocks, len_bytes, at_least(align_bytes, ORIEL_HUGE_BYTES), offset);
     if (!is_placed && !find_place(blocks, len_bytes, align_bytes, offset))
         return no_room(blocks, len_bytes);
-    if ((wish->flags & ORIEL_BLOCK_SHARED) != 0 && !oriel_free_extents_give(&blocks->shared, *offset, len_bytes)) {
+    if ((wish->flags & ORIEL_BLOCK_SHARED) != 0 &&
+        !oriel_free_extents_give(&blocks->shared, *offset, len_bytes)) {
         oriel_free_extents_give(&blocks->large, *offset, len_bytes);
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of shared blocks");
     }
@@ -251,10 +274,12 @@ static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wi
     if (error == 0)
         return ORIEL_OK;
     drop_pages(blocks, *offset, len_bytes, wish->flags);
-    return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve %lu bytes: %s", (unsigned long)len_bytes, strerror(error));
+    return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve %lu bytes: %s", (unsigned long)len_bytes,
+                      strerror(error));
 }
 
-static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wish *wish,
+                                    uint64_t *offset)
 {
     if ((wish->flags & ORIEL_BLOCK_USER) != 0 && take_kept(blocks, wish, offset))
         return ORIEL_OK;
@@ -279,18 +304,22 @@ static struct oriel_free_extents *small_arena(struct oriel_blocks *blocks, uint6
     return (flags & ORIEL_BLOCK_SHARED) != 0 ? &blocks->small_shared : &blocks->small;
 }
 
-static enum oriel_status take_small(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+static enum oriel_status take_small(struct oriel_blocks *blocks, struct oriel_wish *wish,
+                                    uint64_t *offset)
 {
     struct oriel_free_extents *small = small_arena(blocks, wish->flags);
     wish->is_dirty = is_dirty_when_freed(wish->flags);
     if (oriel_free_extents_take(small, wish->len_bytes, wish->align_bytes, offset))
         return ORIEL_OK;
     uint64_t slab;
-    struct oriel_wish slab_wish = {.len_bytes = SLAB_BYTES, .reserved_bytes = SLAB_BYTES, .flags = wish->flags & ORIEL_BLOCK_SHARED};
+    struct oriel_wish slab_wish = {.len_bytes = SLAB_BYTES,
+                                   .reserved_bytes = SLAB_BYTES,
+                                   .flags = wish->flags & ORIEL_BLOCK_SHARED};
     enum oriel_status status = take_pages(blocks, &slab_wish, &slab);
     if (status != ORIEL_OK)
         return status;
-    if (!oriel_free_extents_give(small, slab, SLAB_BYTES) || !oriel_free_extents_take(small, wish->len_bytes, wish->align_bytes, offset))
+    if (!oriel_free_extents_give(small, slab, SLAB_BYTES) ||
+        !oriel_free_extents_take(small, wish->len_bytes, wish->align_bytes, offset))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of free blocks");
     return ORIEL_OK;
 }
@@ -300,7 +329,8 @@ static bool is_small(uint64_t len_bytes)
     return len_bytes < SMALL_BYTES;
 }
 
-static void give_back(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
+static void give_back(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes,
+                      uint64_t flags)
 {
     if (is_small(len_bytes)) {
         if (!is_dirty_when_freed(flags))
@@ -311,7 +341,8 @@ static void give_back(struct oriel_blocks *blocks, uint64_t offset, uint64_t len
     }
 }
 
-enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_wish *wish,
+                                     uint64_t *offset)
 {
     if (wish->len_bytes > blocks->reserve_bytes || wish->align_bytes > blocks->reserve_bytes)
         return no_room(blocks, wish->len_bytes);
@@ -321,8 +352,11 @@ enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_w
     if (!is_small(len_bytes) || wish->align_bytes > SMALL_BYTES)
         len_bytes = round_up(len_bytes < SMALL_BYTES ? SMALL_BYTES : len_bytes, ORIEL_PAGE_BYTES);
     wish->len_bytes = len_bytes;
-    enum oriel_status status = is_small(len_bytes) ? take_small(blocks, wish, offset) : take_pages(blocks, wish, offset);
-    if (status == ORIEL_OK && !oriel_hash_table_set_alone(&blocks->used, *offset, (void *)(uintptr_t)(len_bytes | wish->flags))) {
+    enum oriel_status status =
+        is_small(len_bytes) ? take_small(blocks, wish, offset) : take_pages(blocks, wish, offset);
+    if (status == ORIEL_OK &&
+        !oriel_hash_table_set_alone(&blocks->used, *offset,
+                                    (void *)(uintptr_t)(len_bytes | wish->flags))) {
         give_back(blocks, *offset, len_bytes, wish->flags);
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
     }

@@ -18,7 +18,8 @@
 enum {
     ORIEL_BLOCK_SHARED = 1,
     ORIEL_BLOCK_ADVISED = 2,
-    ORIEL_BLOCK_USER = 4,  /* the program's memory: its pages are kept when it is freed, and may be others' before */
+    ORIEL_BLOCK_USER =
+        4, /* the program's memory: its pages are kept when it is freed, and may be others' before */
     ORIEL_BLOCK_GIVEN = 8, /* by MPI_Alloc_mem */
     ORIEL_BLOCK_FLAGS = 63
 };
@@ -37,7 +38,8 @@ struct oriel_kept {
 struct oriel_blocks {
     int fd;
     dev_t device; /* of the memory file, and */
-    ino_t inode;  /* its number: a program that closes descriptors in bulk may make fd another file's */
+    ino_t
+        inode; /* its number: a program that closes descriptors in bulk may make fd another file's */
     uid_t owner;
     char *base;
     uint64_t reserve_bytes; /* mapped */
@@ -46,10 +48,11 @@ struct oriel_blocks {
     struct oriel_free_extents small;
     struct oriel_free_extents small_shared;
     struct oriel_free_extents small_user;
-    struct oriel_free_extents shared; /* not free: blocks and slabs that forked children go on sharing */
+    struct oriel_free_extents
+        shared; /* not free: blocks and slabs that forked children go on sharing */
     struct oriel_core_dump dumps;
     struct oriel_kept kept;
-    struct oriel_hash_table used;   /* offset -> length and flags, in the pointer's bits */
+    struct oriel_hash_table used; /* offset -> length and flags, in the pointer's bits */
 };
 
 /* What is wanted of a block. */
@@ -58,7 +61,7 @@ struct oriel_wish {
     uint64_t align_bytes;
     uint64_t reserved_bytes; /* only blocks up to this length are reserved; 0: sparse */
     uint64_t flags;
-    bool is_dirty; /* what came may not be zero; set by oriel_blocks_alloc */
+    bool is_dirty;                       /* what came may not be zero; set by oriel_blocks_alloc */
     const struct oriel_file_part *parts; /* NULL: one, near the caller */
     size_t part_count;
 };
@@ -73,7 +76,8 @@ bool oriel_blocks_file_is_open(const struct oriel_blocks *blocks);
 uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks);
 
 /* ORIEL_E_NO_MEM when the machine cannot give them, ORIEL_E_OTHER when only this file cannot. */
-enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset);
+enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_wish *wish,
+                                     uint64_t *offset);
 
 /* False when offset is not the start of a block that has these flags. */
 bool oriel_blocks_free(struct oriel_blocks *blocks, uint64_t offset, uint64_t flags);

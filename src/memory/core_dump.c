@@ -47,7 +47,8 @@ static void set(struct oriel_core_dump *dumps, uint64_t first, uint64_t end, boo
 
 void oriel_core_dump_open(struct oriel_core_dump *dumps, char *base, uint64_t len_bytes)
 {
-    *dumps = (struct oriel_core_dump){.base = base, .pieces = (len_bytes + PIECE_BYTES - 1) / PIECE_BYTES};
+    *dumps = (struct oriel_core_dump){.base = base,
+                                      .pieces = (len_bytes + PIECE_BYTES - 1) / PIECE_BYTES};
     dumps->included = calloc(dumps->pieces / BITS + 1, 1);
     if (dumps->included != NULL)
         madvise(base, len_bytes, MADV_DONTDUMP);
@@ -62,7 +63,8 @@ void oriel_core_dump_close(struct oriel_core_dump *dumps)
 void oriel_core_dump_include(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes)
 {
     if (dumps->included != NULL)
-        set(dumps, offset / PIECE_BYTES, (offset + len_bytes + PIECE_BYTES - 1) / PIECE_BYTES, true);
+        set(dumps, offset / PIECE_BYTES, (offset + len_bytes + PIECE_BYTES - 1) / PIECE_BYTES,
+            true);
 }
 
 void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes)

@@ -44,7 +44,8 @@ void *oriel_file_map(int fd, uint64_t len_bytes)
     if (base == MAP_FAILED || (uintptr_t)base % ORIEL_MAP_ALIGN == 0)
         return base;
     munmap(base, len_bytes);
-    char *room = mmap(NULL, len_bytes + ORIEL_MAP_ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *room = mmap(NULL, len_bytes + ORIEL_MAP_ALIGN, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
         return MAP_FAILED;
     char *aligned = (char *)round_up((uintptr_t)room, ORIEL_MAP_ALIGN);
@@ -66,7 +67,8 @@ static enum oriel_status map_file(void)
     uint64_t least = ORIEL_PAGE_BYTES * 1024;
     uint64_t wanted = oriel_limit_reserve();
     if (wanted == 0)
-        return oriel_fail(ORIEL_E_NO_MEM, "too little address space is left for a memory file (ulimit -v)");
+        return oriel_fail(ORIEL_E_NO_MEM,
+                          "too little address space is left for a memory file (ulimit -v)");
     for (blocks.reserve_bytes = wanted; blocks.reserve_bytes >= least; blocks.reserve_bytes /= 2) {
         blocks.reserve_bytes = round_up(blocks.reserve_bytes, ORIEL_PAGE_BYTES);
         void *base = oriel_file_map(blocks.fd, blocks.reserve_bytes);
@@ -98,10 +100,11 @@ static void after_fork(void)
 /* Private pages from start to end of the file in place of the parent's. */
 static void isolate(uint64_t start, uint64_t end)
 {
-    if (start < end && mmap(blocks.base + start, end - start, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, blocks.fd, (off_t)start) == MAP_FAILED)
-        oriel_note("fork: %lu bytes of window memory are still the parent's: %s", (unsigned long)(end - start),
-                   strerror(errno));
+    if (start < end &&
+        mmap(blocks.base + start, end - start, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, blocks.fd, (off_t)start) == MAP_FAILED)
+        oriel_note("fork: %lu bytes of window memory are still the parent's: %s",
+                   (unsigned long)(end - start), strerror(errno));
 }
 
 /* All but what is shared: one mapping for each stretch in between. */
@@ -123,7 +126,8 @@ static void in_child(void)
         if (oriel_file_is_open())
             isolate_all();
         else
-            oriel_note("fork: window memory is still the parent's: the program has closed the memory file's descriptor");
+            oriel_note("fork: window memory is still the parent's: the program has closed the "
+                       "memory file's descriptor");
         file.is_child = true;
     }
     pthread_mutex_unlock(&file.mutex);
@@ -144,7 +148,8 @@ static enum oriel_status make_file(void)
                       ? EFBIG
                       : oriel_pages_reserve(fd, NULL, 0, ORIEL_FILE_HEAD_BYTES, false);
     if (refused != 0)
-        return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first pages: %s", strerror(refused));
+        return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first pages: %s",
+                          strerror(refused));
     return map_file();
 }
 
@@ -231,14 +236,16 @@ uint64_t oriel_file_reserve(void)
 static enum oriel_status alloc(struct oriel_wish *wish, uint64_t *offset)
 {
     pthread_mutex_lock(&file.mutex);
-    enum oriel_status status = file.is_child ? refuse_child() : oriel_blocks_alloc(&blocks, wish, offset);
+    enum oriel_status status =
+        file.is_child ? refuse_child() : oriel_blocks_alloc(&blocks, wish, offset);
     pthread_mutex_unlock(&file.mutex);
     return status;
 }
 
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
-    struct oriel_wish wish = {.len_bytes = len_bytes, .align_bytes = align_bytes, .reserved_bytes = ORIEL_RESERVED_BYTES};
+    struct oriel_wish wish = {
+        .len_bytes = len_bytes, .align_bytes = align_bytes, .reserved_bytes = ORIEL_RESERVED_BYTES};
     return alloc(&wish, offset);
 }
 
@@ -251,7 +258,8 @@ enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_byte
     return alloc(&wish, offset);
 }
 
-enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes,
+                                          uint64_t *offset)
 {
     struct oriel_wish wish = {.len_bytes = len_bytes,
                               .align_bytes = align_bytes,
@@ -263,7 +271,8 @@ enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_byt
     return status;
 }
 
-enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes,
+                                          uint64_t *offset)
 {
     struct oriel_wish wish = {.len_bytes = len_bytes,
                               .align_bytes = align_bytes,
@@ -272,8 +281,8 @@ enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_byt
     return alloc(&wish, offset);
 }
 
-enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count, uint64_t align_bytes,
-                                         uint64_t *offset)
+enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count,
+                                         uint64_t align_bytes, uint64_t *offset)
 {
     struct oriel_wish wish = {.align_bytes = align_bytes,
                               .reserved_bytes = ORIEL_RESERVED_BYTES,
@@ -315,7 +324,8 @@ bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset)
     uintptr_t start = (uintptr_t)address;
     uintptr_t base = (uintptr_t)blocks.base;
     uint64_t size_bytes = blocks.size_bytes;
-    if (!file.started || start < base || start - base >= size_bytes || len_bytes > size_bytes - (start - base))
+    if (!file.started || start < base || start - base >= size_bytes ||
+        len_bytes > size_bytes - (start - base))
         return false;
     *offset = start - base;
     return true;

@@ -24,8 +24,11 @@
 enum { ORIEL_FILE_VERSION = 7, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
-#define ORIEL_MAP_ALIGN (UINT64_C(1) << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
-#define ORIEL_RESERVED_BYTES (UINT64_C(1) << 30) /* larger blocks are compared with the available memory, not reserved */
+#define ORIEL_MAP_ALIGN                                                                            \
+    (UINT64_C(1)                                                                                   \
+     << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
+#define ORIEL_RESERVED_BYTES                                                                       \
+    (UINT64_C(1) << 30) /* larger blocks are compared with the available memory, not reserved */
 
 struct oriel_file_header {
     uint64_t magic;
@@ -34,17 +37,21 @@ struct oriel_file_header {
     struct oriel_identity identity;
     uint64_t reserve_bytes; /* what the owner maps and a peer must map: offsets stay below it */
     uint64_t owner_address; /* where the owner has mapped offset 0 */
-    _Atomic uint64_t agent_offset; /* of its struct oriel_agent; 0 before the first window that needs one, then for good */
+    _Atomic uint64_t
+        agent_offset; /* of its struct oriel_agent; 0 before the first window that needs one, then for good */
     _Atomic uint32_t singles; /* slots from the first on that threads have had; only grows */
     uint32_t reserved;
-    _Atomic uint64_t net_offset; /* of its struct oriel_reached; 0 before the first window over several machines, then for good */
-    _Atomic uint64_t polled_offset; /* of its struct oriel_polled; 0 before the first memory that is copied, then for good */
+    _Atomic uint64_t
+        net_offset; /* of its struct oriel_reached; 0 before the first window over several machines, then for good */
+    _Atomic uint64_t
+        polled_offset; /* of its struct oriel_polled; 0 before the first memory that is copied, then for good */
 };
 _Static_assert(sizeof(struct oriel_file_header) == 96, "peers of the same version read it");
 
 /* Behind the header, in the same page. */
 #define ORIEL_FILE_WRITERS_OFFSET UINT64_C(128)
-_Static_assert(ORIEL_FILE_WRITERS_OFFSET + sizeof(struct oriel_remote_writers) <= ORIEL_PAGE_BYTES, "the first page holds both");
+_Static_assert(ORIEL_FILE_WRITERS_OFFSET + sizeof(struct oriel_remote_writers) <= ORIEL_PAGE_BYTES,
+               "the first page holds both");
 
 /* Who writes into the owner's memory by the kernel's copies; base: where this process has offset 0 of the owner's file. */
 static inline struct oriel_remote_writers *oriel_file_writers(char *base)
@@ -61,7 +68,8 @@ enum { ORIEL_SINGLES = 64 };
 /* Behind the first page; and then the owner's state. */
 #define ORIEL_FILE_STATE_OFFSET (2 * ORIEL_PAGE_BYTES)
 #define ORIEL_FILE_HEAD_BYTES   (3 * ORIEL_PAGE_BYTES)
-_Static_assert(ORIEL_SINGLES * sizeof(struct oriel_atomic_mode) == ORIEL_PAGE_BYTES, "the second page holds them");
+_Static_assert(ORIEL_SINGLES * sizeof(struct oriel_atomic_mode) == ORIEL_PAGE_BYTES,
+               "the second page holds them");
 
 static inline struct oriel_atomic_mode *oriel_file_singles(char *base)
 {
@@ -94,15 +102,18 @@ enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uin
 
 /* The same for MPI_Alloc_mem, with any contents, and for MPI_Win_allocate: both may be made of pages that such memory had before,
  * which is quicker. */
-enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
-enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_bytes,
+                                         uint64_t *offset);
+enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes,
+                                          uint64_t *offset);
 
 /* The same for control words of which few pages may ever be touched: blocks of pages are not reserved. */
 enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset);
 
 /* The same for memory that a forked child goes on sharing with its parent (MPI_Win_allocate_shared): all other blocks become
  * private to the child in what it writes. */
-enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes,
+                                          uint64_t *offset);
 
 struct oriel_file_part {
     uint64_t len_bytes;
@@ -111,8 +122,8 @@ struct oriel_file_part {
 
 /* The same for parts that follow each other byte by byte, where each is reserved near a memory node if the machine has several.
  * They are one block. */
-enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count, uint64_t align_bytes,
-                                         uint64_t *offset);
+enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count,
+                                         uint64_t align_bytes, uint64_t *offset);
 
 /* Gives back what oriel_file_alloc returned; false when offset is not the start of an allocation. */
 bool oriel_file_free(uint64_t offset);

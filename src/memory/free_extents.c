@@ -21,7 +21,8 @@ bool oriel_free_extents_prepare(struct oriel_free_extents *arena)
 static void insert(struct oriel_free_extents *arena, size_t at, uint64_t offset, uint64_t len_bytes)
 {
     /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what is inserted has been prepared for */
-    memmove(&arena->extents[at + 1], &arena->extents[at], (arena->count - at) * sizeof *arena->extents);
+    memmove(&arena->extents[at + 1], &arena->extents[at],
+            (arena->count - at) * sizeof *arena->extents);
     arena->extents[at] = (struct oriel_free_extent){offset, len_bytes};
     arena->count++;
 }
@@ -29,11 +30,13 @@ static void insert(struct oriel_free_extents *arena, size_t at, uint64_t offset,
 static void erase(struct oriel_free_extents *arena, size_t at)
 {
     arena->count--;
-    memmove(&arena->extents[at], &arena->extents[at + 1], (arena->count - at) * sizeof *arena->extents);
+    memmove(&arena->extents[at], &arena->extents[at + 1],
+            (arena->count - at) * sizeof *arena->extents);
 }
 
 /* Takes len_bytes that begin before_bytes into the extent. */
-static void take_from(struct oriel_free_extents *arena, size_t at, uint64_t before_bytes, uint64_t len_bytes)
+static void take_from(struct oriel_free_extents *arena, size_t at, uint64_t before_bytes,
+                      uint64_t len_bytes)
 {
     struct oriel_free_extent *extent = &arena->extents[at];
     uint64_t after_bytes = extent->len_bytes - before_bytes - len_bytes;
@@ -44,7 +47,8 @@ static void take_from(struct oriel_free_extents *arena, size_t at, uint64_t befo
         erase(arena, at);
 }
 
-bool oriel_free_extents_take(struct oriel_free_extents *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+bool oriel_free_extents_take(struct oriel_free_extents *arena, uint64_t len_bytes,
+                             uint64_t align_bytes, uint64_t *offset)
 {
     if (!oriel_free_extents_prepare(arena))
         return false;
@@ -76,14 +80,16 @@ static size_t first_from(const struct oriel_free_extents *arena, uint64_t offset
     return low;
 }
 
-const struct oriel_free_extent *oriel_free_extents_find(const struct oriel_free_extents *arena, uint64_t offset)
+const struct oriel_free_extent *oriel_free_extents_find(const struct oriel_free_extents *arena,
+                                                        uint64_t offset)
 {
     size_t after = first_from(arena, offset + 1);
     const struct oriel_free_extent *extent = after > 0 ? &arena->extents[after - 1] : NULL;
     return extent != NULL && offset - extent->offset < extent->len_bytes ? extent : NULL;
 }
 
-bool oriel_free_extents_take_at(struct oriel_free_extents *arena, uint64_t offset, uint64_t len_bytes)
+bool oriel_free_extents_take_at(struct oriel_free_extents *arena, uint64_t offset,
+                                uint64_t len_bytes)
 {
     size_t at = first_from(arena, offset + 1);
     if (!oriel_free_extents_prepare(arena) || at == 0)

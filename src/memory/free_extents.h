@@ -19,16 +19,19 @@ struct oriel_free_extents {
 };
 
 /* Takes len_bytes at a multiple of align_bytes (a power of two) from the first extent that has room. */
-bool oriel_free_extents_take(struct oriel_free_extents *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+bool oriel_free_extents_take(struct oriel_free_extents *arena, uint64_t len_bytes,
+                             uint64_t align_bytes, uint64_t *offset);
 
 /* Takes exactly this range; false when not all of it is there, or memory for the list is exhausted. */
-bool oriel_free_extents_take_at(struct oriel_free_extents *arena, uint64_t offset, uint64_t len_bytes);
+bool oriel_free_extents_take_at(struct oriel_free_extents *arena, uint64_t offset,
+                                uint64_t len_bytes);
 
 /* Adds a free range, merging it with its neighbours; false when memory for the list is exhausted. */
 bool oriel_free_extents_give(struct oriel_free_extents *arena, uint64_t offset, uint64_t len_bytes);
 
 /* The extent that has the byte at offset; NULL when there is none. */
-const struct oriel_free_extent *oriel_free_extents_find(const struct oriel_free_extents *arena, uint64_t offset);
+const struct oriel_free_extent *oriel_free_extents_find(const struct oriel_free_extents *arena,
+                                                        uint64_t offset);
 
 /* Makes room so that the next two changes cannot fail. */
 bool oriel_free_extents_prepare(struct oriel_free_extents *arena);

@@ -7,7 +7,8 @@
 
 #include <stdatomic.h>
 
-bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identity *file, uint64_t *offset)
+bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identity *file,
+                      uint64_t *offset)
 {
     if (oriel_file_find(base, len_bytes, offset)) {
         *file = *oriel_file_identity();
@@ -27,7 +28,8 @@ static enum oriel_status probe(const struct oriel_peer *peer)
     struct oriel_remote remote = {.address = peer->owner_address, .pid = peer->identity.pid};
     enum oriel_status status = oriel_transport_cma.read(&remote, &header, sizeof header);
     if (status == ORIEL_OK && !oriel_identity_equal(&header.identity, &peer->identity))
-        status = oriel_fail(ORIEL_E_OTHER, "CMA reads another process than the peer %d", (int)peer->identity.pid);
+        status = oriel_fail(ORIEL_E_OTHER, "CMA reads another process than the peer %d",
+                            (int)peer->identity.pid);
     return status;
 }
 
@@ -36,7 +38,8 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *peer)
     uint32_t known = atomic_load_explicit(&peer->cma, memory_order_relaxed);
     if (known == ORIEL_CMA_GRANTED)
         return ORIEL_OK;
-    enum oriel_status status = probe(peer); /* a refusal is asked again: its reason is wanted each time */
+    enum oriel_status status =
+        probe(peer); /* a refusal is asked again: its reason is wanted each time */
     if (status == ORIEL_OK)
         atomic_store_explicit(&peer->cma, ORIEL_CMA_GRANTED, memory_order_relaxed);
     return status;

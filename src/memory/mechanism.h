@@ -7,7 +7,8 @@
 
 /* Whether [base, base + len_bytes) lies in a memory file that this process has mapped: the file's identity and the offset
  * in it then. */
-bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identity *file, uint64_t *offset);
+bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identity *file,
+                      uint64_t *offset);
 
 /* Whether the kernel lets this process copy to and from the peer: one real read, remembered.  ORIEL_E_OTHER with the
  * reason when not. */

@@ -25,11 +25,13 @@
 #include <unistd.h>
 
 #define GIB (UINT64_C(1) << 30)
-#define NO_LIMIT (UINT64_C(1) << 60) /* version 1 writes a number of this kind where there is none */
+#define NO_LIMIT                                                                                   \
+    (UINT64_C(1) << 60) /* version 1 writes a number of this kind where there is none */
 
 enum {
     LEAST_BYTES = 4 << 20,
-    PEERS = 8, /* so many files of the least size must fit, or none is made: the host needs address space, too */
+    PEERS =
+        8, /* so many files of the least size must fit, or none is made: the host needs address space, too */
     PATH_BYTES = 1200,
     LINE_BYTES = 4200,
 };
@@ -136,7 +138,8 @@ static uint64_t left_in(const char *folder, bool is_first)
     uint64_t used = read_number(folder, is_first ? "/memory.usage_in_bytes" : "/memory.current");
     if (used == UINT64_MAX)
         return UINT64_MAX;
-    uint64_t cache = read_row(folder, "/memory.stat", is_first ? "total_inactive_file " : "inactive_file ", 0);
+    uint64_t cache =
+        read_row(folder, "/memory.stat", is_first ? "total_inactive_file " : "inactive_file ", 0);
     used -= cache < used ? cache : used;
     return limit <= used ? 0 : limit - used;
 }
@@ -150,7 +153,8 @@ static uint64_t left_above(const struct hierarchy *hierarchy, const char *group,
     size_t point_len = strlen(hierarchy->point);
     if (!hierarchy->is_there)
         return UINT64_MAX;
-    bool is_below = strncmp(group, hierarchy->root, root_len) == 0 && (group[root_len] == '/' || group[root_len] == '\0');
+    bool is_below = strncmp(group, hierarchy->root, root_len) == 0 &&
+                    (group[root_len] == '/' || group[root_len] == '\0');
     snprintf(folder, sizeof folder, "%s%s", hierarchy->point, is_below ? group + root_len : "");
     for (;;) {
         uint64_t left = left_in(folder, is_first);
@@ -173,7 +177,8 @@ static uint64_t left_by_line(char *line)
     group[strcspn(group, "\n")] = '\0';
     if (controllers[1] == '\0')
         return left_above(&second_version, group, false);
-    return has_word(controllers + 1, "memory") ? left_above(&first_version, group, true) : UINT64_MAX;
+    return has_word(controllers + 1, "memory") ? left_above(&first_version, group, true)
+                                               : UINT64_MAX;
 }
 
 static uint64_t cgroups_left(void)
@@ -202,7 +207,8 @@ static uint64_t memory_left(void)
 
 static uint64_t with_swap(uint64_t memory)
 {
-    return memory == UINT64_MAX ? UINT64_MAX : memory + read_row("/proc/", "meminfo", "SwapFree:", 0) * 1024;
+    return memory == UINT64_MAX ? UINT64_MAX
+                                : memory + read_row("/proc/", "meminfo", "SwapFree:", 0) * 1024;
 }
 
 uint64_t oriel_limit_available(void)

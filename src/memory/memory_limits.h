@@ -13,7 +13,7 @@ uint64_t oriel_limit_available(void);
 void oriel_limit_share(uint32_t ranks_here);
 
 enum oriel_room {
-    ORIEL_ROOM_NONE,     /* more than is available: to be refused */
+    ORIEL_ROOM_NONE, /* more than is available: to be refused */
     ORIEL_ROOM_AT_TOUCH, /* pages are to come when they are touched: if all do, somebody may run out of memory */
     ORIEL_ROOM_RESERVED, /* pages may be reserved */
 };

@@ -37,7 +37,8 @@ enum oriel_status oriel_reached_open(const struct oriel_net_service *service)
     enum oriel_status status = ORIEL_OK;
     pthread_mutex_lock(&mutex);
     if (!oriel_net_is_started()) {
-        status = oriel_net_start(oriel_file_identity(), oriel_file_writers(oriel_file_base()), service);
+        status =
+            oriel_net_start(oriel_file_identity(), oriel_file_writers(oriel_file_base()), service);
         if (status == ORIEL_OK)
             status = publish();
     }

@@ -19,8 +19,9 @@ void oriel_probe_network(struct oriel_probe *out)
     for (int i = 0; i < 2; i++) {
         const char *choice = getenv(choices[i]);
         if (choice != NULL && at < sizeof chosen)
-            at += (size_t)snprintf(chosen + at, sizeof chosen - at, "; %s=%.40s%s", choices[i], choice,
-                                   strlen(choice) > 40 ? "..." : "");
+            at += (size_t)snprintf(chosen + at, sizeof chosen - at, "; %s=%.40s%s", choices[i],
+                                   choice, strlen(choice) > 40 ? "..." : "");
     }
-    snprintf(out->detail, sizeof out->detail, "%s%s", out->available ? devices : oriel_fail_message(), chosen);
+    snprintf(out->detail, sizeof out->detail, "%s%s",
+             out->available ? devices : oriel_fail_message(), chosen);
 }

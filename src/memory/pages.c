@@ -17,7 +17,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define STEP_BYTES (UINT64_C(16) << 20)
+#define STEP_BYTES  (UINT64_C(16) << 20)
 #define HUGE_FOLDER "/sys/kernel/mm/transparent_hugepage/"
 
 /* --- huge pages --- */
@@ -40,10 +40,12 @@ static void read_choice(const char *path, char choice[16])
 enum oriel_huge oriel_pages_huge(void)
 {
     char choice[16];
-    read_choice(HUGE_FOLDER "hugepages-2048kB/shmem_enabled", choice); /* Linux 6.11 has one for each size */
+    read_choice(HUGE_FOLDER "hugepages-2048kB/shmem_enabled",
+                choice); /* Linux 6.11 has one for each size */
     if (choice[0] == '\0' || strcmp(choice, "inherit") == 0)
         read_choice(HUGE_FOLDER "shmem_enabled", choice);
-    if (strcmp(choice, "always") == 0 || strcmp(choice, "within_size") == 0 || strcmp(choice, "force") == 0)
+    if (strcmp(choice, "always") == 0 || strcmp(choice, "within_size") == 0 ||
+        strcmp(choice, "force") == 0)
         return ORIEL_HUGE_BY_FILE;
     return strcmp(choice, "advise") == 0 ? ORIEL_HUGE_ON_ADVICE : ORIEL_HUGE_NONE;
 }
@@ -58,8 +60,8 @@ bool oriel_pages_advise(char *start, uint64_t len_bytes)
 
 void oriel_pages_remap(int fd, char *base, uint64_t offset, uint64_t len_bytes)
 {
-    void *fresh = mmap(base + offset, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
-                       (off_t)offset);
+    void *fresh = mmap(base + offset, len_bytes, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (off_t)offset);
     (void)fresh; /* where it fails all stays as it was */
 }
 
@@ -124,8 +126,9 @@ void oriel_pages_prefer(int32_t node, struct oriel_pages_policy *before)
 {
     unsigned long nodes[ORIEL_POLICY_WORDS] = {0};
     before->is_set = false;
-    if (node < 0 || syscall(SYS_get_mempolicy, NULL, nodes, NODES, NULL, MPOL_F_MEMS_ALLOWED) != 0 || count_nodes(nodes) < 2 ||
-        !is_allowed(nodes, node))
+    if (node < 0 ||
+        syscall(SYS_get_mempolicy, NULL, nodes, NODES, NULL, MPOL_F_MEMS_ALLOWED) != 0 ||
+        count_nodes(nodes) < 2 || !is_allowed(nodes, node))
         return;
     memset(before->nodes, 0, sizeof before->nodes);
     if (syscall(SYS_get_mempolicy, &before->mode, before->nodes, NODES, NULL, 0) != 0)

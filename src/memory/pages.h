@@ -15,7 +15,7 @@
 
 enum oriel_huge {
     ORIEL_HUGE_NONE,
-    ORIEL_HUGE_BY_FILE,   /* the kernel uses them for aligned ranges of any memfd (always, within_size) */
+    ORIEL_HUGE_BY_FILE, /* the kernel uses them for aligned ranges of any memfd (always, within_size) */
     ORIEL_HUGE_ON_ADVICE, /* where a mapping asks for them (advise): fallocate has no mapping to look at */
 };
 

@@ -29,25 +29,32 @@ static bool is_own(const struct oriel_identity *who)
 
 static enum oriel_status is_another(const struct oriel_identity *who)
 {
-    return oriel_fail(ORIEL_E_OTHER, "process %d of this machine is not the peer (another machine or PID namespace)",
-                      (int)who->pid);
+    return oriel_fail(
+        ORIEL_E_OTHER,
+        "process %d of this machine is not the peer (another machine or PID namespace)",
+        (int)who->pid);
 }
 
 static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
 {
     struct oriel_file_header header;
     const struct oriel_identity *who = &peer->identity;
-    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic != ORIEL_FILE_MAGIC ||
-        header.version != ORIEL_FILE_VERSION || !oriel_identity_equal(&header.identity, who) ||
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        header.magic != ORIEL_FILE_MAGIC || header.version != ORIEL_FILE_VERSION ||
+        !oriel_identity_equal(&header.identity, who) ||
         header.identity.start_time != who->start_time)
         return is_another(who);
     if (header.reserve_bytes > ORIEL_VALGRIND_RESERVE && oriel_valgrind())
-        return oriel_fail(ORIEL_E_OTHER, "process %d has a memory file of %lu bytes, through which valgrind would search for hours",
+        return oriel_fail(ORIEL_E_OTHER,
+                          "process %d has a memory file of %lu bytes, through which valgrind would "
+                          "search for hours",
                           (int)who->pid, (unsigned long)header.reserve_bytes);
     void *base = oriel_file_map(fd, header.reserve_bytes);
     if (base == MAP_FAILED)
-        return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s (ORIEL_RESERVE, ulimit -v)",
-                          (unsigned long)header.reserve_bytes, (int)who->pid, strerror(errno));
+        return oriel_fail(
+            ORIEL_E_OTHER,
+            "cannot map %lu bytes of process %d's memory file: %s (ORIEL_RESERVE, ulimit -v)",
+            (unsigned long)header.reserve_bytes, (int)who->pid, strerror(errno));
     oriel_core_dump_open(&peer->dumps, base, header.reserve_bytes);
     peer->base = base;
     peer->reserve_bytes = header.reserve_bytes;
@@ -64,7 +71,8 @@ static enum oriel_status open_file(struct oriel_peer *peer)
     if (fd < 0 && errno == 0)
         return is_another(who);
     if (fd < 0)
-        return oriel_fail(ORIEL_E_OTHER, "cannot open the memory file of process %d: %s", (int)who->pid, strerror(errno));
+        return oriel_fail(ORIEL_E_OTHER, "cannot open the memory file of process %d: %s",
+                          (int)who->pid, strerror(errno));
     enum oriel_status status = map_peer(fd, peer);
     close(fd);
     oriel_reserve_fd_restore_spare();

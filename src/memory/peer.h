@@ -13,7 +13,8 @@ struct oriel_peer {
     char *base; /* of its memory file in this process */
     uint64_t reserve_bytes;
     uint64_t owner_address; /* where the peer itself has base mapped */
-    struct oriel_core_dump dumps; /* of this process: nothing but what is asked for; unused for the own file */
+    struct oriel_core_dump
+        dumps; /* of this process: nothing but what is asked for; unused for the own file */
     _Atomic uint32_t cma; /* ORIEL_CMA_GRANTED once a probe has succeeded */
 };
 

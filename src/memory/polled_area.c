@@ -11,7 +11,8 @@ static bool open_locked(void)
 {
     _Atomic uint64_t *word = &((struct oriel_file_header *)oriel_file_base())->polled_offset;
     uint64_t offset = atomic_load_explicit(word, memory_order_relaxed);
-    if (offset == 0 && oriel_file_alloc(sizeof(struct oriel_polled), ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
+    if (offset == 0 &&
+        oriel_file_alloc(sizeof(struct oriel_polled), ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
         return false;
     struct oriel_polled *area = (struct oriel_polled *)(oriel_file_base() + offset);
     area->process = *oriel_file_identity();

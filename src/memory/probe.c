@@ -27,7 +27,8 @@
 
 static const char sample[] = "oriel";
 
-static void say(struct oriel_probe *out, bool available, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void say(struct oriel_probe *out, bool available, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void say(struct oriel_probe *out, bool available, const char *format, ...)
 {
@@ -151,11 +152,13 @@ void oriel_probe_cma(struct oriel_probe *out)
     uint64_t word = before;
     struct cma_report report = {NULL, 0};
     char setting[96];
-    setting_read("/proc/sys/kernel/yama/ptrace_scope", "kernel.yama.ptrace_scope", setting, sizeof setting);
+    setting_read("/proc/sys/kernel/yama/ptrace_scope", "kernel.yama.ptrace_scope", setting,
+                 sizeof setting);
     if (!cma_try(&word, &report))
         say(out, false, "no child process to try it with: %s", strerror(errno));
     else if (report.refused != NULL)
-        say(out, false, "%s by another process: %s (%s)", report.refused, strerror(report.reason), setting);
+        say(out, false, "%s by another process: %s (%s)", report.refused, strerror(report.reason),
+            setting);
     else if (word != ~before)
         say(out, false, "what process_vm_writev wrote did not arrive (%s)", setting);
     else
@@ -175,8 +178,10 @@ static const char *userfaultfd_protect(int fd)
     map[0] = 1; /* a page that was never touched has nothing to protect */
 
     const char *refused = NULL;
-    struct uffdio_register range = {.range = {.start = (uintptr_t)map, .len = page}, .mode = UFFDIO_REGISTER_MODE_WP};
-    struct uffdio_writeprotect protect = {.range = range.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+    struct uffdio_register range = {.range = {.start = (uintptr_t)map, .len = page},
+                                    .mode = UFFDIO_REGISTER_MODE_WP};
+    struct uffdio_writeprotect protect = {.range = range.range,
+                                          .mode = UFFDIO_WRITEPROTECT_MODE_WP};
     if (ioctl(fd, UFFDIO_REGISTER, &range) != 0)
         refused = "registering a page";
     else if (ioctl(fd, UFFDIO_WRITEPROTECT, &protect) != 0)
@@ -210,13 +215,15 @@ void oriel_probe_userfaultfd(struct oriel_probe *out)
     char full[80];
     char user[80];
     char setting[64];
-    setting_read("/proc/sys/vm/unprivileged_userfaultfd", "vm.unprivileged_userfaultfd", setting, sizeof setting);
+    setting_read("/proc/sys/vm/unprivileged_userfaultfd", "vm.unprivileged_userfaultfd", setting,
+                 sizeof setting);
     bool full_granted = userfaultfd_try(0, full, sizeof full);
     bool user_granted = userfaultfd_try(UFFD_USER_MODE_ONLY, user, sizeof user);
     if (full_granted)
         say(out, true, "full mode: %s (%s)", full, setting);
     else
-        say(out, false, "full mode: %s; user mode %s: %s (%s)", full, user_granted ? "only" : "too", user, setting);
+        say(out, false, "full mode: %s; user mode %s: %s (%s)", full, user_granted ? "only" : "too",
+            user, setting);
 }
 
 void oriel_probe_xpmem(struct oriel_probe *out)
@@ -241,7 +248,8 @@ void oriel_probe_ucx(struct oriel_probe *out)
     }
     const char *(*version)(void) = NULL;
     void *symbol = dlsym(library, "ucp_get_version_string");
-    memcpy(&version, &symbol, sizeof version); /* ISO C has no cast from an object to a function pointer */
+    memcpy(&version, &symbol,
+           sizeof version); /* ISO C has no cast from an object to a function pointer */
     if (version == NULL)
         say(out, false, "libucp.so.0 has no ucp_get_version_string");
     else

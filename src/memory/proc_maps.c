@@ -39,14 +39,15 @@ static bool read_header(const char *line, struct oriel_mapping *out)
     unsigned long start, end, file_offset, inode;
     int name_at = 0;
     *out = (struct oriel_mapping){.start = 0};
-    if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, out->access, &file_offset, &out->device_major,
-               &out->device_minor, &inode, &name_at) < 7)
+    if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, out->access, &file_offset,
+               &out->device_major, &out->device_minor, &inode, &name_at) < 7)
         return false;
     out->start = start;
     out->end = end;
     out->file_offset = file_offset;
     out->inode = inode;
-    snprintf(out->name, sizeof out->name, "%.*s", (int)strcspn(line + name_at, "\n"), line + name_at);
+    snprintf(out->name, sizeof out->name, "%.*s", (int)strcspn(line + name_at, "\n"),
+             line + name_at);
     return true;
 }
 
@@ -56,7 +57,8 @@ static void read_detail(const char *line, struct oriel_mapping *mapping)
     if (sscanf(line, "AnonHugePages: %lu kB", &kib) == 1)
         mapping->huge_bytes = kib * 1024;
     else if (strncmp(line, "VmFlags:", 8) == 0)
-        snprintf(mapping->flags, sizeof mapping->flags, "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
+        snprintf(mapping->flags, sizeof mapping->flags, "%.*s", (int)strcspn(line + 8, "\n"),
+                 line + 8);
 }
 
 /* The kernel's text, line by line. */
@@ -116,7 +118,8 @@ static bool query(int fd, uintptr_t address, struct oriel_mapping *out)
 }
 
 /* False when this kernel cannot be asked, before any visit. */
-static bool visit_by_query(uintptr_t start, uintptr_t end, bool (*visit)(const struct oriel_mapping *, void *), void *context)
+static bool visit_by_query(uintptr_t start, uintptr_t end,
+                           bool (*visit)(const struct oriel_mapping *, void *), void *context)
 {
     struct oriel_mapping mapping;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -130,15 +133,16 @@ static bool visit_by_query(uintptr_t start, uintptr_t end, bool (*visit)(const s
     return can_ask;
 }
 
-bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details, bool (*visit)(const struct oriel_mapping *, void *),
-                      void *context)
+bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details,
+                      bool (*visit)(const struct oriel_mapping *, void *), void *context)
 {
     char line[4400]; /* a path may have 4,096 */
     struct oriel_mapping mapping = {.start = 0};
     struct oriel_mapping next;
     if (!details && !oriel_maps_by_text && visit_by_query(start, end, visit, context))
         return true;
-    struct text text = {.fd = open(details ? "/proc/self/smaps" : "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct text text = {
+        .fd = open(details ? "/proc/self/smaps" : "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     if (text.fd < 0)
         return false;
     bool wanted = true;

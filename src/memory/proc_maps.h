@@ -13,7 +13,7 @@ struct oriel_mapping {
     uint64_t file_offset;
     unsigned device_major;
     unsigned device_minor;
-    uint64_t inode; /* 0: no file */
+    uint64_t inode;      /* 0: no file */
     uint64_t page_bytes; /* of hugetlbfs's pages more than usual; 0 when that was not told */
     char name[128];
     uint64_t huge_bytes; /* in transparent huge pages; with details only */
@@ -23,8 +23,8 @@ struct oriel_mapping {
 /* Calls visit for every mapping that has a byte in [start, end), in order of address, until it returns false.  Details cost a
  * walk over all page tables up to end: milliseconds for each GiB.  Without them the kernel is asked for these mappings alone
  * (Linux 6.11), or its list is read as far as end.  False when the kernel's file cannot be read. */
-bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details, bool (*visit)(const struct oriel_mapping *, void *),
-                      void *context);
+bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details,
+                      bool (*visit)(const struct oriel_mapping *, void *), void *context);
 
 /* For tests: as on a kernel that cannot be asked for single mappings. */
 extern bool oriel_maps_by_text;

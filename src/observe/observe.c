@@ -30,7 +30,8 @@ static bool find_path(const char *name, char out[PATH_MAX])
     bool whole = name[0] == '/';
     if (!whole && getcwd(folder, sizeof folder) == NULL)
         return false;
-    return snprintf(out, PATH_MAX, "%s%s%s", whole ? "" : folder, whole ? "" : "/", name) < PATH_MAX;
+    return snprintf(out, PATH_MAX, "%s%s%s", whole ? "" : folder, whole ? "" : "/", name) <
+           PATH_MAX;
 }
 
 /* By opening it; one that was not there is not left behind, since the job may never come to write it.  What an earlier job wrote
@@ -48,7 +49,8 @@ static bool can_write(const char *path)
         fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool is_fine = is_new || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || ftruncate(fd, 0) == 0;
+    bool is_fine =
+        is_new || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || ftruncate(fd, 0) == 0;
     close(fd);
     if (is_new)
         unlink(path);
@@ -70,9 +72,13 @@ static void read_statistics(const char *value, bool is_rank_0)
     if (len <= 5 || strcmp(value + len - 5, ".json") != 0) {
         oriel_observe_gathers = false;
         if (is_rank_0)
-            oriel_warn("ORIEL_STATS=%s is neither 1 nor the name of a .json file: nothing is counted", value);
-    } else if (is_rank_0 && !oriel_observe_is_spawned() && (!find_path(value, statistics_file) || !can_write(statistics_file))) {
-        oriel_warn("ORIEL_STATS: %s cannot be written: %s: the table will be printed", value, strerror(errno));
+            oriel_warn(
+                "ORIEL_STATS=%s is neither 1 nor the name of a .json file: nothing is counted",
+                value);
+    } else if (is_rank_0 && !oriel_observe_is_spawned() &&
+               (!find_path(value, statistics_file) || !can_write(statistics_file))) {
+        oriel_warn("ORIEL_STATS: %s cannot be written: %s: the table will be printed", value,
+                   strerror(errno));
         statistics_file[0] = '\0';
     }
 }

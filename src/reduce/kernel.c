@@ -14,21 +14,22 @@
 #include <string.h>
 
 /* a: the target's element, b: the origin's; wide: integers compute modulo a power of 2 so that nothing overflows */
-#define EXPRESSION_MAX(type, wide) (type)(a > b ? a : b)
-#define EXPRESSION_MIN(type, wide) (type)(a < b ? a : b)
-#define EXPRESSION_SUM(type, wide) (type)((wide)a + (wide)b)
+#define EXPRESSION_MAX(type, wide)  (type)(a > b ? a : b)
+#define EXPRESSION_MIN(type, wide)  (type)(a < b ? a : b)
+#define EXPRESSION_SUM(type, wide)  (type)((wide)a + (wide)b)
 #define EXPRESSION_PROD(type, wide) (type)((wide)a * (wide)b)
 #define EXPRESSION_LAND(type, wide) (type)(a && b)
-#define EXPRESSION_LOR(type, wide) (type)(a || b)
+#define EXPRESSION_LOR(type, wide)  (type)(a || b)
 #define EXPRESSION_LXOR(type, wide) (type)(!a != !b)
 #define EXPRESSION_BAND(type, wide) (type)(a & b)
-#define EXPRESSION_BOR(type, wide) (type)(a | b)
+#define EXPRESSION_BOR(type, wide)  (type)(a | b)
 #define EXPRESSION_BXOR(type, wide) (type)(a ^ b)
 
 /* The same loop for wider registers, chosen when the library is loaded.  Sanitised programs are not ready that early. */
-#if defined(__x86_64__) && defined(__has_attribute) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__has_attribute) && !defined(__SANITIZE_ADDRESS__) &&           \
+    !defined(__SANITIZE_THREAD__)
 #if __has_attribute(target_clones)
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define CLONES         __attribute__((target_clones("avx512f", "avx2", "default")))
 #define CLONES_UNFUSED __attribute__((target_clones("avx2", "default")))
 #endif
 #endif
@@ -41,47 +42,49 @@
  * in one width and loaded in another, so that each load waits for the store. */
 #define ANYWHERE(type) typedef type anywhere __attribute__((aligned(1), may_alias))
 
-#define PLAIN_ELEMENT(operator, type, wide)                                   \
-    const type a = *(const anywhere *)(const void *)(target + i * sizeof(type)); \
-    const type b = *(const anywhere *)(const void *)(origin + i * sizeof(type)); \
+#define PLAIN_ELEMENT(operator, type, wide)                                                        \
+    const type a = *(const anywhere *)(const void *)(target + i * sizeof(type));                   \
+    const type b = *(const anywhere *)(const void *)(origin + i * sizeof(type));                   \
     const type updated = EXPRESSION_##operator(type, wide);
 
 /* An element has so many parts of the type, which are computed alike. */
-#define PLAIN_PARTS(operator, name, type, wide, parts)                                                    \
-    CLONES static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
-    {                                                                                                     \
-        ANYWHERE(type);                                                                                   \
-        count *= parts;                                                                                   \
-        for (uint64_t i = 0; result == NULL && i < count; i++) {                                          \
-            PLAIN_ELEMENT(operator, type, wide)                                                           \
-            *(anywhere *)(void *)(target + i * sizeof a) = updated;                                       \
-        }                                                                                                 \
-        for (uint64_t i = 0; result != NULL && i < count; i++) {                                          \
-            PLAIN_ELEMENT(operator, type, wide)                                                           \
-            memcpy(result + i * sizeof a, target + i * sizeof a, sizeof a);                               \
-            *(anywhere *)(void *)(target + i * sizeof a) = updated;                                       \
-        }                                                                                                 \
+#define PLAIN_PARTS(operator, name, type, wide, parts)                                             \
+    CLONES static void plain_##operator##_##name(char *target, const char *origin, char *result,   \
+                                                 uint64_t count)                                   \
+    {                                                                                              \
+        ANYWHERE(type);                                                                            \
+        count *= parts;                                                                            \
+        for (uint64_t i = 0; result == NULL && i < count; i++) {                                   \
+            PLAIN_ELEMENT(operator, type, wide)                                                    \
+            *(anywhere *)(void *)(target + i * sizeof a) = updated;                                \
+        }                                                                                          \
+        for (uint64_t i = 0; result != NULL && i < count; i++) {                                   \
+            PLAIN_ELEMENT(operator, type, wide)                                                    \
+            memcpy(result + i * sizeof a, target + i * sizeof a, sizeof a);                        \
+            *(anywhere *)(void *)(target + i * sizeof a) = updated;                                \
+        }                                                                                          \
     }
 
 #define PLAIN(operator, name, type, wide) PLAIN_PARTS(operator, name, type, wide, 1)
 
 /* The bytes of one of two elements: the x87 loads and compares a long double fast, but stores it
  * slowly. */
-#define PLAIN_CHOICE(operator, name, type, target_wins)                                                   \
-    static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
-    {                                                                                                     \
-        ANYWHERE(type);                                                                                   \
-        for (uint64_t i = 0; i < count; i++) {                                                            \
-            char chosen[sizeof(type)];                                                                    \
-            const type a = *(const anywhere *)(const void *)target;                                       \
-            const type b = *(const anywhere *)(const void *)origin;                                       \
-            memcpy(chosen, target_wins ? target : origin, sizeof chosen);                                 \
-            if (result != NULL)                                                                           \
-                memcpy(result + i * sizeof chosen, target, sizeof chosen);                                \
-            memcpy(target, chosen, sizeof chosen);                                                        \
-            target += sizeof chosen;                                                                      \
-            origin += sizeof chosen;                                                                      \
-        }                                                                                                 \
+#define PLAIN_CHOICE(operator, name, type, target_wins)                                            \
+    static void plain_##operator##_##name(char *target, const char *origin, char *result,          \
+                                          uint64_t count)                                          \
+    {                                                                                              \
+        ANYWHERE(type);                                                                            \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            char chosen[sizeof(type)];                                                             \
+            const type a = *(const anywhere *)(const void *)target;                                \
+            const type b = *(const anywhere *)(const void *)origin;                                \
+            memcpy(chosen, target_wins ? target : origin, sizeof chosen);                          \
+            if (result != NULL)                                                                    \
+                memcpy(result + i * sizeof chosen, target, sizeof chosen);                         \
+            memcpy(target, chosen, sizeof chosen);                                                 \
+            target += sizeof chosen;                                                               \
+            origin += sizeof chosen;                                                               \
+        }                                                                                          \
     }
 
 /* Products of complex numbers, a few at a time.  Where one of them is not a number, C's own product decides: it finds the
@@ -90,76 +93,80 @@
  * result would depend on the count. */
 enum { PRODUCTS = 32 };
 
-#define COMPLEX_PROD(name, type, real)                                                                    \
-    CLONES_UNFUSED static void plain_PROD_##name(char *target, const char *origin, char *result, uint64_t count) \
-    {                                                                                                     \
-        ANYWHERE(real);                                                                                   \
-        typedef type whole __attribute__((aligned(1), may_alias));                                        \
-        type products[PRODUCTS];                                                                          \
-        real *const product = (real *)products;                                                           \
-        for (uint64_t now; count > 0; count -= now) {                                                     \
-            const anywhere *const a = (const anywhere *)(const void *)target;                             \
-            const anywhere *const b = (const anywhere *)(const void *)origin;                             \
-            unsigned unusual = 0;                                                                         \
-            now = count < PRODUCTS ? count : PRODUCTS;                                                    \
-            for (uint64_t i = 0; i < 2 * now; i += 2) {                                                   \
-                product[i] = a[i] * b[i] - a[i + 1] * b[i + 1];                                           \
-                product[i + 1] = a[i] * b[i + 1] + a[i + 1] * b[i];                                       \
-            }                                                                                             \
-            for (uint64_t i = 0; i < 2 * now; i++)                                                        \
-                unusual |= product[i] != product[i];                                                      \
-            for (uint64_t i = 0; unusual != 0 && i < now; i++)                                            \
-                products[i] = *(const whole *)(const void *)(target + i * sizeof(type)) *                 \
-                              *(const whole *)(const void *)(origin + i * sizeof(type));                  \
-            if (result != NULL) {                                                                         \
-                memcpy(result, target, now * sizeof(type));                                               \
-                result += now * sizeof(type);                                                             \
-            }                                                                                             \
-            memcpy(target, products, now * sizeof(type));                                                 \
-            target += now * sizeof(type);                                                                 \
-            origin += now * sizeof(type);                                                                 \
-        }                                                                                                 \
+#define COMPLEX_PROD(name, type, real)                                                             \
+    CLONES_UNFUSED static void plain_PROD_##name(char *target, const char *origin, char *result,   \
+                                                 uint64_t count)                                   \
+    {                                                                                              \
+        ANYWHERE(real);                                                                            \
+        typedef type whole __attribute__((aligned(1), may_alias));                                 \
+        type products[PRODUCTS];                                                                   \
+        real *const product = (real *)products;                                                    \
+        for (uint64_t now; count > 0; count -= now) {                                              \
+            const anywhere *const a = (const anywhere *)(const void *)target;                      \
+            const anywhere *const b = (const anywhere *)(const void *)origin;                      \
+            unsigned unusual = 0;                                                                  \
+            now = count < PRODUCTS ? count : PRODUCTS;                                             \
+            for (uint64_t i = 0; i < 2 * now; i += 2) {                                            \
+                product[i] = a[i] * b[i] - a[i + 1] * b[i + 1];                                    \
+                product[i + 1] = a[i] * b[i + 1] + a[i + 1] * b[i];                                \
+            }                                                                                      \
+            for (uint64_t i = 0; i < 2 * now; i++)                                                 \
+                unusual |= product[i] != product[i];                                               \
+            for (uint64_t i = 0; unusual != 0 && i < now; i++)                                     \
+                products[i] = *(const whole *)(const void *)(target + i * sizeof(type)) *          \
+                              *(const whole *)(const void *)(origin + i * sizeof(type));           \
+            if (result != NULL) {                                                                  \
+                memcpy(result, target, now * sizeof(type));                                        \
+                result += now * sizeof(type);                                                      \
+            }                                                                                      \
+            memcpy(target, products, now * sizeof(type));                                          \
+            target += now * sizeof(type);                                                          \
+            origin += now * sizeof(type);                                                          \
+        }                                                                                          \
     }
 
-#define NATIVE(operator, name, type, wide)                                                              \
-    static int native_##operator##_##name(char *target, const char *origin, char *result, _Atomic uint32_t *inside) \
-    {                                                                                                   \
-        _Atomic type *word = (_Atomic type *)(void *)target;                                            \
-        type b;                                                                                         \
-        memcpy(&b, origin, sizeof b);                                                                   \
-        type a = atomic_load_explicit(word, memory_order_relaxed);                                      \
-        while (!atomic_compare_exchange_weak_explicit(word, &a, EXPRESSION_##operator(type, wide),      \
-                                                      memory_order_acq_rel, memory_order_relaxed))      \
-            continue;                                                                                   \
-        if (result != NULL)                                                                             \
-            memcpy(result, &a, sizeof a);                                                               \
-        atomic_store_explicit(inside, 0, memory_order_release);                                         \
-        return 0;                                                                                       \
+#define NATIVE(operator, name, type, wide)                                                         \
+    static int native_##operator##_##name(char *target, const char *origin, char *result,          \
+                                          _Atomic uint32_t *inside)                                \
+    {                                                                                              \
+        _Atomic type *word = (_Atomic type *)(void *)target;                                       \
+        type b;                                                                                    \
+        memcpy(&b, origin, sizeof b);                                                              \
+        type a = atomic_load_explicit(word, memory_order_relaxed);                                 \
+        while (!atomic_compare_exchange_weak_explicit(word, &a, EXPRESSION_##operator(type, wide), \
+                                                      memory_order_acq_rel, memory_order_relaxed)) \
+            continue;                                                                              \
+        if (result != NULL)                                                                        \
+            memcpy(result, &a, sizeof a);                                                          \
+        atomic_store_explicit(inside, 0, memory_order_release);                                    \
+        return 0;                                                                                  \
     }
 
 /* Operators that the CPU has as one instruction. */
-#define NATIVE_FETCH(operator, name, type, fetch)                                                       \
-    static int native_##operator##_##name(char *target, const char *origin, char *result, _Atomic uint32_t *inside) \
-    {                                                                                                   \
-        type b;                                                                                         \
-        memcpy(&b, origin, sizeof b);                                                                   \
-        type a = fetch((_Atomic type *)(void *)target, b, memory_order_acq_rel);                        \
-        if (result != NULL)                                                                             \
-            memcpy(result, &a, sizeof a);                                                               \
-        atomic_store_explicit(inside, 0, memory_order_release);                                         \
-        return 0;                                                                                       \
+#define NATIVE_FETCH(operator, name, type, fetch)                                                  \
+    static int native_##operator##_##name(char *target, const char *origin, char *result,          \
+                                          _Atomic uint32_t *inside)                                \
+    {                                                                                              \
+        type b;                                                                                    \
+        memcpy(&b, origin, sizeof b);                                                              \
+        type a = fetch((_Atomic type *)(void *)target, b, memory_order_acq_rel);                   \
+        if (result != NULL)                                                                        \
+            memcpy(result, &a, sizeof a);                                                          \
+        atomic_store_explicit(inside, 0, memory_order_release);                                    \
+        return 0;                                                                                  \
     }
 
-#define NATIVE_NO_OP(name, type)                                                                        \
-    static int native_NO_OP_##name(char *target, const char *origin, char *result, _Atomic uint32_t *inside) \
-    {                                                                                                   \
-        (void)origin;                                                                                   \
-        if (result != NULL) {                                                                           \
-            type a = atomic_load_explicit((_Atomic type *)(void *)target, memory_order_acquire);        \
-            memcpy(result, &a, sizeof a);                                                               \
-        }                                                                                               \
-        atomic_store_explicit(inside, 0, memory_order_release);                                         \
-        return 0;                                                                                       \
+#define NATIVE_NO_OP(name, type)                                                                   \
+    static int native_NO_OP_##name(char *target, const char *origin, char *result,                 \
+                                   _Atomic uint32_t *inside)                                       \
+    {                                                                                              \
+        (void)origin;                                                                              \
+        if (result != NULL) {                                                                      \
+            type a = atomic_load_explicit((_Atomic type *)(void *)target, memory_order_acquire);   \
+            memcpy(result, &a, sizeof a);                                                          \
+        }                                                                                          \
+        atomic_store_explicit(inside, 0, memory_order_release);                                    \
+        return 0;                                                                                  \
     }
 
 /* The size is a constant, so that one element takes no call. */
@@ -181,35 +188,35 @@ static inline __attribute__((always_inline)) void move_elements(char *to, const 
     }
 
 /* Bytes, not values: a long double's padding and a signalling NaN arrive as they are. */
-#define PLAIN_REPLACE(name, type)                                                                    \
-    static void plain_REPLACE_##name(char *target, const char *origin, char *result, uint64_t count) \
-    {                                                                                                \
-        for (uint64_t i = 0; result != NULL && i < count; i++) {                                     \
-            char b[sizeof(type)];                                                                    \
-            memcpy(b, origin + i * sizeof b, sizeof b);                                              \
-            memcpy(result + i * sizeof b, target + i * sizeof b, sizeof b);                          \
-            memcpy(target + i * sizeof b, b, sizeof b);                                              \
-        }                                                                                            \
-        if (result == NULL)                                                                          \
-            move_elements(target, origin, count, sizeof(type));                                      \
+#define PLAIN_REPLACE(name, type)                                                                  \
+    static void plain_REPLACE_##name(char *target, const char *origin, char *result,               \
+                                     uint64_t count)                                               \
+    {                                                                                              \
+        for (uint64_t i = 0; result != NULL && i < count; i++) {                                   \
+            char b[sizeof(type)];                                                                  \
+            memcpy(b, origin + i * sizeof b, sizeof b);                                            \
+            memcpy(result + i * sizeof b, target + i * sizeof b, sizeof b);                        \
+            memcpy(target + i * sizeof b, b, sizeof b);                                            \
+        }                                                                                          \
+        if (result == NULL)                                                                        \
+            move_elements(target, origin, count, sizeof(type));                                    \
     }
 
-#define PLAIN_MOVES(name, type) \
-    PLAIN_REPLACE(name, type)   \
+#define PLAIN_MOVES(name, type)                                                                    \
+    PLAIN_REPLACE(name, type)                                                                      \
     PLAIN_NO_OP(name, type)
 
-#define NATIVE_MOVES(name, type)                               \
-    NATIVE_FETCH(REPLACE, name, type, atomic_exchange_explicit) \
+#define NATIVE_MOVES(name, type)                                                                   \
+    NATIVE_FETCH(REPLACE, name, type, atomic_exchange_explicit)                                    \
     NATIVE_NO_OP(name, type)
 
-#define LOGICAL_KERNELS(make, name, type) \
-    make(LAND, name, type, type)          \
-    make(LOR, name, type, type)           \
-    make(LXOR, name, type, type)
+#define LOGICAL_KERNELS(make, name, type)                                                          \
+    make(LAND, name, type, type) make(LOR, name, type, type) make(LXOR, name, type, type)
 
 /* Pairs: both fields move, the padding between and behind them is nobody's. */
 #define PAIR_KERNEL(operator, name, type, index_type, takes_b)                                     \
-    static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
+    static void plain_##operator##_##name(char *target, const char *origin, char *result,          \
+                                          uint64_t count)                                          \
     {                                                                                              \
         struct pair_##name {                                                                       \
             type value;                                                                            \
@@ -238,59 +245,56 @@ static inline __attribute__((always_inline)) void move_elements(char *to, const 
 
 #define TIE_TAKES_LOWER (a.value == b.value && b.index < a.index)
 
-#define PLAIN_INTEGER(name, type, wide)  \
-    PLAIN(MAX, name, type, type)         \
-    PLAIN(MIN, name, type, type)         \
-    PLAIN(SUM, name, type, wide)         \
-    PLAIN(PROD, name, type, wide)        \
-    PLAIN(BAND, name, type, type)        \
-    PLAIN(BOR, name, type, type)         \
-    PLAIN(BXOR, name, type, type)        \
-    LOGICAL_KERNELS(PLAIN, name, type)   \
+#define PLAIN_INTEGER(name, type, wide)                                                            \
+    PLAIN(MAX, name, type, type)                                                                   \
+    PLAIN(MIN, name, type, type)                                                                   \
+    PLAIN(SUM, name, type, wide)                                                                   \
+    PLAIN(PROD, name, type, wide)                                                                  \
+    PLAIN(BAND, name, type, type)                                                                  \
+    PLAIN(BOR, name, type, type)                                                                   \
+    PLAIN(BXOR, name, type, type)                                                                  \
+    LOGICAL_KERNELS(PLAIN, name, type)                                                             \
     PLAIN_MOVES(name, type)
-#define INTEGER(name, type, unsigned_type)                  \
-    PLAIN_INTEGER(name, type, uint64_t)                     \
-    NATIVE(MAX, name, type, type)                           \
-    NATIVE(MIN, name, type, type)                           \
-    NATIVE_FETCH(SUM, name, type, atomic_fetch_add_explicit) \
-    NATIVE(PROD, name, type, uint64_t)                      \
-    NATIVE_FETCH(BAND, name, type, atomic_fetch_and_explicit) \
-    NATIVE_FETCH(BOR, name, type, atomic_fetch_or_explicit) \
-    NATIVE_FETCH(BXOR, name, type, atomic_fetch_xor_explicit) \
-    LOGICAL_KERNELS(NATIVE, name, type)                     \
+#define INTEGER(name, type, unsigned_type)                                                         \
+    PLAIN_INTEGER(name, type, uint64_t)                                                            \
+    NATIVE(MAX, name, type, type)                                                                  \
+    NATIVE(MIN, name, type, type)                                                                  \
+    NATIVE_FETCH(SUM, name, type, atomic_fetch_add_explicit)                                       \
+    NATIVE(PROD, name, type, uint64_t)                                                             \
+    NATIVE_FETCH(BAND, name, type, atomic_fetch_and_explicit)                                      \
+    NATIVE_FETCH(BOR, name, type, atomic_fetch_or_explicit)                                        \
+    NATIVE_FETCH(BXOR, name, type, atomic_fetch_xor_explicit)                                      \
+    LOGICAL_KERNELS(NATIVE, name, type)                                                            \
     NATIVE_MOVES(name, type)
 #define WIDE(name, type, unsigned_type) PLAIN_INTEGER(name, type, unsigned_type)
-#define CHOICES_OF_REALS(name, type) \
-    PLAIN(MAX, name, type, type)     \
+#define CHOICES_OF_REALS(name, type)                                                               \
+    PLAIN(MAX, name, type, type)                                                                   \
     PLAIN(MIN, name, type, type)
-#define CHOICES_FLOAT(name, type) CHOICES_OF_REALS(name, type)
+#define CHOICES_FLOAT(name, type)  CHOICES_OF_REALS(name, type)
 #define CHOICES_DOUBLE(name, type) CHOICES_OF_REALS(name, type)
-#define CHOICES_QUAD(name, type) CHOICES_OF_REALS(name, type)
-#define CHOICES_LONG_DOUBLE(name, type)    \
-    PLAIN_CHOICE(MAX, name, type, a > b)   \
+#define CHOICES_QUAD(name, type)   CHOICES_OF_REALS(name, type)
+#define CHOICES_LONG_DOUBLE(name, type)                                                            \
+    PLAIN_CHOICE(MAX, name, type, a > b)                                                           \
     PLAIN_CHOICE(MIN, name, type, a < b)
-#define REAL(name, type)          \
-    CHOICES_##name(name, type)    \
-    PLAIN(SUM, name, type, type)  \
-    PLAIN(PROD, name, type, type) \
-    PLAIN_MOVES(name, type)
-#define PROD_FLOAT_COMPLEX(name, type, real) COMPLEX_PROD(name, type, real)
-#define PROD_DOUBLE_COMPLEX(name, type, real) COMPLEX_PROD(name, type, real)
+#define REAL(name, type)                                                                           \
+    CHOICES_##name(name, type) PLAIN(SUM, name, type, type) PLAIN(PROD, name, type, type)          \
+        PLAIN_MOVES(name, type)
+#define PROD_FLOAT_COMPLEX(name, type, real)       COMPLEX_PROD(name, type, real)
+#define PROD_DOUBLE_COMPLEX(name, type, real)      COMPLEX_PROD(name, type, real)
 #define PROD_LONG_DOUBLE_COMPLEX(name, type, real) PLAIN(PROD, name, type, type)
-#define PROD_QUAD_COMPLEX(name, type, real) PLAIN(PROD, name, type, type)
-#define COMPLEX(name, type, real)         \
-    PLAIN_PARTS(SUM, name, real, real, 2) \
-    PROD_##name(name, type, real)         \
-    PLAIN_MOVES(name, type)
-#define PAIR(name, type, index_type)                                                                          \
-    PAIR_KERNEL(MINLOC, name, type, index_type, b.value < a.value || TIE_TAKES_LOWER)                         \
-    PAIR_KERNEL(MAXLOC, name, type, index_type, b.value > a.value || TIE_TAKES_LOWER)                         \
-    PAIR_KERNEL(REPLACE, name, type, index_type, true)                                                        \
+#define PROD_QUAD_COMPLEX(name, type, real)        PLAIN(PROD, name, type, type)
+#define COMPLEX(name, type, real)                                                                  \
+    PLAIN_PARTS(SUM, name, real, real, 2)                                                          \
+    PROD_##name(name, type, real) PLAIN_MOVES(name, type)
+#define PAIR(name, type, index_type)                                                               \
+    PAIR_KERNEL(MINLOC, name, type, index_type, b.value < a.value || TIE_TAKES_LOWER)              \
+    PAIR_KERNEL(MAXLOC, name, type, index_type, b.value > a.value || TIE_TAKES_LOWER)              \
+    PAIR_KERNEL(REPLACE, name, type, index_type, true)                                             \
     PAIR_KERNEL(NO_OP, name, type, index_type, false)
-#define LOGICAL(name, type)              \
-    LOGICAL_KERNELS(PLAIN, name, type)   \
-    PLAIN_MOVES(name, type)              \
-    LOGICAL_KERNELS(NATIVE, name, type)  \
+#define LOGICAL(name, type)                                                                        \
+    LOGICAL_KERNELS(PLAIN, name, type)                                                             \
+    PLAIN_MOVES(name, type)                                                                        \
+    LOGICAL_KERNELS(NATIVE, name, type)                                                            \
     NATIVE_MOVES(name, type)
 #define BITS(name, type, like)
 #define LETTERS(name, type, like)
@@ -314,14 +318,15 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
 
 #define SLOT(way, operator, name) .way[ORIEL_OPERATOR_##operator] = way##_##operator##_##name
 #define MOVE_SLOTS(way, name) SLOT(way, REPLACE, name), SLOT(way, NO_OP, name)
-#define ARITHMETIC_SLOTS(way, name) \
+#define ARITHMETIC_SLOTS(way, name)                                                                \
     SLOT(way, MAX, name), SLOT(way, MIN, name), SLOT(way, SUM, name), SLOT(way, PROD, name)
 #define LOGICAL_SLOTS(way, name) SLOT(way, LAND, name), SLOT(way, LOR, name), SLOT(way, LXOR, name)
-#define BIT_SLOTS(way, name) SLOT(way, BAND, name), SLOT(way, BOR, name), SLOT(way, BXOR, name)
-#define INTEGER_SLOTS(way, name) \
-    ARITHMETIC_SLOTS(way, name), LOGICAL_SLOTS(way, name), BIT_SLOTS(way, name), MOVE_SLOTS(way, name)
-#define WHOLE(type) .extent_bytes = sizeof(type), .value_bytes = sizeof(type)
-#define NATIVE_SLOTS_FLOAT ARITHMETIC_SLOTS(native, FLOAT), MOVE_SLOTS(native, FLOAT),
+#define BIT_SLOTS(way, name)     SLOT(way, BAND, name), SLOT(way, BOR, name), SLOT(way, BXOR, name)
+#define INTEGER_SLOTS(way, name)                                                                   \
+    ARITHMETIC_SLOTS(way, name), LOGICAL_SLOTS(way, name), BIT_SLOTS(way, name),                   \
+        MOVE_SLOTS(way, name)
+#define WHOLE(type)         .extent_bytes = sizeof(type), .value_bytes = sizeof(type)
+#define NATIVE_SLOTS_FLOAT  ARITHMETIC_SLOTS(native, FLOAT), MOVE_SLOTS(native, FLOAT),
 #define NATIVE_SLOTS_DOUBLE ARITHMETIC_SLOTS(native, DOUBLE), MOVE_SLOTS(native, DOUBLE),
 #define NATIVE_SLOTS_LONG_DOUBLE
 #define NATIVE_SLOTS_INT128
@@ -332,28 +337,44 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
 #define NATIVE_SLOTS_OPAQUE64 MOVE_SLOTS(native, OPAQUE64),
 #define NATIVE_SLOTS_OPAQUE128
 #define NATIVE_SLOTS_OPAQUE256
-#define INTEGER(name, type, unsigned_type) \
+#define INTEGER(name, type, unsigned_type)                                                         \
     [ORIEL_KIND_##name] = {WHOLE(type), INTEGER_SLOTS(plain, name), INTEGER_SLOTS(native, name)},
-#define WIDE(name, type, unsigned_type) [ORIEL_KIND_##name] = {WHOLE(type), INTEGER_SLOTS(plain, name)},
-#define REAL(name, type) \
-    [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name ARITHMETIC_SLOTS(plain, name), MOVE_SLOTS(plain, name)},
-#define COMPLEX(name, type, real) \
-    [ORIEL_KIND_##name] = {WHOLE(type), SLOT(plain, SUM, name), SLOT(plain, PROD, name), MOVE_SLOTS(plain, name)},
-#define PAIR(name, type, index_type)                                                                      \
-    [ORIEL_KIND_##name] = {                                                                               \
-        .extent_bytes = sizeof(struct { type value; index_type index; }),                                 \
-        .value_bytes = sizeof(type),                                                                      \
-        .index_offset = offsetof(struct { type value; index_type index; }, index),                        \
-        .index_bytes = sizeof(index_type),                                                                \
-        .padded = sizeof(struct { type value; index_type index; }) != sizeof(type) + sizeof(index_type),  \
-        SLOT(plain, MINLOC, name), SLOT(plain, MAXLOC, name), MOVE_SLOTS(plain, name)},
-#define LOGICAL(name, type)                                                                            \
-    [ORIEL_KIND_##name] = {WHOLE(type), LOGICAL_SLOTS(plain, name), MOVE_SLOTS(plain, name),           \
+#define WIDE(name, type, unsigned_type)                                                            \
+    [ORIEL_KIND_##name] = {WHOLE(type), INTEGER_SLOTS(plain, name)},
+#define REAL(name, type)                                                                           \
+    [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name ARITHMETIC_SLOTS(plain, name),         \
+                           MOVE_SLOTS(plain, name)},
+#define COMPLEX(name, type, real)                                                                  \
+    [ORIEL_KIND_##name] = {WHOLE(type), SLOT(plain, SUM, name), SLOT(plain, PROD, name),           \
+                           MOVE_SLOTS(plain, name)},
+#define PAIR(name, type, index_type)                                                               \
+    [ORIEL_KIND_##name] = {.extent_bytes = sizeof(struct {                                         \
+                               type value;                                                         \
+                               index_type index;                                                   \
+                           }),                                                                     \
+                           .value_bytes = sizeof(type),                                            \
+                           .index_offset = offsetof(                                               \
+                               struct {                                                            \
+                                   type value;                                                     \
+                                   index_type index;                                               \
+                               },                                                                  \
+                               index),                                                             \
+                           .index_bytes = sizeof(index_type),                                      \
+                           .padded = sizeof(struct {                                               \
+                                         type value;                                               \
+                                         index_type index;                                         \
+                                     }) != sizeof(type) + sizeof(index_type),                      \
+                           SLOT(plain, MINLOC, name),                                              \
+                           SLOT(plain, MAXLOC, name),                                              \
+                           MOVE_SLOTS(plain, name)},
+#define LOGICAL(name, type)                                                                        \
+    [ORIEL_KIND_##name] = {WHOLE(type), LOGICAL_SLOTS(plain, name), MOVE_SLOTS(plain, name),       \
                            LOGICAL_SLOTS(native, name), MOVE_SLOTS(native, name)},
-#define BITS(name, type, like)                                                                        \
-    [ORIEL_KIND_##name] = {WHOLE(type), .tolerant = true, INTEGER_SLOTS(plain, like), INTEGER_SLOTS(native, like)},
+#define BITS(name, type, like)                                                                     \
+    [ORIEL_KIND_##name] = {WHOLE(type), .tolerant = true, INTEGER_SLOTS(plain, like),              \
+                           INTEGER_SLOTS(native, like)},
 #define LETTERS(name, type, like) BITS(name, type, like)
-#define OPAQUE(name, type) \
+#define OPAQUE(name, type)                                                                         \
     [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name MOVE_SLOTS(plain, name)},
 
 const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT] = {
@@ -362,12 +383,14 @@ const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT] = {
 
 static bool is_bit_operator(enum oriel_operator operator)
 {
-    return operator == ORIEL_OPERATOR_BAND || operator == ORIEL_OPERATOR_BOR || operator == ORIEL_OPERATOR_BXOR;
+    return operator== ORIEL_OPERATOR_BAND || operator== ORIEL_OPERATOR_BOR || operator==
+        ORIEL_OPERATOR_BXOR;
 }
 
 bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator operator)
 {
-    if (!oriel_kinds[kind].tolerant || operator == ORIEL_OPERATOR_REPLACE || operator == ORIEL_OPERATOR_NO_OP)
+    if (!oriel_kinds[kind].tolerant || operator== ORIEL_OPERATOR_REPLACE || operator==
+        ORIEL_OPERATOR_NO_OP)
         return oriel_kinds[kind].plain[operator] != NULL;
     return kind == ORIEL_KIND_BYTE && is_bit_operator(operator);
 }

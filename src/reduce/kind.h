@@ -43,14 +43,14 @@ struct oriel_opaque256 {
 
 enum oriel_kind {
 #define INTEGER(name, type, unsigned_type) ORIEL_KIND_##name,
-#define WIDE(name, type, unsigned_type) ORIEL_KIND_##name,
-#define REAL(name, type) ORIEL_KIND_##name,
-#define COMPLEX(name, type, real) ORIEL_KIND_##name,
-#define PAIR(name, type, index_type) ORIEL_KIND_##name,
-#define LOGICAL(name, type) ORIEL_KIND_##name,
-#define BITS(name, type, like) ORIEL_KIND_##name,
-#define LETTERS(name, type, like) ORIEL_KIND_##name,
-#define OPAQUE(name, type) ORIEL_KIND_##name,
+#define WIDE(name, type, unsigned_type)    ORIEL_KIND_##name,
+#define REAL(name, type)                   ORIEL_KIND_##name,
+#define COMPLEX(name, type, real)          ORIEL_KIND_##name,
+#define PAIR(name, type, index_type)       ORIEL_KIND_##name,
+#define LOGICAL(name, type)                ORIEL_KIND_##name,
+#define BITS(name, type, like)             ORIEL_KIND_##name,
+#define LETTERS(name, type, like)          ORIEL_KIND_##name,
+#define OPAQUE(name, type)                 ORIEL_KIND_##name,
 #include "reduce/kinds.def"
     ORIEL_KIND_COUNT,
     ORIEL_KIND_NONE = ORIEL_KIND_COUNT
@@ -85,13 +85,14 @@ typedef void oriel_kernel(char *target, const char *origin, char *result, uint64
 typedef int oriel_element(char *target, const char *origin, char *result, _Atomic uint32_t *inside);
 
 struct oriel_kind_properties {
-    uint32_t extent_bytes;      /* from one element to the next */
-    uint32_t value_bytes;       /* a pair's first field; else the whole element */
-    uint32_t index_offset;      /* a pair's second field; else 0 */
-    uint32_t index_bytes;       /* likewise */
-    bool padded;                /* a pair that does not fill its extent: only its fields may be touched */
-    bool tolerant;              /* bytes and letters: computes more than MPI defines (kinds.def) */
-    oriel_kernel *plain[ORIEL_OPERATOR_COUNT];  /* NULL where the operator is not allowed on the kind */
+    uint32_t extent_bytes; /* from one element to the next */
+    uint32_t value_bytes;  /* a pair's first field; else the whole element */
+    uint32_t index_offset; /* a pair's second field; else 0 */
+    uint32_t index_bytes;  /* likewise */
+    bool padded;   /* a pair that does not fill its extent: only its fields may be touched */
+    bool tolerant; /* bytes and letters: computes more than MPI defines (kinds.def) */
+    oriel_kernel
+        *plain[ORIEL_OPERATOR_COUNT]; /* NULL where the operator is not allowed on the kind */
     oriel_element *native[ORIEL_OPERATOR_COUNT]; /* NULL where the CPU cannot */
 };
 
@@ -104,7 +105,8 @@ bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator operator);
 static inline uint64_t oriel_kind_moving_bytes(enum oriel_kind kind)
 {
     const struct oriel_kind_properties *properties = &oriel_kinds[kind];
-    return properties->padded ? properties->value_bytes + properties->index_bytes : properties->extent_bytes;
+    return properties->padded ? properties->value_bytes + properties->index_bytes
+                              : properties->extent_bytes;
 }
 
 enum {
@@ -114,8 +116,8 @@ enum {
 
 /* A plain kernel for many aligned elements of 1, 2, 4 or 8 bytes.  The first ones go by themselves, up to where the target's
  * vectors begin: no load or store of the target's crosses a cache line then. */
-static inline void oriel_kernel_many(oriel_kernel *kernel, uint32_t extent_bytes, char *target, const char *origin, char *result,
-                                     uint64_t count)
+static inline void oriel_kernel_many(oriel_kernel *kernel, uint32_t extent_bytes, char *target,
+                                     const char *origin, char *result, uint64_t count)
 {
     const uint64_t ahead_bytes = -(uintptr_t)target % ORIEL_KERNEL_VECTOR_BYTES;
     if (ahead_bytes != 0 && count * extent_bytes >= ORIEL_KERNEL_SPLIT_BYTES) {

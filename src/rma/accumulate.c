@@ -35,12 +35,13 @@ struct update {
     uint64_t offset_bytes; /* of the first item's place in the target's window */
     enum oriel_kind kind;
     enum oriel_operator operator;
-    bool many;           /* elements, so that those with native kernels are updated in bulk, too */
+    bool many; /* elements, so that those with native kernels are updated in bulk, too */
     bool locked;
     bool in_bulk;        /* while locked: singles are kept out */
     uint64_t held_bytes; /* updated since the lock was taken */
     bool returns;        /* there is a result */
-    struct queue *queue; /* NULL: nothing waits, as elements may overlap: an agent reads all runs before it writes one */
+    struct queue *
+        queue; /* NULL: nothing waits, as elements may overlap: an agent reads all runs before it writes one */
 };
 
 static bool is_aligned(const void *address, uint64_t size_bytes)
@@ -49,7 +50,8 @@ static bool is_aligned(const void *address, uint64_t size_bytes)
 }
 
 /* The fields of count padded pairs, without what lies between and behind them. */
-static enum oriel_status write_fields(const struct oriel_transport *by, const struct oriel_remote *there, char *pairs,
+static enum oriel_status write_fields(const struct oriel_transport *by,
+                                      const struct oriel_remote *there, char *pairs,
                                       const struct oriel_kind_properties *kind, uint64_t count)
 {
     struct oriel_piece pieces[2 * STAGE_PAIRS];
@@ -64,8 +66,8 @@ static enum oriel_status write_fields(const struct oriel_transport *by, const st
 
 /* Read, modify, write of memory that only the kernel reaches, in pieces of whole elements.  The padding behind the last
  * pair may lie outside of the window and is left out. */
-static enum oriel_status update_staged(const struct update *update, const struct oriel_path *way, const char *origin,
-                                       char *result, uint64_t count)
+static enum oriel_status update_staged(const struct update *update, const struct oriel_path *way,
+                                       const char *origin, char *result, uint64_t count)
 {
     char stage[STAGE_BYTES] __attribute__((aligned(64)));
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
@@ -81,7 +83,7 @@ static enum oriel_status update_staged(const struct update *update, const struct
         if (status == ORIEL_OK) {
             kind->plain[update->operator](stage, origin != NULL ? origin + at : NULL,
                                           result != NULL ? result + at : NULL, now);
-            if (update->operator != ORIEL_OPERATOR_NO_OP)
+            if (update->operator!= ORIEL_OPERATOR_NO_OP)
                 status = kind->padded ? write_fields(way->by, &piece, stage, kind, now)
                                       : way->by->write(&piece, stage, len_bytes);
         }
@@ -97,14 +99,16 @@ static enum oriel_status queue_empty(const struct update *update)
         return ORIEL_OK;
     const unsigned count = queue->count;
     queue->count = 0;
-    const struct oriel_piece *in = update->operator != ORIEL_OPERATOR_NO_OP ? queue->in : NULL;
+    const struct oriel_piece *in = update->operator!= ORIEL_OPERATOR_NO_OP ? queue->in : NULL;
     const struct oriel_piece *out = update->returns ? queue->out : NULL;
-    enum oriel_status status = oriel_agent_update(&queue->there, update->kind, update->operator, in, out, count);
+    enum oriel_status status =
+        oriel_agent_update(&queue->there, update->kind, update->operator, in, out, count);
     return oriel_remote_status(status, update->window, update->rank);
 }
 
 /* The agent at the target reads, computes and writes.  Elements in many runs come to it in few requests. */
-static enum oriel_status update_by_agent(const struct update *update, const struct oriel_remote *there, const char *origin,
+static enum oriel_status update_by_agent(const struct update *update,
+                                         const struct oriel_remote *there, const char *origin,
                                          char *result, uint64_t count)
 {
     uint64_t len_bytes = count * oriel_kinds[update->kind].extent_bytes;
@@ -112,8 +116,9 @@ static enum oriel_status update_by_agent(const struct update *update, const stru
     struct oriel_piece out = {0, result, len_bytes};
     struct queue *queue = update->queue;
     if (queue == NULL) {
-        enum oriel_status status = oriel_agent_update(there, update->kind, update->operator, origin != NULL ? &in : NULL,
-                                                      result != NULL ? &out : NULL, 1);
+        enum oriel_status status =
+            oriel_agent_update(there, update->kind, update->operator, origin != NULL ? &in : NULL,
+                               result != NULL ? &out : NULL, 1);
         return oriel_remote_status(status, update->window, update->rank);
     }
     if (queue->count == 0)
@@ -125,15 +130,17 @@ static enum oriel_status update_by_agent(const struct update *update, const stru
 }
 
 /* A thread of the target computes, if one polls. */
-static bool update_by_request(const struct update *update, const struct oriel_remote *there, const char *origin, char *result,
-                              uint64_t count, enum oriel_status *status)
+static bool update_by_request(const struct update *update, const struct oriel_remote *there,
+                              const char *origin, char *result, uint64_t count,
+                              enum oriel_status *status)
 {
     const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE,
-                                        .kind = update->kind,
-                                        .operator = update->operator,
-                                        .in = origin,
-                                        .out = result,
-                                        .len_bytes = count * oriel_kinds[update->kind].extent_bytes};
+                                               .kind = update->kind,
+                                               .operator= update->operator,
+                                               .in = origin,
+                                               .out = result,
+                                               .len_bytes =
+                                                   count * oriel_kinds[update->kind].extent_bytes};
     return update->queue == NULL && oriel_polled_ask(there, &wanted, status);
 }
 
@@ -167,11 +174,14 @@ static void begin_bulk(struct update *update)
 }
 
 /* Elements that have native kernels, aligned: what only the CPU's instructions and bulk updates ever touch. */
-static enum oriel_status update_words(struct update *update, char *there, const char *origin, char *result, uint64_t count)
+static enum oriel_status update_words(struct update *update, char *there, const char *origin,
+                                      char *result, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
     _Atomic uint32_t nobody_looks;
-    _Atomic uint32_t *inside = update->many || update->locked ? NULL : oriel_atomic_mode_enter(update->window, update->rank);
+    _Atomic uint32_t *inside = update->many || update->locked
+                                   ? NULL
+                                   : oriel_atomic_mode_enter(update->window, update->rank);
     enum oriel_status status = inside != NULL ? ORIEL_OK : lock(update);
     if (status != ORIEL_OK)
         return status;
@@ -192,12 +202,13 @@ static enum oriel_status update_words(struct update *update, char *there, const 
 }
 
 /* count elements that are reached in one way, offset_bytes into the target's window. */
-static enum oriel_status update_alike(struct update *update, uint64_t offset_bytes, const char *origin, char *result,
-                                      uint64_t count)
+static enum oriel_status update_alike(struct update *update, uint64_t offset_bytes,
+                                      const char *origin, char *result, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    struct oriel_path way = oriel_remote_find(update->window, update->rank, offset_bytes, 0,
-                                             (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
+    struct oriel_path way =
+        oriel_remote_find(update->window, update->rank, offset_bytes, 0,
+                          (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
     bool by_cpu = kind->native[update->operator] != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes);
     if (oriel_likely(by_cpu))
         return update_words(update, way.there.direct, origin, result, count);
@@ -218,7 +229,8 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
  * each element's way must depend on its own place only. */
 static uint64_t count_alike(const struct update *update, uint64_t offset_bytes, uint64_t count)
 {
-    const struct oriel_alike reached = oriel_remote_alike(update->window, update->rank, offset_bytes);
+    const struct oriel_alike reached =
+        oriel_remote_alike(update->window, update->rank, offset_bytes);
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t left_bytes = reached.end - offset_bytes;
     uint64_t alike = left_bytes / extent_bytes;
@@ -228,8 +240,8 @@ static uint64_t count_alike(const struct update *update, uint64_t offset_bytes, 
 }
 
 /* count elements in one run, at_bytes from the first item's place. */
-static enum oriel_status update_run(struct update *update, int64_t at_bytes, const char *origin, char *result,
-                                    uint64_t count)
+static enum oriel_status update_run(struct update *update, int64_t at_bytes, const char *origin,
+                                    char *result, uint64_t count)
 {
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t offset_bytes = update->offset_bytes + (uint64_t)at_bytes;
@@ -262,7 +274,8 @@ static bool walker_open(struct walker *walker, const struct oriel_operand *buffe
     walker->present = false;
     if (buffer == NULL)
         return true;
-    if (!oriel_cursor_open(&walker->cursor, buffer->side.type->layout, buffer->side.count, buffer->side.type->extent_bytes))
+    if (!oriel_cursor_open(&walker->cursor, buffer->side.type->layout, buffer->side.count,
+                           buffer->side.type->extent_bytes))
         return false;
     walker->here = buffer->here;
     walker->present = true;
@@ -303,7 +316,8 @@ static enum oriel_status update_across(struct update *update, int64_t at_bytes, 
     enum oriel_status status = update_run(update, at_bytes, origin, old, 1);
     if (status == ORIEL_OK)
         status = queue_empty(update); /* before old is gone */
-    for (uint64_t done = 0; done < extent_bytes && status == ORIEL_OK && oriel_cursor_fill(&result->cursor);) {
+    for (uint64_t done = 0;
+         done < extent_bytes && status == ORIEL_OK && oriel_cursor_fill(&result->cursor);) {
         uint64_t left_bytes = result->cursor.batch.left_bytes;
         uint64_t now = left_bytes < extent_bytes - done ? left_bytes : extent_bytes - done;
         memcpy(walker_take(result, now), old + done, now);
@@ -312,8 +326,8 @@ static enum oriel_status update_across(struct update *update, int64_t at_bytes, 
     return status;
 }
 
-static enum oriel_status update_walk(struct update *update, struct oriel_cursor *target, uint64_t count,
-                                     struct walker *origin, struct walker *result)
+static enum oriel_status update_walk(struct update *update, struct oriel_cursor *target,
+                                     uint64_t count, struct walker *origin, struct walker *result)
 {
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     enum oriel_status status = ORIEL_OK;
@@ -326,7 +340,8 @@ static enum oriel_status update_walk(struct update *update, struct oriel_cursor 
         now = whole > 0 ? whole : 1;
         int64_t at_bytes = target->batch.at_bytes;
         char *from = walker_take(origin, now * extent_bytes);
-        status = whole > 0 ? update_run(update, at_bytes, from, walker_take(result, now * extent_bytes), now)
+        status = whole > 0 ? update_run(update, at_bytes, from,
+                                        walker_take(result, now * extent_bytes), now)
                            : update_across(update, at_bytes, from, result, extent_bytes);
         oriel_batch_use_elements(&target->batch, now * extent_bytes);
         count -= now;
@@ -346,7 +361,7 @@ static bool find_direct(const struct update *update, const struct oriel_side *ta
     int64_t low_bytes, high_bytes;
     oriel_layout_bounds(type->layout, target->count, type->extent_bytes, &low_bytes, &high_bytes);
     const struct oriel_path way = oriel_remote_find(update->window, update->rank,
-                                                   update->offset_bytes, low_bytes, high_bytes);
+                                                    update->offset_bytes, low_bytes, high_bytes);
     *at = way.there.direct;
     return way.by == &oriel_transport_shared;
 }
@@ -377,7 +392,7 @@ static bool update_scattered(struct update *update, const struct oriel_side *tar
         !(oriel_scattered_pays(&there) || oriel_scattered_pays(&from) ||
           oriel_scattered_pays(&to)) ||
         !find_direct(update, target, &there.at) ||
-        !oriel_scattered_open(&scattered, update->kind, update->operator, &there,
+        !oriel_scattered_open(&scattered, update->kind, update->operator, & there,
                               origin != NULL ? &from : NULL, result != NULL ? &to : NULL))
         return false;
     *status = ORIEL_OK;
@@ -392,14 +407,16 @@ static bool update_scattered(struct update *update, const struct oriel_side *tar
 }
 
 /* At least one side has holes. */
-static enum oriel_status update_layouts(struct update *update, const struct oriel_side *target, uint64_t count,
-                                        const struct oriel_operand *origin, const struct oriel_operand *result)
+static enum oriel_status update_layouts(struct update *update, const struct oriel_side *target,
+                                        uint64_t count, const struct oriel_operand *origin,
+                                        const struct oriel_operand *result)
 {
     struct oriel_cursor at_target;
     struct walker from = {.present = false};
     struct walker to = {.present = false};
     struct queue queue;
-    if (!oriel_cursor_open(&at_target, target->type->layout, target->count, target->type->extent_bytes))
+    if (!oriel_cursor_open(&at_target, target->type->layout, target->count,
+                           target->type->extent_bytes))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     queue.count = 0;
     if (oriel_layout_apart(target->type->layout, target->count, target->type->extent_bytes))
@@ -417,25 +434,30 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
 }
 
 /* Whether it is deferred. */
-static bool defer(struct oriel_window *window, const struct oriel_span *target, struct oriel_elements elements,
-                  enum oriel_operator operator, const struct oriel_operand *origin)
+static bool defer(struct oriel_window *window, const struct oriel_span *target,
+                  struct oriel_elements elements, enum oriel_operator operator,
+                  const struct oriel_operand * origin)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[elements.kind];
-    if (kind->padded || !oriel_deferred_takes(window, target->rank, elements.count * kind->extent_bytes))
+    if (kind->padded ||
+        !oriel_deferred_takes(window, target->rank, elements.count * kind->extent_bytes))
         return false;
-    oriel_deferred_accumulate(window, target->rank, target->offset_bytes, elements.kind, operator, origin->here, elements.count);
+    oriel_deferred_accumulate(window, target->rank, target->offset_bytes, elements.kind, operator,
+                              origin->here, elements.count);
     return true;
 }
 
-enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, enum oriel_kind kind,
-                                       enum oriel_operator operator, const char *origin, uint64_t count)
+enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank,
+                                       uint64_t offset_bytes, enum oriel_kind kind,
+                                       enum oriel_operator operator, const char * origin,
+                                       uint64_t count)
 {
     struct update update = {.window = window,
                             .rank = rank,
                             .offset_bytes = offset_bytes,
                             .kind = kind,
-                            .operator = operator,
-                            .many = count >= ORIEL_BULK_ELEMENTS};
+                            .operator= operator,
+                            .many = count >= ORIEL_BULK_ELEMENTS };
     enum oriel_status status = update_run(&update, 0, origin, NULL, count);
     unlock(&update, true);
     return status;
@@ -443,17 +465,18 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
 
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
                                    struct oriel_elements elements, enum oriel_operator operator,
-                                   const struct oriel_operand *origin, const struct oriel_operand *result)
+                                   const struct oriel_operand * origin,
+                                   const struct oriel_operand *result)
 {
     struct update update = {.window = window,
                             .rank = target->rank,
                             .offset_bytes = target->offset_bytes,
                             .kind = elements.kind,
-                            .operator = operator,
+                            .operator= operator,
                             .many = elements.count >= ORIEL_BULK_ELEMENTS,
                             .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
-    origin = operator == ORIEL_OPERATOR_NO_OP ? NULL : origin;
+    origin = operator== ORIEL_OPERATOR_NO_OP ? NULL : origin;
     dense = dense && (origin == NULL || origin->side.type->dense);
     enum oriel_status status = ORIEL_OK;
     const uint64_t count = elements.count;
@@ -461,19 +484,22 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
         return ORIEL_OK;
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
         return oriel_internode_accumulate(window, target, elements, operator, origin, result);
-    if (dense && origin != NULL && result == NULL && defer(window, target, elements, operator, origin))
+    if (dense && origin != NULL && result == NULL &&
+        defer(window, target, elements, operator, origin))
         return ORIEL_OK;
     oriel_deferred_do(window, target->rank);
     if (dense)
-        status = update_run(&update, 0, origin != NULL ? origin->here : NULL, result != NULL ? result->here : NULL, count);
+        status = update_run(&update, 0, origin != NULL ? origin->here : NULL,
+                            result != NULL ? result->here : NULL, count);
     else if (!update_scattered(&update, &target->side, count, origin, result, &status))
         status = update_layouts(&update, &target->side, count, origin, result);
     unlock(&update, true);
     return status;
 }
 
-enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, uint32_t extent_bytes,
-                                        char *there, const char *origin, uint64_t count)
+enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank,
+                                        oriel_kernel *kernel, uint32_t extent_bytes, char *there,
+                                        const char *origin, uint64_t count)
 {
     enum oriel_status status = oriel_accumulate_mutex_lock(window, rank);
     if (status != ORIEL_OK)

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-static enum oriel_status swap_apart(const struct oriel_path *way, const char *desired, const char *wanted, char *found,
-                                    uint64_t len_bytes)
+static enum oriel_status swap_apart(const struct oriel_path *way, const char *desired,
+                                    const char *wanted, char *found, uint64_t len_bytes)
 {
     enum oriel_status status = way->by->read(&way->there, found, len_bytes);
     if (status == ORIEL_OK && memcmp(found, wanted, len_bytes) == 0)
@@ -19,8 +19,9 @@ static enum oriel_status swap_apart(const struct oriel_path *way, const char *de
     return status;
 }
 
-static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_path *way,
-                                     uint64_t len_bytes, const void *origin, const void *compare, void *result)
+static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
+                                     const struct oriel_path *way, uint64_t len_bytes,
+                                     const void *origin, const void *compare, void *result)
 {
     char found[ORIEL_SWAP_BYTES];
     char wanted[ORIEL_SWAP_BYTES];
@@ -30,8 +31,11 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, 
     enum oriel_status status = oriel_accumulate_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
-    const struct oriel_polled_wanted asked = {
-        .operation = ORIEL_POLLED_SWAP, .in = wanted, .desired = desired, .out = found, .len_bytes = len_bytes};
+    const struct oriel_polled_wanted asked = {.operation = ORIEL_POLLED_SWAP,
+                                              .in = wanted,
+                                              .desired = desired,
+                                              .out = found,
+                                              .len_bytes = len_bytes};
     if (oriel_polled_ask(&way->there, &asked, &status))
         ;
     else if (way->by == &oriel_transport_agent)
@@ -44,15 +48,18 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, 
     return oriel_remote_status(status, window, rank);
 }
 
-enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
+enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
+                                         const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result)
 {
     uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
         return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);
-    struct oriel_path way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
-    if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || ((uintptr_t)way.there.direct & (len_bytes - 1)) != 0)
+    struct oriel_path way =
+        oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
+    if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES ||
+        ((uintptr_t)way.there.direct & (len_bytes - 1)) != 0)
         return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);
     _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, target->rank);
     if (inside != NULL) {

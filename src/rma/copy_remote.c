@@ -12,9 +12,10 @@
 
 enum {
     PIECES = 256,
-    WHOLE_PIECES = 4,       /* at least, of what is fetched with its gaps */
-    WHOLE_BYTES = 1 << 20,  /* at most */
-    BYTES_OF_A_PIECE = 512, /* take no longer than a piece of its own: the kernel takes 360 ns for one, an agent 40 */
+    WHOLE_PIECES = 4,      /* at least, of what is fetched with its gaps */
+    WHOLE_BYTES = 1 << 20, /* at most */
+    BYTES_OF_A_PIECE =
+        512, /* take no longer than a piece of its own: the kernel takes 360 ns for one, an agent 40 */
 };
 
 struct mover {
@@ -51,9 +52,10 @@ static char *at_origin(const struct mover *mover)
 /* What both sides have without a hole, as one piece. */
 static enum oriel_status collect(struct mover *mover)
 {
-    uint64_t len_bytes = smaller(oriel_batch_piece(&mover->target.batch), oriel_batch_piece(&mover->origin.batch));
-    mover->pieces[mover->collected++] = (struct oriel_piece){
-        mover->target.batch.at_bytes, at_origin(mover), len_bytes};
+    uint64_t len_bytes =
+        smaller(oriel_batch_piece(&mover->target.batch), oriel_batch_piece(&mover->origin.batch));
+    mover->pieces[mover->collected++] =
+        (struct oriel_piece){mover->target.batch.at_bytes, at_origin(mover), len_bytes};
     oriel_batch_use(&mover->target.batch, len_bytes);
     oriel_batch_use(&mover->origin.batch, len_bytes);
     return mover->collected == PIECES ? deliver(mover) : ORIEL_OK;
@@ -117,9 +119,10 @@ static enum oriel_status walk(struct mover *mover)
     return status == ORIEL_OK ? deliver(mover) : status;
 }
 
-static enum oriel_status move_walking(const struct oriel_transport *by, const struct oriel_remote *there,
-                                      const struct oriel_items *target, char *here, const struct oriel_items *origin,
-                                      bool to_target)
+static enum oriel_status move_walking(const struct oriel_transport *by,
+                                      const struct oriel_remote *there,
+                                      const struct oriel_items *target, char *here,
+                                      const struct oriel_items *origin, bool to_target)
 {
     struct mover mover;
     mover.by = by;
@@ -147,18 +150,25 @@ static uint64_t pieces_of(const struct oriel_items *items)
 
 /* Everything between the target's first byte and its last in one transfer, and what is wanted from there.  False where it does
  * not pay or cannot be, as where a part of the gaps is not mapped: then it is to be done otherwise. */
-static bool get_whole(const struct oriel_transport *by, const struct oriel_remote *there, const struct oriel_items *target,
-                      char *here, const struct oriel_items *origin)
+static bool get_whole(const struct oriel_transport *by, const struct oriel_remote *there,
+                      const struct oriel_items *target, char *here,
+                      const struct oriel_items *origin)
 {
     int64_t low_bytes, high_bytes, span_bytes;
-    const uint64_t pieces = pieces_of(target) > pieces_of(origin) ? pieces_of(target) : pieces_of(origin);
+    const uint64_t pieces =
+        pieces_of(target) > pieces_of(origin) ? pieces_of(target) : pieces_of(origin);
     if (pieces < WHOLE_PIECES || !oriel_copy_can(target, origin) ||
-        !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes, &high_bytes) ||
+        !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes,
+                             &high_bytes) ||
         __builtin_sub_overflow(high_bytes, low_bytes, &span_bytes) || span_bytes > WHOLE_BYTES ||
         (uint64_t)span_bytes / BYTES_OF_A_PIECE > pieces)
         return false;
-    const struct oriel_remote first = {oriel_at(there->direct, low_bytes), there->address + (uint64_t)low_bytes, there->agent,
-                                       there->pid, there->writers, there->polled};
+    const struct oriel_remote first = {oriel_at(there->direct, low_bytes),
+                                       there->address + (uint64_t)low_bytes,
+                                       there->agent,
+                                       there->pid,
+                                       there->writers,
+                                       there->polled};
     char *whole = malloc((size_t)span_bytes);
     const bool came = whole != NULL && by->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&
                       oriel_copy_items(here, origin, oriel_at(whole, -low_bytes), target);
@@ -167,8 +177,8 @@ static bool get_whole(const struct oriel_transport *by, const struct oriel_remot
 }
 
 enum oriel_status oriel_move(const struct oriel_transport *by, const struct oriel_remote *there,
-                             const struct oriel_items *target, char *here, const struct oriel_items *origin,
-                             bool to_target)
+                             const struct oriel_items *target, char *here,
+                             const struct oriel_items *origin, bool to_target)
 {
     if (by != &oriel_transport_shared && !to_target && get_whole(by, there, target, here, origin))
         return ORIEL_OK;

@@ -34,8 +34,9 @@
 
 enum {
     ROOM_BYTES = 16 << 10,
-    RUNS = 512,          /* the kernel takes up to 1,024 in a call */
-    STAGE_BYTES = 4096,  /* are read and written as one, at most: as much as a target that waits serves at a time */
+    RUNS = 512, /* the kernel takes up to 1,024 in a call */
+    STAGE_BYTES =
+        4096, /* are read and written as one, at most: as much as a target that waits serves at a time */
     BITS = 64,
 };
 _Static_assert((int)STAGE_BYTES <= (int)ORIEL_POLLED_BYTES, "the target can serve it");
@@ -61,15 +62,18 @@ struct oriel_deferred {
 
 /* --- doing --- */
 
-static struct oriel_path find_way(struct oriel_window *window, const struct oriel_deferred *deferred, const struct run *run)
+static struct oriel_path find_way(struct oriel_window *window,
+                                  const struct oriel_deferred *deferred, const struct run *run)
 {
     return oriel_remote_find(window, deferred->rank, run->offset_bytes, 0, run->len_bytes);
 }
 
-static enum oriel_status put_one(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *run)
+static enum oriel_status put_one(struct oriel_window *window, struct oriel_deferred *deferred,
+                                 const struct run *run)
 {
     const struct oriel_path way = find_way(window, deferred, run);
-    const enum oriel_status status = oriel_remote_write(&way, deferred->data + run->at_bytes, run->len_bytes);
+    const enum oriel_status status =
+        oriel_remote_write(&way, deferred->data + run->at_bytes, run->len_bytes);
     return oriel_remote_status(status, window, deferred->rank);
 }
 
@@ -86,10 +90,12 @@ static bool put_many(struct oriel_window *window, struct oriel_deferred *deferre
     return way.by->write_pieces(&way.there, pieces, count) == ORIEL_OK;
 }
 
-static enum oriel_status accumulate_one(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *run)
+static enum oriel_status accumulate_one(struct oriel_window *window,
+                                        struct oriel_deferred *deferred, const struct run *run)
 {
-    return oriel_accumulate_run(window, deferred->rank, run->offset_bytes, deferred->kind, deferred->operator,
-                                deferred->data + run->at_bytes, run->len_bytes / oriel_kinds[deferred->kind].extent_bytes);
+    return oriel_accumulate_run(window, deferred->rank, run->offset_bytes, deferred->kind,
+                                deferred->operator, deferred->data + run->at_bytes,
+                                run->len_bytes / oriel_kinds[deferred->kind].extent_bytes);
 }
 
 /* The elements of a part of the target's window, as they are there and then as they become. */
@@ -121,7 +127,8 @@ static uint64_t next_touched(const struct stage *stage, uint64_t at, bool is_tou
     return STAGE_BYTES;
 }
 
-static enum oriel_status write_bytes(const struct oriel_path *way, struct stage *stage, uint64_t at, uint64_t len_bytes)
+static enum oriel_status write_bytes(const struct oriel_path *way, struct stage *stage, uint64_t at,
+                                     uint64_t len_bytes)
 {
     const struct oriel_path there = {way->by, oriel_remote_advance(&way->there, at), false};
     return oriel_remote_write(&there, stage->bytes + at, len_bytes);
@@ -131,7 +138,8 @@ static enum oriel_status write_touched(const struct oriel_path *way, struct stag
 {
     struct oriel_piece pieces[RUNS];
     unsigned count = 0;
-    for (uint64_t at = next_touched(stage, 0, true); at < STAGE_BYTES; at = next_touched(stage, at, true)) {
+    for (uint64_t at = next_touched(stage, 0, true); at < STAGE_BYTES;
+         at = next_touched(stage, at, true)) {
         const uint64_t end = next_touched(stage, at, false);
         pieces[count++] = (struct oriel_piece){(int64_t)at, stage->bytes + at, end - at};
         at = end;
@@ -170,24 +178,27 @@ static void keep_failure(struct oriel_deferred *deferred, enum oriel_status stat
 }
 
 /* P5: what is touched, page by page.  These are stores, so a piece may be written twice. */
-static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred, const struct oriel_path *way,
-                        struct stage *stage)
+static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred,
+                        const struct oriel_path *way, struct stage *stage)
 {
     const uint64_t address = window->targets[deferred->rank].address + stage->low_bytes;
-    for (uint64_t at = next_touched(stage, 0, true), now; at < STAGE_BYTES; at = next_touched(stage, at + now, true)) {
+    for (uint64_t at = next_touched(stage, 0, true), now; at < STAGE_BYTES;
+         at = next_touched(stage, at + now, true)) {
         const uint64_t to_page = ORIEL_PAGE_BYTES - (address + at) % ORIEL_PAGE_BYTES;
         const uint64_t touched = next_touched(stage, at, false) - at;
         now = touched < to_page ? touched : to_page;
-        keep_failure(deferred, oriel_remote_status(write_bytes(way, stage, at, now), window, deferred->rank));
+        keep_failure(deferred,
+                     oriel_remote_status(write_bytes(way, stage, at, now), window, deferred->rank));
     }
 }
 
 /* P3: one read, all operators in their order, one write.  False: nothing has changed. */
-static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *runs,
-                              unsigned count, struct stage *stage)
+static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred *deferred,
+                              const struct run *runs, unsigned count, struct stage *stage)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[deferred->kind];
-    const struct run all = {.offset_bytes = stage->low_bytes, .len_bytes = (uint32_t)(stage->end_bytes - stage->low_bytes)};
+    const struct run all = {.offset_bytes = stage->low_bytes,
+                            .len_bytes = (uint32_t)(stage->end_bytes - stage->low_bytes)};
     const struct oriel_path way = find_way(window, deferred, &all);
     if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)
         return false;
@@ -208,24 +219,28 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
     return is_read;
 }
 
-typedef enum oriel_status do_run(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *run);
+typedef enum oriel_status do_run(struct oriel_window *window, struct oriel_deferred *deferred,
+                                 const struct run *run);
 
 /* P5: parts that have whole elements of unit_bytes, and cross no end of a page but within an element. */
-static void do_parts(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *run, uint64_t unit_bytes,
-                     do_run *one)
+static void do_parts(struct oriel_window *window, struct oriel_deferred *deferred,
+                     const struct run *run, uint64_t unit_bytes, do_run *one)
 {
     const uint64_t address = window->targets[deferred->rank].address + run->offset_bytes;
     for (uint32_t done = 0, now; done < run->len_bytes; done += now) {
         const uint64_t to_end = ORIEL_PAGE_BYTES - (address + done) % ORIEL_PAGE_BYTES;
         const uint64_t most = to_end < unit_bytes ? unit_bytes : to_end / unit_bytes * unit_bytes;
         now = run->len_bytes - done < most ? run->len_bytes - done : (uint32_t)most;
-        keep_failure(deferred, one(window, deferred, &(struct run){run->offset_bytes + done, run->at_bytes + done, now}));
+        keep_failure(deferred,
+                     one(window, deferred,
+                         &(struct run){run->offset_bytes + done, run->at_bytes + done, now}));
     }
 }
 
 static void do_puts(struct oriel_window *window, struct oriel_deferred *deferred)
 {
-    if (deferred->count == 1 ? put_one(window, deferred, &deferred->list[0]) == ORIEL_OK : put_many(window, deferred))
+    if (deferred->count == 1 ? put_one(window, deferred, &deferred->list[0]) == ORIEL_OK
+                             : put_many(window, deferred))
         return;
     for (unsigned i = 0; i < deferred->count; i++)
         do_parts(window, deferred, &deferred->list[i], 1, put_one);
@@ -295,14 +310,17 @@ struct sort {
     enum oriel_operator operator;
 };
 
-static bool has_room(const struct oriel_deferred *deferred, const struct sort *sort, uint64_t len_bytes)
+static bool has_room(const struct oriel_deferred *deferred, const struct sort *sort,
+                     uint64_t len_bytes)
 {
-    return deferred->rank == sort->rank && deferred->kind == sort->kind && deferred->operator == sort->operator &&
-           len_bytes <= ROOM_BYTES - deferred->used_bytes && deferred->count < RUNS;
+    return deferred->rank == sort->rank && deferred->kind == sort->kind &&
+           deferred->operator== sort->operator&&
+           len_bytes <= ROOM_BYTES - deferred->used_bytes && deferred->count<RUNS;
 }
 
 /* A run that goes on where the last one ends is part of it: their data lie side by side, too. */
-static void append(struct oriel_deferred *deferred, uint64_t offset_bytes, const void *here, uint64_t len_bytes)
+static void append(struct oriel_deferred *deferred, uint64_t offset_bytes, const void *here,
+                   uint64_t len_bytes)
 {
     const uint32_t count = deferred->count;
     struct run *last = &deferred->list[count > 0 ? count - 1 : 0];
@@ -310,14 +328,15 @@ static void append(struct oriel_deferred *deferred, uint64_t offset_bytes, const
     if (count > 0 && last->offset_bytes + last->len_bytes == offset_bytes) {
         last->len_bytes += (uint32_t)len_bytes;
     } else {
-        deferred->list[count] = (struct run){offset_bytes, deferred->used_bytes, (uint32_t)len_bytes};
+        deferred->list[count] =
+            (struct run){offset_bytes, deferred->used_bytes, (uint32_t)len_bytes};
         deferred->count = count + 1;
     }
     deferred->used_bytes += (uint32_t)len_bytes;
 }
 
-static void defer(struct oriel_window *window, const struct sort *sort, uint64_t offset_bytes, const void *here,
-                  uint64_t len_bytes)
+static void defer(struct oriel_window *window, const struct sort *sort, uint64_t offset_bytes,
+                  const void *here, uint64_t len_bytes)
 {
     struct oriel_deferred *deferred = window->deferred;
     pthread_mutex_lock(&deferred->mutex);
@@ -325,19 +344,22 @@ static void defer(struct oriel_window *window, const struct sort *sort, uint64_t
         do_those(window, deferred); /* D4 */
         deferred->rank = sort->rank;
         deferred->kind = sort->kind;
-        deferred->operator = sort->operator;
+        deferred->operator= sort->operator;
     }
     append(deferred, offset_bytes, here, len_bytes);
     pthread_mutex_unlock(&deferred->mutex);
 }
 
-void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, const void *here, uint64_t len_bytes)
+void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
+                        const void *here, uint64_t len_bytes)
 {
-    defer(window, &(struct sort){rank, ORIEL_KIND_NONE, ORIEL_OPERATOR_NO_OP}, offset_bytes, here, len_bytes);
+    defer(window, &(struct sort){rank, ORIEL_KIND_NONE, ORIEL_OPERATOR_NO_OP}, offset_bytes, here,
+          len_bytes);
 }
 
-void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, enum oriel_kind kind,
-                               enum oriel_operator operator, const void *here, uint64_t count)
+void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
+                               enum oriel_kind kind, enum oriel_operator operator,
+                               const void * here, uint64_t count)
 {
     defer(window, &(struct sort){rank, kind, operator}, offset_bytes, here, count * oriel_kinds[kind].extent_bytes);
 }

@@ -13,16 +13,20 @@ void oriel_deferred_make(struct oriel_window *window);
 void oriel_deferred_free(struct oriel_window *window);
 
 /* D1: whether an operation of so many bytes on this target is deferred. */
-static inline bool oriel_deferred_takes(const struct oriel_window *window, int32_t rank, uint64_t len_bytes)
+static inline bool oriel_deferred_takes(const struct oriel_window *window, int32_t rank,
+                                        uint64_t len_bytes)
 {
     return window->deferred != NULL && len_bytes <= ORIEL_DEFERRED_BYTES && rank != window->rank &&
-           window->targets[rank].mechanism == ORIEL_BY_COPY && !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL);
+           window->targets[rank].mechanism == ORIEL_BY_COPY &&
+           !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL);
 }
 
 /* Defers one, of a run of bytes or of elements of a kind without padding; here may be used again at once. */
-void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, const void *here, uint64_t len_bytes);
-void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, enum oriel_kind kind,
-                               enum oriel_operator operator, const void *here, uint64_t count);
+void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
+                        const void *here, uint64_t len_bytes);
+void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
+                               enum oriel_kind kind, enum oriel_operator operator,
+                               const void * here, uint64_t count);
 
 void oriel_deferred_do_all(struct oriel_window *window, int32_t rank);
 enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32_t rank);
@@ -37,13 +41,16 @@ static inline void oriel_deferred_do(struct oriel_window *window, int32_t rank)
 /* D4, for a call that completes: the same for a target, or for all for -1, and the failure that is not told yet (P5). */
 static inline enum oriel_status oriel_deferred_complete(struct oriel_window *window, int32_t rank)
 {
-    return oriel_likely(window->deferred == NULL) ? ORIEL_OK : oriel_deferred_complete_all(window, rank);
+    return oriel_likely(window->deferred == NULL) ? ORIEL_OK
+                                                  : oriel_deferred_complete_all(window, rank);
 }
 
 /* --- for deferred.c, by accumulate.c --- */
 
 /* An accumulate of one run, at once. */
-enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, enum oriel_kind kind,
-                                       enum oriel_operator operator, const char *origin, uint64_t count);
+enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank,
+                                       uint64_t offset_bytes, enum oriel_kind kind,
+                                       enum oriel_operator operator, const char * origin,
+                                       uint64_t count);
 
 #endif

@@ -27,28 +27,39 @@ static bool has_died(const struct oriel_identity *who)
     return false;
 }
 
-enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here, uint64_t len_bytes)
+enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here,
+                                     uint64_t len_bytes)
 {
-    const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
+    const struct oriel_polled_wanted wanted = {
+        .operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
     enum oriel_status status;
-    return oriel_polled_ask(&way->there, &wanted, &status) ? status : way->by->write(&way->there, here, len_bytes);
+    return oriel_polled_ask(&way->there, &wanted, &status)
+               ? status
+               : way->by->write(&way->there, here, len_bytes);
 }
 
 enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, uint64_t len_bytes)
 {
-    const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
+    const struct oriel_polled_wanted wanted = {
+        .operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
     enum oriel_status status;
-    return oriel_polled_ask(&way->there, &wanted, &status) ? status : way->by->read(&way->there, here, len_bytes);
+    return oriel_polled_ask(&way->there, &wanted, &status)
+               ? status
+               : way->by->read(&way->there, here, len_bytes);
 }
 
-enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target)
+enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window,
+                                      int32_t target)
 {
     char reason[400];
     if (status == ORIEL_E_PEER) {
         const struct oriel_identity *who = &window->group->peers[target]->identity;
         if (has_died(who))
-            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target, (int)who->pid);
-        return oriel_fail(ORIEL_E_OTHER, "rank %d (process %d) has no main thread any more: the kernel copies nothing from or to it",
+            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target,
+                              (int)who->pid);
+        return oriel_fail(ORIEL_E_OTHER,
+                          "rank %d (process %d) has no main thread any more: the kernel copies "
+                          "nothing from or to it",
                           (int)target, (int)who->pid);
     }
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());

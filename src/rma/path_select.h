@@ -15,7 +15,8 @@ extern _Thread_local bool oriel_remote_for_others __attribute__((visibility("hid
 struct oriel_path {
     const struct oriel_transport *by;
     struct oriel_remote there;
-    bool cpu_reaches; /* from every origin, the target included: atomics are its instructions where it has them */
+    bool
+        cpu_reaches; /* from every origin, the target included: atomics are its instructions where it has them */
 };
 
 /* Bytes of a target's window around one of them that are reached alike, by every origin, the target included: [offset, end). */
@@ -25,7 +26,8 @@ struct oriel_alike {
     char *base; /* where this process has offset 0, if the CPU reaches it */
 };
 
-static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *window, int32_t target, uint64_t offset_bytes)
+static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *window,
+                                                    int32_t target, uint64_t offset_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
     struct oriel_region_lookup region;
@@ -37,20 +39,25 @@ static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *w
                                     oriel_at(window->control_bases[target], from_address)};
     }
     if (offset_bytes - there->direct_low < there->direct_bytes)
-        return (struct oriel_alike){there->direct_low + there->direct_bytes, true, oriel_window_direct(window, target, 0)};
-    return (struct oriel_alike){offset_bytes < there->direct_low ? there->direct_low : UINT64_MAX, false, NULL};
+        return (struct oriel_alike){there->direct_low + there->direct_bytes, true,
+                                    oriel_window_direct(window, target, 0)};
+    return (struct oriel_alike){offset_bytes < there->direct_low ? there->direct_low : UINT64_MAX,
+                                false, NULL};
 }
 
 /* The way to the bytes from low_bytes to high_bytes around a place in a target's window.  Own memory is loaded and stored
  * whatever its mechanism says to others. */
-static inline struct oriel_path oriel_remote_find(const struct oriel_window *window, int32_t target, uint64_t offset_bytes,
-                                                 int64_t low_bytes, int64_t high_bytes)
+static inline struct oriel_path oriel_remote_find(const struct oriel_window *window, int32_t target,
+                                                  uint64_t offset_bytes, int64_t low_bytes,
+                                                  int64_t high_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
     if (there->mechanism == ORIEL_BY_ARENA)
-        return (struct oriel_path){&oriel_transport_shared, {.direct = oriel_window_direct(window, target, offset_bytes)},
-                                  true};
-    const struct oriel_alike alike = oriel_remote_alike(window, target, offset_bytes + (uint64_t)low_bytes);
+        return (struct oriel_path){&oriel_transport_shared,
+                                   {.direct = oriel_window_direct(window, target, offset_bytes)},
+                                   true};
+    const struct oriel_alike alike =
+        oriel_remote_alike(window, target, offset_bytes + (uint64_t)low_bytes);
     const struct oriel_peer *peer = window->group->peers[target];
     struct oriel_remote remote = {.address = there->address + offset_bytes,
                                   .pid = peer->identity.pid,
@@ -67,27 +74,36 @@ static inline struct oriel_path oriel_remote_find(const struct oriel_window *win
     remote.polled = oriel_polled_of(peer);
     if (window->by_agent)
         remote.agent = oriel_agent_of(peer);
-    return (struct oriel_path){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma, remote, false};
+    return (struct oriel_path){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma,
+                               remote, false};
 }
 
 /* A run of bytes by what is quickest: a request to the target where it waits, else the way's transport. */
-enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here, uint64_t len_bytes);
+enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here,
+                                     uint64_t len_bytes);
 enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, uint64_t len_bytes);
 
 /* A transport knows processes only: says at which rank it failed. */
-enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target);
+enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window,
+                                      int32_t target);
 
-static inline enum oriel_status oriel_remote_status(enum oriel_status status, const struct oriel_window *window,
-                                                    int32_t target)
+static inline enum oriel_status
+oriel_remote_status(enum oriel_status status, const struct oriel_window *window, int32_t target)
 {
-    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : oriel_remote_failed(status, window, target);
+    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK
+                                            : oriel_remote_failed(status, window, target);
 }
 
 /* The same place offset_bytes further on. */
-static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote, uint64_t offset_bytes)
+static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote,
+                                                       uint64_t offset_bytes)
 {
-    return (struct oriel_remote){oriel_at(remote->direct, (int64_t)offset_bytes), remote->address + offset_bytes,
-                                 remote->agent, remote->pid, remote->writers, remote->polled};
+    return (struct oriel_remote){oriel_at(remote->direct, (int64_t)offset_bytes),
+                                 remote->address + offset_bytes,
+                                 remote->agent,
+                                 remote->pid,
+                                 remote->writers,
+                                 remote->polled};
 }
 
 #endif

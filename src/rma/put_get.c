@@ -21,8 +21,10 @@ static void trim(struct oriel_items *sink, uint64_t len_bytes)
 }
 
 /* Where memory is reached in more than one way, it depends on how far the access reaches. */
-static enum oriel_status transfer_apart(struct oriel_window *window, const struct oriel_span *target, char *here,
-                                        const struct oriel_side *origin, uint64_t len_bytes, bool to_target)
+static enum oriel_status transfer_apart(struct oriel_window *window,
+                                        const struct oriel_span *target, char *here,
+                                        const struct oriel_side *origin, uint64_t len_bytes,
+                                        bool to_target)
 {
     int64_t low_bytes;
     int64_t high_bytes;
@@ -30,33 +32,38 @@ static enum oriel_status transfer_apart(struct oriel_window *window, const struc
     struct oriel_items at_origin = items_of(origin);
     enum oriel_status status;
     if (oriel_is_far(window, target->rank))
-        return to_target ? oriel_internode_put(window, target, here, origin) : oriel_internode_get(window, target, here, origin);
+        return to_target ? oriel_internode_put(window, target, here, origin)
+                         : oriel_internode_get(window, target, here, origin);
     const bool is_plain = oriel_side_is_plain(origin) && oriel_side_is_plain(&target->side);
     if (to_target && is_plain && oriel_deferred_takes(window, target->rank, len_bytes)) {
         oriel_deferred_put(window, target->rank, target->offset_bytes, here, len_bytes);
         return ORIEL_OK;
     }
     oriel_deferred_do(window, target->rank);
-    oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes, &high_bytes);
-    struct oriel_path way = oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
+    oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
+                        &high_bytes);
+    struct oriel_path way =
+        oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     trim(to_target ? &at_target : &at_origin, len_bytes);
     if (!is_plain)
         status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);
     else
-        status = to_target ? oriel_remote_write(&way, here, len_bytes) : oriel_remote_read(&way, here, len_bytes);
+        status = to_target ? oriel_remote_write(&way, here, len_bytes)
+                           : oriel_remote_read(&way, here, len_bytes);
     return oriel_remote_status(status, window, target->rank);
 }
 
-static __attribute__((noinline)) enum oriel_status move_here(char *there, const struct oriel_items *target, char *here,
-                                                             const struct oriel_items *origin, bool to_target)
+static __attribute__((noinline)) enum oriel_status
+move_here(char *there, const struct oriel_items *target, char *here,
+          const struct oriel_items *origin, bool to_target)
 {
     struct oriel_remote remote = {.direct = there};
     return oriel_move(&oriel_transport_shared, &remote, target, here, origin, to_target);
 }
 
-static inline __attribute__((always_inline)) enum oriel_status transfer(struct oriel_window *window,
-                                                                        const struct oriel_span *target, char *here,
-                                                                        const struct oriel_side *origin, bool to_target)
+static inline __attribute__((always_inline)) enum oriel_status
+transfer(struct oriel_window *window, const struct oriel_span *target, char *here,
+         const struct oriel_side *origin, bool to_target)
 {
     const struct oriel_side *source = to_target ? origin : &target->side;
     const uint64_t len_bytes = source->count * source->type->size_bytes;
@@ -74,17 +81,18 @@ static inline __attribute__((always_inline)) enum oriel_status transfer(struct o
         oriel_copy_ahead(there, len_bytes);
     const bool copied = to_target ? oriel_copy_items(there, &at_target, here, &at_origin)
                                   : oriel_copy_items(here, &at_origin, there, &at_target);
-    return oriel_likely(copied) ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    return oriel_likely(copied) ? ORIEL_OK
+                                : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
 }
 
-enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
-                            const struct oriel_side *origin)
+enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target,
+                            const void *here, const struct oriel_side *origin)
 {
     return transfer(window, target, (char *)(uintptr_t)here, origin, true);
 }
 
-enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target, void *here,
-                            const struct oriel_side *origin)
+enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target,
+                            void *here, const struct oriel_side *origin)
 {
     return transfer(window, target, here, origin, false);
 }

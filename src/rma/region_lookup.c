@@ -15,9 +15,11 @@ struct memory {
 
 static _Thread_local struct memory memories[REMEMBERED];
 
-static bool remembers(const struct memory *memory, const struct oriel_window *window, int32_t target, uint64_t version)
+static bool remembers(const struct memory *memory, const struct oriel_window *window,
+                      int32_t target, uint64_t version)
 {
-    return memory->window_serial == window->serial && memory->target == target && memory->version == version;
+    return memory->window_serial == window->serial && memory->target == target &&
+           memory->version == version;
 }
 
 /* The version whose table is the present one. */
@@ -34,13 +36,14 @@ static bool is_over(const struct oriel_regions *regions, uint64_t version)
 }
 
 /* One look at the present table; false when it may have changed meanwhile.  found is the region that holds the first byte. */
-static bool look(const struct oriel_regions *regions, const char *file_base, uint64_t address, uint64_t end, bool *held,
-                 struct memory *found)
+static bool look(const struct oriel_regions *regions, const char *file_base, uint64_t address,
+                 uint64_t end, bool *held, struct memory *found)
 {
     uint64_t version = load_version(regions);
     const struct oriel_region_table *table = &regions->tables[version / 2 % 2];
     oriel_delay();
-    const struct oriel_region *array = (const struct oriel_region *)(file_base + oriel_region_lookup_get(&table->offset)); /* B2 */
+    const struct oriel_region *array =
+        (const struct oriel_region *)(file_base + oriel_region_lookup_get(&table->offset)); /* B2 */
     uint64_t count = oriel_region_lookup_get(&table->count);
     if (is_over(regions, version))
         return false;
@@ -54,9 +57,10 @@ static bool look(const struct oriel_regions *regions, const char *file_base, uin
         if (oriel_region_lookup_get(&region->start) > held_to || region_end <= held_to)
             break;
         if (i == first)
-            *found = (struct memory){.version = version,
-                                     .region = {oriel_region_lookup_get(&region->start), region_end,
-                                                ORIEL_REGION_OFFSET(oriel_region_lookup_get(&region->place))}};
+            *found = (struct memory){
+                .version = version,
+                .region = {oriel_region_lookup_get(&region->start), region_end,
+                           ORIEL_REGION_OFFSET(oriel_region_lookup_get(&region->place))}};
         held_to = region_end;
         *held = held_to >= end;
     }
@@ -65,15 +69,16 @@ static bool look(const struct oriel_regions *regions, const char *file_base, uin
 }
 
 /* Whether all of the range is attached; the region of its first byte then is in the target's memory. */
-static bool find(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t end, struct memory **out)
+static bool find(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t end,
+                 struct memory **out)
 {
     const struct oriel_regions *regions = &oriel_window_control(window, target)->regions;
     struct memory *memory = &memories[(uint32_t)target % REMEMBERED];
     struct memory found = {.window_serial = 0};
     bool held;
     *out = memory;
-    if (remembers(memory, window, target, load_version(regions)) && address >= memory->region.start &&
-        end <= memory->region.end)
+    if (remembers(memory, window, target, load_version(regions)) &&
+        address >= memory->region.start && end <= memory->region.end)
         return true;
     while (!look(regions, window->control_bases[target], address, end, &held, &found))
         oriel_cpu_relax();
@@ -85,13 +90,16 @@ static bool find(const struct oriel_window *window, int32_t target, uint64_t add
     return held;
 }
 
-bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes)
+bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address,
+                              uint64_t len_bytes)
 {
     struct memory *memory;
-    return address + len_bytes >= address && find(window, target, address, address + len_bytes, &memory);
+    return address + len_bytes >= address &&
+           find(window, target, address, address + len_bytes, &memory);
 }
 
-bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_region_lookup *out)
+bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address,
+                              struct oriel_region_lookup *out)
 {
     struct memory *memory;
     if (address == UINT64_MAX || !find(window, target, address, address + 1, &memory))

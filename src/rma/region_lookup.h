@@ -14,10 +14,12 @@ struct oriel_region_lookup {
 };
 
 /* Whether all of [address, address + len_bytes) is in the target's table, in one region or in several that touch. */
-bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes);
+bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address,
+                              uint64_t len_bytes);
 
 /* The region that holds the byte at address; false when none does. */
-bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_region_lookup *out);
+bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address,
+                              struct oriel_region_lookup *out);
 
 /* A word that the owner may be changing. */
 static inline uint64_t oriel_region_lookup_get(const _Atomic uint64_t *word)
@@ -26,7 +28,8 @@ static inline uint64_t oriel_region_lookup_get(const _Atomic uint64_t *word)
 }
 
 /* How many of the count regions start at or below address. */
-static inline uint64_t oriel_region_lookup_count(const struct oriel_region *regions, uint64_t count, uint64_t address)
+static inline uint64_t oriel_region_lookup_count(const struct oriel_region *regions, uint64_t count,
+                                                 uint64_t address)
 {
     uint64_t low = 0;
     uint64_t high = count;

@@ -7,10 +7,10 @@
 #include "window/window.h"
 
 /* Put moves all bytes of the origin side, get all of the target side; the other side has room for them. */
-enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
-                            const struct oriel_side *origin);
-enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target, void *here,
-                            const struct oriel_side *origin);
+enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target,
+                            const void *here, const struct oriel_side *origin);
+enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target,
+                            void *here, const struct oriel_side *origin);
 
 /* accumulate and get_accumulate.  Either all sides are of the elements' kind, or none has padding.  In the second case the
  * origin may differ from the target only where the kind is ORIEL_KIND_CHAR; the result may differ always.
@@ -18,20 +18,25 @@ enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span
  * (oriel_kinds[kind].plain is not NULL). */
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
                                    struct oriel_elements elements, enum oriel_operator operator,
-                                   const struct oriel_operand *origin, const struct oriel_operand *result);
+                                   const struct oriel_operand * origin,
+                                   const struct oriel_operand *result);
 
 enum {
-    ORIEL_BULK_ELEMENTS = 4,  /* from here on a plain loop under the lock is faster than as many instructions of their own */
-    ORIEL_BULK_BYTES = 1 << 18 /* at most, while the lock is held: it is given to others in between */
+    ORIEL_BULK_ELEMENTS =
+        4, /* from here on a plain loop under the lock is faster than as many instructions of their own */
+    ORIEL_BULK_BYTES =
+        1 << 18 /* at most, while the lock is held: it is given to others in between */
 };
 
 /* accumulate of so many elements in one run, aligned, that the CPU reaches and that have native kernels; kernel is the plain
  * one. */
-enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, uint32_t extent_bytes,
-                                        char *there, const char *origin, uint64_t count);
+enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank,
+                                        oriel_kernel *kernel, uint32_t extent_bytes, char *there,
+                                        const char *origin, uint64_t count);
 
 /* compare_and_swap of one element of up to ORIEL_SWAP_BYTES (reduce/cpu_swap.h), compared bytewise. */
-enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
+enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
+                                         const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result);
 
 #endif

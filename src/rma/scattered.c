@@ -44,12 +44,12 @@ static void side_close(struct oriel_scattered_side *side)
 }
 
 bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind,
-                          enum oriel_operator operator, const struct oriel_part *target,
+                          enum oriel_operator operator, const struct oriel_part * target,
                           const struct oriel_part *origin, const struct oriel_part *result)
 {
     out->kind = &oriel_kinds[kind];
     out->kernel = out->kind->plain[operator];
-    out->stores = operator != ORIEL_OPERATOR_NO_OP;
+    out->stores = operator!= ORIEL_OPERATOR_NO_OP;
     out->in_place = !has_blocks_below(target, IN_PLACE_ELEMENTS) ||
                     !oriel_layout_apart(target->node, target->count, target->stride_bytes);
     out->origin.dense = out->result.dense = out->target.dense = out->again.dense = true;
@@ -79,7 +79,8 @@ static void copy_pairs(const struct oriel_kind_properties *kind, char *to, int64
 
 /* Padded pairs are never in lists of blocks. */
 static void copy_padded(const struct oriel_kind_properties *kind,
-                        const struct oriel_block_group *group, char *first, char *stage, bool gathers)
+                        const struct oriel_block_group *group, char *first, char *stage,
+                        bool gathers)
 {
     const bool singles = group->block_bytes == kind->extent_bytes;
     const uint64_t blocks = singles ? 1 : group->count;
@@ -96,7 +97,7 @@ static void copy_padded(const struct oriel_kind_properties *kind,
 }
 
 static void copy_group(const struct oriel_kind_properties *kind,
-                         const struct oriel_block_group *group, char *at, char *stage, bool gathers)
+                       const struct oriel_block_group *group, char *at, char *stage, bool gathers)
 {
     const uint64_t block_bytes = group->block_bytes;
     char *const first = oriel_at(at, group->at_bytes);

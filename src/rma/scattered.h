@@ -35,7 +35,7 @@ bool oriel_scattered_pays(const struct oriel_part *part);
 /* All parts have as many elements of the kind.  origin and result may be NULL.  False when memory
  * is exhausted. */
 bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind,
-                          enum oriel_operator operator, const struct oriel_part *target,
+                          enum oriel_operator operator, const struct oriel_part * target,
                           const struct oriel_part *origin, const struct oriel_part *result);
 
 /* Updates the next count elements, at most ORIEL_SCATTERED_BYTES of them. */

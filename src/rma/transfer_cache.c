@@ -12,7 +12,8 @@ static struct oriel_items trimmed(const struct oriel_items *sink, uint64_t len_b
     return items;
 }
 
-static bool prepare(struct oriel_repeated *repeated, const struct oriel_items *origin, const struct oriel_items *target)
+static bool prepare(struct oriel_repeated *repeated, const struct oriel_items *origin,
+                    const struct oriel_items *target)
 {
     int64_t low_bytes, high_bytes;
     const struct oriel_items *source = repeated->to_target ? origin : target;
@@ -20,7 +21,8 @@ static bool prepare(struct oriel_repeated *repeated, const struct oriel_items *o
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
     const struct oriel_items used = trimmed(sink, len_bytes);
     if (len_bytes == 0 || !oriel_copy_can(&used, source) ||
-        !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes, &high_bytes))
+        !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes,
+                             &high_bytes))
         return false;
     repeated->low_bytes = low_bytes < 0 ? low_bytes : 0;
     if (__builtin_sub_overflow(high_bytes, repeated->low_bytes, &repeated->span_bytes))
@@ -29,12 +31,13 @@ static bool prepare(struct oriel_repeated *repeated, const struct oriel_items *o
     return true;
 }
 
-void oriel_repeated_keep(uint64_t generation, uint64_t origin_key, const struct oriel_items *origin, uint64_t target_key,
-                         const struct oriel_items *target, bool to_target)
+void oriel_repeated_keep(uint64_t generation, uint64_t origin_key, const struct oriel_items *origin,
+                         uint64_t target_key, const struct oriel_items *target, bool to_target)
 {
     struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
     const int64_t at_origin = (int64_t)origin->count, at_target = (int64_t)target->count;
-    if (!oriel_repeated_is(repeated, generation, origin_key, at_origin, target_key, at_target, to_target)) {
+    if (!oriel_repeated_is(repeated, generation, origin_key, at_origin, target_key, at_target,
+                           to_target)) {
         repeated->generation = generation; /* what it had prepared may stay: the less is stored */
         repeated->origin_key = origin_key;
         repeated->target_key = target_key;

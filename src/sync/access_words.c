@@ -23,7 +23,8 @@ static enum oriel_status make(struct oriel_window *window)
         return ORIEL_E_NO_MEM; /* the host cannot take over a window that exists */
     atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);
     oriel_delay();
-    atomic_store_explicit(&window->access, (_Atomic uint8_t *)(oriel_file_base() + offset), memory_order_release);
+    atomic_store_explicit(&window->access, (_Atomic uint8_t *)(oriel_file_base() + offset),
+                          memory_order_release);
     return ORIEL_OK;
 }
 

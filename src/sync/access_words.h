@@ -12,7 +12,9 @@ enum oriel_status oriel_access_make(struct oriel_window *window) __attribute__((
 /* Makes them where there are none. */
 static inline enum oriel_status oriel_access_need(struct oriel_window *window)
 {
-    return oriel_likely(oriel_window_access(window) != window->group->absent) ? ORIEL_OK : oriel_access_make(window);
+    return oriel_likely(oriel_window_access(window) != window->group->absent)
+               ? ORIEL_OK
+               : oriel_access_make(window);
 }
 
 /* Gives them back, when no peer looks at them any more. */

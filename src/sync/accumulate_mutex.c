@@ -25,8 +25,8 @@ enum { SPINS = 100, YIELDS = 50 };
 static bool try_lock(struct oriel_accumulate_mutex *mutex, uint32_t as)
 {
     uint32_t free_word = 0;
-    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,
-                                                   memory_order_relaxed); /* M1 */
+    return atomic_compare_exchange_strong_explicit(
+        &mutex->word, &free_word, as, memory_order_acquire, memory_order_relaxed); /* M1 */
 }
 
 static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_status *status)
@@ -40,7 +40,9 @@ static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_
  * updates that they may have sent. */
 static _Thread_local const struct oriel_accumulate_mutex *suspect;
 
-static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_accumulate_mutex *mutex, int32_t target, uint32_t as)
+static enum oriel_status lock_asleep(struct oriel_window *window,
+                                     struct oriel_accumulate_mutex *mutex, int32_t target,
+                                     uint32_t as)
 {
     static const struct timespec limit = {.tv_nsec = 100000000};
     enum oriel_status status = ORIEL_OK;
@@ -56,8 +58,9 @@ static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_a
         uint32_t word = oriel_load_relaxed(&mutex->word);
         if (word == 0)
             continue;
-        if (!(word & ASLEEP) && !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | ASLEEP,
-                                                                         memory_order_relaxed, memory_order_relaxed))
+        if (!(word & ASLEEP) &&
+            !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | ASLEEP,
+                                                     memory_order_relaxed, memory_order_relaxed))
             continue; /* M2 lost against M3 */
         oriel_delay();
         syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
@@ -74,7 +77,9 @@ static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_a
     return status;
 }
 
-static enum oriel_status lock_held(struct oriel_window *window, struct oriel_accumulate_mutex *mutex, int32_t target, uint32_t as)
+static enum oriel_status lock_held(struct oriel_window *window,
+                                   struct oriel_accumulate_mutex *mutex, int32_t target,
+                                   uint32_t as)
 {
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (oriel_load_relaxed(&mutex->word) == 0 && try_lock(mutex, as))

@@ -22,7 +22,9 @@ static void give_back(void *slot)
     struct oriel_atomic_mode *first = oriel_file_singles(oriel_file_base());
     oriel_tls_cache.single = NULL;
     oriel_tls_cache.operator_key = ORIEL_TLS_CACHE_NO_KEY;
-    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_atomic_mode *)slot - first)), memory_order_release);
+    atomic_fetch_and_explicit(&slots.taken,
+                              ~(UINT64_C(1) << ((struct oriel_atomic_mode *)slot - first)),
+                              memory_order_release);
 }
 
 static void make_key(void)
@@ -36,8 +38,9 @@ static uint32_t take_free(void)
     uint64_t taken = atomic_load_explicit(&slots.taken, memory_order_relaxed);
     while (~taken != 0) {
         uint32_t free_one = (uint32_t)__builtin_ctzll(~taken);
-        if (atomic_compare_exchange_weak_explicit(&slots.taken, &taken, taken | UINT64_C(1) << free_one, memory_order_acquire,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&slots.taken, &taken,
+                                                  taken | UINT64_C(1) << free_one,
+                                                  memory_order_acquire, memory_order_relaxed))
             return free_one;
     }
     return ORIEL_SINGLES;
@@ -56,8 +59,9 @@ void oriel_atomic_mode_claim_slow(void)
         return;
     }
     uint32_t known = atomic_load_explicit(&header->singles, memory_order_relaxed);
-    while (known <= number && !atomic_compare_exchange_weak_explicit(&header->singles, &known, number + 1, memory_order_seq_cst,
-                                                                     memory_order_relaxed))
+    while (known <= number &&
+           !atomic_compare_exchange_weak_explicit(&header->singles, &known, number + 1,
+                                                  memory_order_seq_cst, memory_order_relaxed))
         continue; /* before the slot's first S1 */
     oriel_tls_cache.single = slot;
 }
@@ -72,7 +76,8 @@ _Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int
         return &slot->inside;
     atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */
     oriel_delay();
-    if (atomic_load_explicit(&oriel_window_control(window, target)->bulk, memory_order_seq_cst) == 0) /* S2 */
+    if (atomic_load_explicit(&oriel_window_control(window, target)->bulk, memory_order_seq_cst) ==
+        0) /* S2 */
         return &slot->inside;
     oriel_store_release(&slot->inside, 0);
     return NULL;
@@ -81,7 +86,8 @@ _Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int
 void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, target);
-    if (oriel_load_relaxed(&control->bulk) != 0 && ++control->singles_in_a_row >= control->singles_wanted) {
+    if (oriel_load_relaxed(&control->bulk) != 0 &&
+        ++control->singles_in_a_row >= control->singles_wanted) {
         oriel_store_release(&control->bulk, 0); /* C2 */
         oriel_delay();
         atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);
@@ -128,7 +134,8 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
         if (peer == NULL)
             continue; /* on another machine: its updates are made by the target's agent, a thread of a process of this one */
         const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
-        uint32_t count = atomic_load_explicit(&header->singles, memory_order_seq_cst); /* who claims one later finds bulk at 1 */
+        uint32_t count = atomic_load_explicit(
+            &header->singles, memory_order_seq_cst); /* who claims one later finds bulk at 1 */
         for (uint32_t i = 0; i < count; i++)
             await_slot(&oriel_file_singles(peer->base)[i], peer);
     }

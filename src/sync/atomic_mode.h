@@ -51,12 +51,13 @@ enum { ORIEL_SINGLES_IN_A_ROW = 64, ORIEL_SINGLES_MOST = 4096 };
 
 /* S1 and S2 of a thread that has a slot, where no target of the window is updated in bulk: whether it may update elements by
  * native kernels.  Then S4 must follow: 0 in its slot (release). */
-static inline __attribute__((always_inline)) bool oriel_atomic_mode_announce(const struct oriel_window *window,
-                                                                        struct oriel_atomic_mode *slot)
+static inline __attribute__((always_inline)) bool
+oriel_atomic_mode_announce(const struct oriel_window *window, struct oriel_atomic_mode *slot)
 {
     atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */
     oriel_delay();
-    if (oriel_likely(atomic_load_explicit(&window->common->bulk_targets, memory_order_seq_cst) == 0)) /* S2 */
+    if (oriel_likely(atomic_load_explicit(&window->common->bulk_targets, memory_order_seq_cst) ==
+                     0)) /* S2 */
         return true;
     oriel_store_release(&slot->inside, 0);
     return false;

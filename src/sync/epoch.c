@@ -33,8 +33,11 @@ enum oriel_status oriel_epoch_leave_fence(struct oriel_window *window)
 {
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (epoch & ORIEL_EPOCH_USED)
-        return oriel_fail(ORIEL_E_SYNC, "operations followed the last fence: another fence must close its epoch first");
+        return oriel_fail(
+            ORIEL_E_SYNC,
+            "operations followed the last fence: another fence must close its epoch first");
     if (epoch & ORIEL_EPOCH_FENCE)
-        atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_FENCE, memory_order_relaxed);
+        atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_FENCE,
+                                  memory_order_relaxed);
     return ORIEL_OK;
 }

@@ -25,7 +25,8 @@
 
 static void set_access(struct oriel_window *window, int32_t target, enum oriel_access access)
 {
-    atomic_store_explicit(&oriel_window_access(window)[target], (uint8_t)access, memory_order_release);
+    atomic_store_explicit(&oriel_window_access(window)[target], (uint8_t)access,
+                          memory_order_release);
 }
 
 static enum oriel_status may_lock(const struct oriel_window *window)
@@ -47,21 +48,23 @@ static enum oriel_status begin(struct oriel_window *window, int32_t target)
         status = oriel_access_need(window);
     if (status == ORIEL_OK)
         status = oriel_epoch_leave_fence(window);
-    if (status == ORIEL_OK &&
-        !atomic_compare_exchange_strong_explicit(&oriel_window_access(window)[target], &none, ORIEL_ACCESS_WAITING,
-                                                 memory_order_seq_cst, memory_order_relaxed))
+    if (status == ORIEL_OK && !atomic_compare_exchange_strong_explicit(
+                                  &oriel_window_access(window)[target], &none, ORIEL_ACCESS_WAITING,
+                                  memory_order_seq_cst, memory_order_relaxed))
         status = oriel_fail(ORIEL_E_SYNC, "rank %d is locked by this process already", (int)target);
     return status;
 }
 
 /* L2, or L3 after an error. */
-static enum oriel_status settle(struct oriel_window *window, int32_t target, enum oriel_access wanted, enum oriel_status status)
+static enum oriel_status settle(struct oriel_window *window, int32_t target,
+                                enum oriel_access wanted, enum oriel_status status)
 {
     set_access(window, target, status == ORIEL_OK ? wanted : ORIEL_ACCESS_NONE);
     return status;
 }
 
-enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target, enum oriel_lock_step step, uint64_t place)
+enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
+                                    enum oriel_lock_step step, uint64_t place)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
@@ -97,7 +100,8 @@ static enum oriel_status lock_shared(struct oriel_window *window, int32_t target
 
 typedef enum oriel_status lock_fn(struct oriel_window *window, int32_t target, bool exclusive);
 
-static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive, lock_fn *lock)
+static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive,
+                                  lock_fn *lock)
 {
     enum oriel_status status = begin(window, target);
     if (status != ORIEL_OK)
@@ -112,7 +116,8 @@ static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
     if (!oriel_access_is_locks(access))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
     bool is_given_back;
-    enum oriel_status status = oriel_internode_unlock(window, target, access == ORIEL_ACCESS_TRUSTED, &is_given_back);
+    enum oriel_status status =
+        oriel_internode_unlock(window, target, access == ORIEL_ACCESS_TRUSTED, &is_given_back);
     if (is_given_back)
         set_access(window, target, ORIEL_ACCESS_NONE);
     return status;
@@ -132,8 +137,9 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
 {
     oriel_internode_settle(); /* lazy_lock.c, K4 */
-    return window->far != NULL && oriel_is_far(window, target) ? lock_far(window, target, exclusive, oriel_internode_lock_later)
-                                                               : oriel_lock(window, target, exclusive);
+    return window->far != NULL && oriel_is_far(window, target)
+               ? lock_far(window, target, exclusive, oriel_internode_lock_later)
+               : oriel_lock(window, target, exclusive);
 }
 
 enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target)
@@ -187,7 +193,8 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
         return status;
     oriel_internode_settle(); /* lazy_lock.c, K4 */
     struct oriel_gate *gate = &window->common->gate;
-    struct oriel_watched watched = {.window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
+    struct oriel_watched watched = {
+        .window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
     struct oriel_watch watch = {oriel_liveness_locks, &watched, ORIEL_WAITING_LOCK_ALL};
     oriel_store_release(&window->control->lock_all, 1);
     status = oriel_gate_enter_reader(gate, &watch);
@@ -206,7 +213,8 @@ enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
     enum oriel_status status = may_lock_all(window);
     if (status != ORIEL_OK)
         return status;
-    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED, memory_order_relaxed);
+    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED,
+                             memory_order_relaxed);
     oriel_fence_after_locked();
     return ORIEL_OK;
 }
@@ -220,7 +228,9 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window)
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
     bool is_given_back = true;
     const bool trusted = (before & ORIEL_EPOCH_TRUSTED) != 0;
-    enum oriel_status status = window->far != NULL ? oriel_internode_unlock_all(window, trusted, &is_given_back) : ORIEL_OK;
+    enum oriel_status status = window->far != NULL
+                                   ? oriel_internode_unlock_all(window, trusted, &is_given_back)
+                                   : ORIEL_OK;
     if (!is_given_back) { /* the epoch goes on */
         atomic_fetch_or_explicit(&window->epoch, before & both, memory_order_relaxed);
         return status;

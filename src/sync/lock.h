@@ -12,13 +12,13 @@
 enum oriel_lock_step {
     ORIEL_LOCK_TAKEN,
     ORIEL_LOCK_NOT_BEGUN, /* another epoch is open, or the target is locked, or it is the window's first lock */
-    ORIEL_LOCK_BEGUN,     /* L1 */
-    ORIEL_LOCK_PUSHED,    /* and G3: readers are inside */
-    ORIEL_LOCK_QUEUED,    /* and G4, T1: the place in the queue is taken */
+    ORIEL_LOCK_BEGUN,  /* L1 */
+    ORIEL_LOCK_PUSHED, /* and G3: readers are inside */
+    ORIEL_LOCK_QUEUED, /* and G4, T1: the place in the queue is taken */
 };
 
-static inline __attribute__((always_inline)) enum oriel_lock_step oriel_lock_begin(struct oriel_window *window, int32_t target,
-                                                                                   uint64_t *place)
+static inline __attribute__((always_inline)) enum oriel_lock_step
+oriel_lock_begin(struct oriel_window *window, int32_t target, uint64_t *place)
 {
     uint8_t none = ORIEL_ACCESS_NONE;
     struct oriel_gate *gate = &window->common->gate;
@@ -26,7 +26,8 @@ static inline __attribute__((always_inline)) enum oriel_lock_step oriel_lock_beg
     _Atomic uint8_t *access = &oriel_window_access(window)[target];
     *place = 0;
     if (oriel_unlikely(oriel_load_relaxed(&window->epoch) != 0) ||
-        oriel_unlikely(!atomic_compare_exchange_strong_explicit(access, &none, ORIEL_ACCESS_WAITING, memory_order_seq_cst,
+        oriel_unlikely(!atomic_compare_exchange_strong_explicit(access, &none, ORIEL_ACCESS_WAITING,
+                                                                memory_order_seq_cst,
                                                                 memory_order_relaxed))) /* L1 */
         return ORIEL_LOCK_NOT_BEGUN;
     oriel_delay();
@@ -43,7 +44,8 @@ static inline __attribute__((always_inline)) enum oriel_lock_step oriel_lock_beg
 }
 
 /* Goes on from any step but the first. */
-enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target, enum oriel_lock_step step, uint64_t place)
+enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
+                                    enum oriel_lock_step step, uint64_t place)
     __attribute__((cold));
 
 enum oriel_lock_end {
@@ -52,21 +54,23 @@ enum oriel_lock_end {
     ORIEL_LOCK_NOT_EXCLUSIVE, /* nothing was done */
 };
 
-static inline __attribute__((always_inline)) enum oriel_lock_end oriel_unlock_exclusive(struct oriel_window *window,
-                                                                                        int32_t target)
+static inline __attribute__((always_inline)) enum oriel_lock_end
+oriel_unlock_exclusive(struct oriel_window *window, int32_t target)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     _Atomic uint8_t *access = &oriel_window_access(window)[target];
-    if (oriel_unlikely(atomic_load_explicit(access, memory_order_relaxed) != ORIEL_ACCESS_EXCLUSIVE))
+    if (oriel_unlikely(atomic_load_explicit(access, memory_order_relaxed) !=
+                       ORIEL_ACCESS_EXCLUSIVE))
         return ORIEL_LOCK_NOT_EXCLUSIVE;
     oriel_ticket_leave(lock); /* X3 */
     oriel_delay();
-    oriel_gate_pull_writer(gate); /* G5 */
+    oriel_gate_pull_writer(gate);                                           /* G5 */
     atomic_store_explicit(access, ORIEL_ACCESS_NONE, memory_order_release); /* L3 */
     oriel_fence_after_locked();
-    return oriel_unlikely(oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate)) ? ORIEL_LOCK_LEFT_SLEEPERS
-                                                                                                   : ORIEL_LOCK_LEFT;
+    return oriel_unlikely(oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate))
+               ? ORIEL_LOCK_LEFT_SLEEPERS
+               : ORIEL_LOCK_LEFT;
 }
 
 void oriel_unlock_wake(struct oriel_window *window, int32_t target) __attribute__((cold));

@@ -30,8 +30,8 @@ static bool try_enter_reader(struct oriel_gate *gate) /* G1 */
     uint64_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
     while ((uint32_t)word == 0) {
         oriel_delay();
-        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, memory_order_seq_cst,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER,
+                                                  memory_order_seq_cst, memory_order_relaxed))
             return true;
     }
     return false;
@@ -42,8 +42,8 @@ static bool try_join_readers(struct oriel_gate *gate) /* G6 */
     uint64_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
     while (word >= ORIEL_GATE_READER) {
         oriel_delay();
-        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, memory_order_seq_cst,
-                                                  memory_order_relaxed)) {
+        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER,
+                                                  memory_order_seq_cst, memory_order_relaxed)) {
             atomic_fetch_add_explicit(&gate->joins, 1, memory_order_relaxed);
             return true;
         }
@@ -59,7 +59,8 @@ enum oriel_status oriel_gate_enter_reader(struct oriel_gate *gate, const struct 
     bool inside = false;
     atomic_fetch_add_explicit(&gate->readers_waiting, 1, memory_order_seq_cst);
     while (!inside && status == ORIEL_OK) {
-        status = oriel_wait(&gate->half.writers, &gate->reader_sleepers, ORIEL_WAIT_EQUAL, 0, watch);
+        status =
+            oriel_wait(&gate->half.writers, &gate->reader_sleepers, ORIEL_WAIT_EQUAL, 0, watch);
         if (status == ORIEL_E_AGAIN) {
             status = ORIEL_OK;
             inside = try_join_readers(gate);
@@ -93,9 +94,11 @@ static void let_readers_first(struct oriel_gate *gate)
 
 enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct oriel_watch *watch)
 {
-    enum oriel_status status =
-        oriel_wait(&gate->half.readers, &gate->writer_sleepers, ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
-    (void)atomic_load_explicit(&gate->word, memory_order_acquire); /* C11 orders it after G2, a release of the whole word */
+    enum oriel_status status = oriel_wait(&gate->half.readers, &gate->writer_sleepers,
+                                          ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
+    (void)atomic_load_explicit(
+        &gate->word,
+        memory_order_acquire); /* C11 orders it after G2, a release of the whole word */
     if (status != ORIEL_OK)
         oriel_gate_leave_writer(gate);
     else
@@ -103,12 +106,14 @@ enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct
     return status;
 }
 
-enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested, const struct oriel_watch *watch)
+enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested,
+                                          const struct oriel_watch *watch)
 {
     if (!nested)
         let_readers_first(gate);
     oriel_delay();
-    return oriel_likely(oriel_gate_push_writer(gate)) ? ORIEL_OK : oriel_gate_await_readers(gate, watch);
+    return oriel_likely(oriel_gate_push_writer(gate)) ? ORIEL_OK
+                                                      : oriel_gate_await_readers(gate, watch);
 }
 
 void oriel_gate_leave_writer(struct oriel_gate *gate)

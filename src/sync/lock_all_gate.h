@@ -12,7 +12,8 @@ void oriel_gate_leave_reader(struct oriel_gate *gate);
 
 /* For an exclusive lock; nested: the caller holds another lock of this window, so that waiting readers may be
  * waiting for it.  After an error the caller has not entered. */
-enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested, const struct oriel_watch *watch);
+enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested,
+                                          const struct oriel_watch *watch);
 void oriel_gate_leave_writer(struct oriel_gate *gate);
 
 /* The steps of the two above, for writers. */
@@ -28,11 +29,13 @@ static inline bool oriel_gate_has_waiting_readers(struct oriel_gate *gate)
 /* G3.  False: readers are inside, and oriel_gate_await_readers must follow. */
 static inline bool oriel_gate_push_writer(struct oriel_gate *gate)
 {
-    return atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_WRITER, memory_order_seq_cst) < ORIEL_GATE_READER;
+    return atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_WRITER, memory_order_seq_cst) <
+           ORIEL_GATE_READER;
 }
 
 /* G4; after an error the caller has left again. */
-enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct oriel_watch *watch);
+enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate,
+                                           const struct oriel_watch *watch);
 
 /* G5; a seq_cst read-modify-write, and oriel_gate_wake_readers must follow. */
 static inline void oriel_gate_pull_writer(struct oriel_gate *gate)

@@ -49,7 +49,9 @@ static enum oriel_status make_entries(struct oriel_window *window, int32_t *rank
 /* The same step, by a message, where the peer is on another machine.  After an error the others are told all the same; the first
  * status counts. */
 static enum oriel_status tell_far(struct oriel_window *window, const struct oriel_pscw_counter *own,
-                                  enum oriel_status (*tell)(struct oriel_window *window, int32_t rank), enum oriel_status first)
+                                  enum oriel_status (*tell)(struct oriel_window *window,
+                                                            int32_t rank),
+                                  enum oriel_status first)
 {
     int32_t rank = oriel_pscw_counter_rank(own);
     enum oriel_status status = oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;
@@ -57,7 +59,8 @@ static enum oriel_status tell_far(struct oriel_window *window, const struct orie
 }
 
 /* What was kept of another group goes.  Only by who may change it: window.h. */
-static void replace_members(struct oriel_members *members, struct oriel_pscw_counter **partners, int32_t count)
+static void replace_members(struct oriel_members *members, struct oriel_pscw_counter **partners,
+                            int32_t count)
 {
     if (partners == NULL)
         return;
@@ -69,7 +72,8 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
 {
     uint32_t closed = 0;
     struct oriel_pscw_counter **origins = NULL;
-    enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &origins);
+    enum oriel_status status =
+        ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &origins);
     if (status != ORIEL_OK) {
         free(origins);
         return status;
@@ -98,14 +102,16 @@ static void give_up_start(struct oriel_window *window)
 /* Takes the right to change window->started, and the access words, until the epoch ends. */
 static enum oriel_status claim_start(struct oriel_window *window)
 {
-    uint32_t epoch = atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_START, memory_order_relaxed);
+    uint32_t epoch =
+        atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_START, memory_order_relaxed);
     if (epoch & ORIEL_EPOCH_START)
         return oriel_fail(ORIEL_E_SYNC, "a start inside the access epoch of another start");
     const bool locks = (epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_locks_held(window);
     if (!locks && !oriel_load_acquire(&window->accessing))
         return ORIEL_OK;
     give_up_start(window);
-    return oriel_fail(ORIEL_E_SYNC, locks ? "a start inside a lock" : "a start while another thread completes");
+    return oriel_fail(ORIEL_E_SYNC,
+                      locks ? "a start inside a lock" : "a start while another thread completes");
 }
 
 static void set_accesses(struct oriel_window *window, enum oriel_access access)
@@ -113,14 +119,16 @@ static void set_accesses(struct oriel_window *window, enum oriel_access access)
     _Atomic uint8_t *words = oriel_window_access(window);
     const struct oriel_members *started = &window->started;
     for (int32_t i = 0; i < started->count; i++)
-        atomic_store_explicit(&words[oriel_pscw_counter_rank(started->partners[i])], (uint8_t)access, memory_order_relaxed);
+        atomic_store_explicit(&words[oriel_pscw_counter_rank(started->partners[i])],
+                              (uint8_t)access, memory_order_relaxed);
 }
 
 /* Everything that can fail for lack of memory, before anything else changes. */
 static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
     struct oriel_pscw_counter **targets = NULL;
-    enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &targets);
+    enum oriel_status status =
+        ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &targets);
     if (status != ORIEL_OK) {
         free(targets);
         return status;
@@ -146,7 +154,8 @@ static enum oriel_status await_post(struct oriel_window *window, struct oriel_ps
     struct oriel_pscw_counter *theirs;
     enum oriel_status status = oriel_pscw_counters_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
-        status = oriel_internode_event_wait(window, &theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
+        status = oriel_internode_event_wait(
+            window, &theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
     if (status == ORIEL_OK)
         take_line(theirs);
     return status;
@@ -174,7 +183,9 @@ enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32
 enum oriel_status oriel_complete(struct oriel_window *window)
 {
     if (!oriel_load_acquire(&window->accessing) ||
-        !(atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_START, memory_order_relaxed) & ORIEL_EPOCH_START))
+        !(atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_START,
+                                    memory_order_relaxed) &
+          ORIEL_EPOCH_START))
         return oriel_fail(ORIEL_E_SYNC, "complete without start");
     enum oriel_status status = ORIEL_OK;
     const struct oriel_members *targets = &window->started;
@@ -204,7 +215,8 @@ static enum oriel_status await_complete(struct oriel_window *window, struct orie
     struct oriel_pscw_counter *theirs;
     enum oriel_status status = oriel_pscw_counters_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
-        status = oriel_internode_event_wait(window, &theirs->completes, oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
+        status = oriel_internode_event_wait(window, &theirs->completes,
+                                            oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
     if (status == ORIEL_OK)
         take_line(theirs);
     return status;
@@ -240,8 +252,9 @@ static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origi
 static bool has_completed(const struct oriel_window *window, struct oriel_pscw_counter *own)
 {
     struct oriel_pscw_counter *theirs = oriel_pscw_counters_theirs(window, own);
-    return theirs != NULL && oriel_wait_reached(oriel_load_acquire(&theirs->completes.value), ORIEL_WAIT_AT_LEAST,
-                                                oriel_load_relaxed(&own->posts.value)); /* C4 */
+    return theirs != NULL &&
+           oriel_wait_reached(oriel_load_acquire(&theirs->completes.value), ORIEL_WAIT_AT_LEAST,
+                              oriel_load_relaxed(&own->posts.value)); /* C4 */
 }
 
 enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done)

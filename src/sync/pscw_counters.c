@@ -45,11 +45,12 @@ static struct oriel_pscw_counter *place_of(struct oriel_pscw_counter_table *tabl
 }
 
 /* F2; NULL: not found. */
-static struct oriel_pscw_counter *find(const struct oriel_window *window, int32_t owner, int32_t peer)
+static struct oriel_pscw_counter *find(const struct oriel_window *window, int32_t owner,
+                                       int32_t peer)
 {
     char *base = window->control_bases[owner];
-    uint64_t offset =
-        atomic_load_explicit(&oriel_window_control(window, owner)->partners.newest, memory_order_acquire);
+    uint64_t offset = atomic_load_explicit(&oriel_window_control(window, owner)->partners.newest,
+                                           memory_order_acquire);
     while (offset != 0) {
         struct oriel_pscw_counter_table *table = (struct oriel_pscw_counter_table *)(base + offset);
         struct oriel_pscw_counter *entry = place_of(table, peer);
@@ -61,7 +62,8 @@ static struct oriel_pscw_counter *find(const struct oriel_window *window, int32_
     return NULL;
 }
 
-struct oriel_pscw_counter *oriel_pscw_counters_own(const struct oriel_window *window, int32_t win_rank)
+struct oriel_pscw_counter *oriel_pscw_counters_own(const struct oriel_window *window,
+                                                   int32_t win_rank)
 {
     return find(window, window->rank, win_rank);
 }
@@ -72,12 +74,14 @@ static struct oriel_pscw_counter_table *own_table(uint64_t offset)
 }
 
 /* N1. */
-static enum oriel_status add_table(struct oriel_pscw_counters *partners, struct oriel_pscw_counter_table **newest)
+static enum oriel_status add_table(struct oriel_pscw_counters *partners,
+                                   struct oriel_pscw_counter_table **newest)
 {
     uint64_t capacity = *newest == NULL ? LEAST_CAPACITY : GROWTH * (*newest)->capacity;
     uint64_t offset;
     enum oriel_status status =
-        oriel_file_alloc(sizeof **newest + capacity * sizeof(struct oriel_pscw_counter), 2 * ORIEL_CACHE_LINE, &offset);
+        oriel_file_alloc(sizeof **newest + capacity * sizeof(struct oriel_pscw_counter),
+                         2 * ORIEL_CACHE_LINE, &offset);
     if (status != ORIEL_OK)
         return ORIEL_E_NO_MEM; /* the host cannot take over a window that exists */
     struct oriel_pscw_counter_table *table = own_table(offset);
@@ -89,10 +93,12 @@ static enum oriel_status add_table(struct oriel_pscw_counters *partners, struct 
     return ORIEL_OK;
 }
 
-static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, struct oriel_pscw_counter **own)
+static enum oriel_status make_entry(struct oriel_window *window, int32_t peer,
+                                    struct oriel_pscw_counter **own)
 {
     struct oriel_pscw_counters *partners = &window->control->partners;
-    struct oriel_pscw_counter_table *newest = own_table(atomic_load_explicit(&partners->newest, memory_order_relaxed));
+    struct oriel_pscw_counter_table *newest =
+        own_table(atomic_load_explicit(&partners->newest, memory_order_relaxed));
     *own = find(window, window->rank, peer);
     if (*own != NULL)
         return ORIEL_OK;
@@ -114,7 +120,8 @@ static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, s
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t win_rank, struct oriel_pscw_counter **own)
+enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t win_rank,
+                                           struct oriel_pscw_counter **own)
 {
     *own = oriel_pscw_counters_own(window, win_rank);
     if (oriel_likely(*own != NULL))
@@ -125,7 +132,8 @@ enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t 
     return status;
 }
 
-struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window *window, struct oriel_pscw_counter *own)
+struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window *window,
+                                                      struct oriel_pscw_counter *own)
 {
     int32_t win_rank = oriel_pscw_counter_rank(own);
     char *base = window->control_bases[win_rank];
@@ -134,21 +142,26 @@ struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window 
         return (struct oriel_pscw_counter *)(base + offset);
     struct oriel_pscw_counter *theirs = find(window, win_rank, window->rank);
     if (theirs != NULL)
-        atomic_store_explicit(&own->theirs, (uint64_t)((char *)theirs - base), memory_order_release);
+        atomic_store_explicit(&own->theirs, (uint64_t)((char *)theirs - base),
+                              memory_order_release);
     return theirs;
 }
 
-enum oriel_status oriel_pscw_counters_look(const struct oriel_window *window, struct oriel_pscw_counter *own,
-                                      const struct oriel_watch *watch, struct oriel_pscw_counter **theirs)
+enum oriel_status oriel_pscw_counters_look(const struct oriel_window *window,
+                                           struct oriel_pscw_counter *own,
+                                           const struct oriel_watch *watch,
+                                           struct oriel_pscw_counter **theirs)
 {
-    struct oriel_event *made = &oriel_window_control(window, oriel_pscw_counter_rank(own))->partners.made;
+    struct oriel_event *made =
+        &oriel_window_control(window, oriel_pscw_counter_rank(own))->partners.made;
     for (;;) {
         uint32_t v = oriel_load_acquire(&made->value); /* F1 */
         oriel_delay();
         *theirs = oriel_pscw_counters_theirs(window, own);
         if (*theirs != NULL)
             return ORIEL_OK;
-        enum oriel_status status = oriel_wait(&made->value, &made->sleepers, ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */
+        enum oriel_status status =
+            oriel_wait(&made->value, &made->sleepers, ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */
         if (status != ORIEL_OK)
             return status;
     }

@@ -8,10 +8,12 @@
 #include "window/window.h"
 
 /* This process's entry for a rank; NULL while there is none. */
-struct oriel_pscw_counter *oriel_pscw_counters_own(const struct oriel_window *window, int32_t win_rank);
+struct oriel_pscw_counter *oriel_pscw_counters_own(const struct oriel_window *window,
+                                                   int32_t win_rank);
 
 /* The same; makes it where there is none.  ORIEL_E_NO_MEM: nothing has changed.  Thread-safe. */
-enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t win_rank, struct oriel_pscw_counter **own);
+enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t win_rank,
+                                           struct oriel_pscw_counter **own);
 
 static inline int32_t oriel_pscw_counter_rank(const struct oriel_pscw_counter *own)
 {
@@ -19,24 +21,32 @@ static inline int32_t oriel_pscw_counter_rank(const struct oriel_pscw_counter *o
 }
 
 /* The peer's entry for this process, in the place of whose own for the peer; NULL while there is none. */
-struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window *window, struct oriel_pscw_counter *own);
+struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window *window,
+                                                      struct oriel_pscw_counter *own);
 
 /* The same; waits for it where it has not been found yet. */
-enum oriel_status oriel_pscw_counters_look(const struct oriel_window *window, struct oriel_pscw_counter *own,
-                                      const struct oriel_watch *watch, struct oriel_pscw_counter **theirs) __attribute__((cold));
+enum oriel_status
+oriel_pscw_counters_look(const struct oriel_window *window, struct oriel_pscw_counter *own,
+                         const struct oriel_watch *watch, struct oriel_pscw_counter **theirs)
+    __attribute__((cold));
 
-static inline enum oriel_status oriel_pscw_counters_await(const struct oriel_window *window, struct oriel_pscw_counter *own,
-                                                     const struct oriel_watch *watch, struct oriel_pscw_counter **theirs)
+static inline enum oriel_status oriel_pscw_counters_await(const struct oriel_window *window,
+                                                          struct oriel_pscw_counter *own,
+                                                          const struct oriel_watch *watch,
+                                                          struct oriel_pscw_counter **theirs)
 {
     uint64_t offset = atomic_load_explicit(&own->theirs, memory_order_acquire);
     if (oriel_unlikely(offset == 0))
         return oriel_pscw_counters_look(window, own, watch, theirs);
-    *theirs = (struct oriel_pscw_counter *)(window->control_bases[oriel_pscw_counter_rank(own)] + offset);
+    *theirs =
+        (struct oriel_pscw_counter *)(window->control_bases[oriel_pscw_counter_rank(own)] + offset);
     return ORIEL_OK;
 }
 
 /* As make; a process that has one partner only searches once. */
-static inline enum oriel_status oriel_pscw_counters_recall(struct oriel_window *window, int32_t win_rank, struct oriel_pscw_counter **own)
+static inline enum oriel_status oriel_pscw_counters_recall(struct oriel_window *window,
+                                                           int32_t win_rank,
+                                                           struct oriel_pscw_counter **own)
 {
     *own = atomic_load_explicit(&window->recent_partner, memory_order_acquire);
     if (oriel_likely(*own != NULL && oriel_pscw_counter_rank(*own) == win_rank))

@@ -65,7 +65,8 @@ static inline bool oriel_access_allowed(const struct oriel_window *window, int32
  * refused uses no epoch. */
 static inline void oriel_access_use(struct oriel_window *window)
 {
-    if ((oriel_load_relaxed(&window->epoch) & (ORIEL_EPOCH_FENCE | ORIEL_EPOCH_USED)) == ORIEL_EPOCH_FENCE)
+    if ((oriel_load_relaxed(&window->epoch) & (ORIEL_EPOCH_FENCE | ORIEL_EPOCH_USED)) ==
+        ORIEL_EPOCH_FENCE)
         atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_USED, memory_order_relaxed);
 }
 

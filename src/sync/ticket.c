@@ -31,32 +31,37 @@ static void pass_on(struct oriel_ticket *lock)
     oriel_ticket_wake(lock);
 }
 
-enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint64_t place, const struct oriel_watch *watch)
+enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint64_t place,
+                                     const struct oriel_watch *watch)
 {
     uint32_t readers = oriel_ticket_readers(place);
-    enum oriel_status status =
-        oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_EQUAL, oriel_ticket_number(place), watch); /* X1, P1 */
+    enum oriel_status status = oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_EQUAL,
+                                          oriel_ticket_number(place), watch); /* X1, P1 */
     oriel_delay();
     if (status == ORIEL_OK)
-        status = oriel_wait(&lock->departed, &lock->departed_sleepers, ORIEL_WAIT_EQUAL, readers, watch); /* X2, P2 */
+        status = oriel_wait(&lock->departed, &lock->departed_sleepers, ORIEL_WAIT_EQUAL, readers,
+                            watch); /* X2, P2 */
     return status;
 }
 
-enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t place, const struct oriel_watch *watch)
+enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t place,
+                                             const struct oriel_watch *watch)
 {
     uint32_t ticket = oriel_ticket_number(place);
-    enum oriel_status status =
-        oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */
+    enum oriel_status status = oriel_wait(&lock->serving, &lock->serving_sleepers,
+                                          ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */
     if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))
         pass_on(lock); /* R4 */
     return status;
 }
 
-enum oriel_status oriel_ticket_lock(struct oriel_ticket *lock, bool exclusive, const struct oriel_watch *watch)
+enum oriel_status oriel_ticket_lock(struct oriel_ticket *lock, bool exclusive,
+                                    const struct oriel_watch *watch)
 {
     uint64_t place = exclusive ? oriel_ticket_take(lock) : oriel_ticket_come(lock);
     oriel_delay();
-    return exclusive ? oriel_ticket_await(lock, place, watch) : oriel_ticket_await_writers(lock, place, watch);
+    return exclusive ? oriel_ticket_await(lock, place, watch)
+                     : oriel_ticket_await_writers(lock, place, watch);
 }
 
 void oriel_ticket_unlock(struct oriel_ticket *lock, bool exclusive)

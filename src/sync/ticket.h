@@ -6,7 +6,8 @@
 #include "base/delay.h"
 #include "window/shared.h"
 
-enum oriel_status oriel_ticket_lock(struct oriel_ticket *lock, bool exclusive, const struct oriel_watch *watch);
+enum oriel_status oriel_ticket_lock(struct oriel_ticket *lock, bool exclusive,
+                                    const struct oriel_watch *watch);
 void oriel_ticket_unlock(struct oriel_ticket *lock, bool exclusive);
 
 /* A place in the queue: how many tickets, and how many readers, came before. */
@@ -23,7 +24,8 @@ static inline uint32_t oriel_ticket_readers(uint64_t place)
 /* A writer's. */
 static inline uint64_t oriel_ticket_take(struct oriel_ticket *lock)
 {
-    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32, memory_order_relaxed); /* T1 */
+    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32,
+                                     memory_order_relaxed); /* T1 */
 }
 
 /* A reader's. */
@@ -42,12 +44,15 @@ static inline bool oriel_ticket_is_first(struct oriel_ticket *lock, uint64_t pla
 /* Whether the reader would be in at once: R2. */
 static inline bool oriel_ticket_may_read(struct oriel_ticket *lock, uint64_t place)
 {
-    return oriel_wait_reached(oriel_load_acquire(&lock->serving), ORIEL_WAIT_AT_LEAST, oriel_ticket_number(place));
+    return oriel_wait_reached(oriel_load_acquire(&lock->serving), ORIEL_WAIT_AT_LEAST,
+                              oriel_ticket_number(place));
 }
 
 /* For a writer, and for a reader; after an error the place stays taken. */
-enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint64_t place, const struct oriel_watch *watch);
-enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t place, const struct oriel_watch *watch);
+enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint64_t place,
+                                     const struct oriel_watch *watch);
+enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t place,
+                                             const struct oriel_watch *watch);
 
 /* A writer leaves; those who sleep are not woken yet: oriel_ticket_wake after a full fence. */
 static inline void oriel_ticket_leave(struct oriel_ticket *lock)

@@ -11,18 +11,18 @@
 #include <time.h>
 #include <unistd.h>
 
-
-#define LIMIT_NS 100000000
+#define LIMIT_NS      100000000
 #define LAST_LIMIT_NS UINT64_C(1000000000) /* where pages must move */
-#define LOOK_NS UINT64_C(1000000)          /* from one look for the dead to the next */
-#define YIELD_NS UINT64_C(200000)          /* then both sides sleep */
+#define LOOK_NS       UINT64_C(1000000)    /* from one look for the dead to the next */
+#define YIELD_NS      UINT64_C(200000)     /* then both sides sleep */
 
 /* Frees a slot whose owner is no more; a process that took it meanwhile keeps it. */
 static void bury(struct oriel_remote_writers_slot *slot)
 {
     uint64_t word = atomic_load_explicit(&slot->owner, memory_order_relaxed);
     if (word != 0 && !oriel_identity_word_lives(word))
-        atomic_compare_exchange_strong_explicit(&slot->owner, &word, 0, memory_order_seq_cst, memory_order_relaxed);
+        atomic_compare_exchange_strong_explicit(&slot->owner, &word, 0, memory_order_seq_cst,
+                                                memory_order_relaxed);
 }
 
 /* --- the writer --- */
@@ -35,7 +35,8 @@ static void bury_all(struct oriel_remote_writers *writers)
 }
 
 /* E1, from the slot on that this thread had last. */
-static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *writers, uint64_t word)
+static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *writers,
+                                                   uint64_t word)
 {
     static _Thread_local unsigned last; /* slot + 1 */
     uint64_t looked_ns = 0;
@@ -44,8 +45,8 @@ static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *
     for (unsigned tried = 1;; tried++) {
         uint64_t none = 0;
         struct oriel_remote_writers_slot *slot = &writers->slots[last - 1];
-        if (oriel_likely(atomic_compare_exchange_strong_explicit(&slot->owner, &none, word, memory_order_seq_cst,
-                                                                 memory_order_relaxed))) /* E1 */
+        if (oriel_likely(atomic_compare_exchange_strong_explicit(
+                &slot->owner, &none, word, memory_order_seq_cst, memory_order_relaxed))) /* E1 */
             return slot;
         last = 1 + last % ORIEL_REMOTE_WRITERS_SLOTS;
         if (tried % ORIEL_REMOTE_WRITERS_SLOTS != 0)
@@ -72,7 +73,8 @@ static bool await_end(struct oriel_remote_writers *writers, uint32_t moving)
         sched_yield();
     }
     atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst); /* S1 */
-    uint64_t asked_ns = oriel_now_ns(); /* by the clock: who gets many signals never sleeps to the limit */
+    uint64_t asked_ns =
+        oriel_now_ns(); /* by the clock: who gets many signals never sleeps to the limit */
     while (lives && oriel_load_acquire(&event->value) == moving) {
         oriel_delay();
         syscall(SYS_futex, &event->value, FUTEX_WAIT, moving, &limit, NULL, 0); /* S2 */
@@ -95,7 +97,8 @@ struct oriel_remote_writers_slot *oriel_remote_writers_enter(struct oriel_remote
     for (bool again = true;;) {
         struct oriel_remote_writers_slot *slot = take_slot(writers, word);
         oriel_delay();
-        uint32_t moving = atomic_load_explicit(&writers->moving.value, memory_order_seq_cst); /* E2, P3 */
+        uint32_t moving =
+            atomic_load_explicit(&writers->moving.value, memory_order_seq_cst); /* E2, P3 */
         if (oriel_likely(moving % 2 == 0) || !again)
             return slot;
         oriel_remote_writers_leave(slot);
@@ -132,7 +135,8 @@ static bool await_free(struct oriel_remote_writers_slot *slot, uint64_t begin_ns
     return true;
 }
 
-enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers, const struct oriel_identity *self, bool in_any_case)
+enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers,
+                                            const struct oriel_identity *self, bool in_any_case)
 {
     if (!oriel_identity_equal(&writers->process, self))
         writers->process = *self;
@@ -147,11 +151,14 @@ enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers
         if (pid == 0)
             continue; /* just now */
         if (in_any_case) {
-            oriel_warn("process %d has been copying into window memory for a second; pages become private meanwhile", pid);
+            oriel_warn("process %d has been copying into window memory for a second; pages become "
+                       "private meanwhile",
+                       pid);
             continue;
         }
         oriel_remote_writers_resume(writers);
-        return oriel_fail(ORIEL_E_OTHER, "copies by other processes do not come to an end (process %d)", pid);
+        return oriel_fail(ORIEL_E_OTHER,
+                          "copies by other processes do not come to an end (process %d)", pid);
     }
     return ORIEL_OK;
 }
@@ -174,7 +181,8 @@ static void change_one(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
     bool changed = false;
     for (int i = 0; i < HELPERS && !changed; i++) {
         uintptr_t expected = from;
-        changed = atomic_compare_exchange_strong_explicit(&words[i], &expected, to, memory_order_acq_rel, memory_order_relaxed);
+        changed = atomic_compare_exchange_strong_explicit(
+            &words[i], &expected, to, memory_order_acq_rel, memory_order_relaxed);
     }
 }
 

@@ -46,7 +46,8 @@
 enum { ORIEL_REMOTE_WRITERS_SLOTS = 56 };
 
 struct oriel_remote_writers_slot {
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t owner; /* 0, or who copies: start time above 22 bits of PID */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
+        owner; /* 0, or who copies: start time above 22 bits of PID */
 };
 
 struct oriel_remote_writers {
@@ -55,7 +56,9 @@ struct oriel_remote_writers {
     struct oriel_event moving; /* odd while pages move; the mover's alone (M1, M4); wraps around */
     struct oriel_remote_writers_slot slots[ORIEL_REMOTE_WRITERS_SLOTS];
 };
-_Static_assert(sizeof(struct oriel_remote_writers) == (1 + ORIEL_REMOTE_WRITERS_SLOTS) * ORIEL_CACHE_LINE, "in every memory file's first page");
+_Static_assert(sizeof(struct oriel_remote_writers) ==
+                   (1 + ORIEL_REMOTE_WRITERS_SLOTS) * ORIEL_CACHE_LINE,
+               "in every memory file's first page");
 
 /* E1 to E3; the slot for leave, NULL with the reason when the system does not tell who this process is.  Of a dead target, too:
  * the copy says so then. */
@@ -70,7 +73,8 @@ static inline void oriel_remote_writers_leave(struct oriel_remote_writers_slot *
 /* M1 and M2, in the target, which is self.  Where copies do not end within 100 ms nothing may move: ORIEL_E_OTHER with the
  * reason, and M4 is done.  in_any_case: pages must move; after a second that is reported and writers who live are taken to be
  * stopped outside of the kernel. */
-enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers, const struct oriel_identity *self, bool in_any_case);
+enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers,
+                                            const struct oriel_identity *self, bool in_any_case);
 
 /* M4 */
 void oriel_remote_writers_resume(struct oriel_remote_writers *writers);

@@ -17,12 +17,14 @@ struct oriel_remote_writers;
 
 /* A place in a process of this machine. */
 struct oriel_remote {
-    void *direct;     /* where this process has it mapped; shared transport only */
-    uint64_t address; /* where its owner has it; CMA and agent only */
+    void *direct;              /* where this process has it mapped; shared transport only */
+    uint64_t address;          /* where its owner has it; CMA and agent only */
     struct oriel_agent *agent; /* its owner's, as this process has it mapped; agent only */
-    int32_t pid;      /* of the owner; CMA and agent only */
-    struct oriel_remote_writers *writers; /* where copies are announced to the owner; CMA only, NULL for the owner's memory file */
-    struct oriel_polled *polled; /* that its owner's threads serve while they wait; NULL: none.  CMA and agent only */
+    int32_t pid;               /* of the owner; CMA and agent only */
+    struct oriel_remote_writers *
+        writers; /* where copies are announced to the owner; CMA only, NULL for the owner's memory file */
+    struct oriel_polled *
+        polled; /* that its owner's threads serve while they wait; NULL: none.  CMA and agent only */
 };
 
 /* The place offset_bytes from base: a sum of numbers, since base alone may lie outside of any object (displacement 0 of a
@@ -44,12 +46,15 @@ struct oriel_transport {
     enum oriel_status (*write)(const struct oriel_remote *to, const void *from, uint64_t len_bytes);
     enum oriel_status (*read)(const struct oriel_remote *from, void *to, uint64_t len_bytes);
     /* the same for count pieces, in their order, at most 1,024 */
-    enum oriel_status (*write_pieces)(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count);
-    enum oriel_status (*read_pieces)(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count);
+    enum oriel_status (*write_pieces)(const struct oriel_remote *to,
+                                      const struct oriel_piece *pieces, unsigned count);
+    enum oriel_status (*read_pieces)(const struct oriel_remote *from,
+                                     const struct oriel_piece *pieces, unsigned count);
 };
 
 extern const struct oriel_transport oriel_transport_shared; /* load and store */
 extern const struct oriel_transport oriel_transport_cma;    /* process_vm_writev and readv */
-extern const struct oriel_transport oriel_transport_agent;  /* asked of a thread of the owner: agent/agent.h */
+extern const struct oriel_transport
+    oriel_transport_agent; /* asked of a thread of the owner: agent/agent.h */
 
 #endif

@@ -11,14 +11,15 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct oriel_group *groups;
 
-static const struct oriel_member *member_at(const struct oriel_member *first, size_t stride_bytes, int32_t i)
+static const struct oriel_member *member_at(const struct oriel_member *first, size_t stride_bytes,
+                                            int32_t i)
 {
     return (const struct oriel_member *)((const char *)first + (size_t)i * stride_bytes);
 }
 
 /* The same processes; with ORIEL_NODE_SIZE they may be of one machine in one window and of several in another. */
-static bool holds(const struct oriel_group *group, const struct oriel_member *first, size_t stride_bytes, int32_t n,
-                  int32_t rank)
+static bool holds(const struct oriel_group *group, const struct oriel_member *first,
+                  size_t stride_bytes, int32_t n, int32_t rank)
 {
     for (int32_t i = 0; i < n; i++) {
         const struct oriel_member *member = member_at(first, stride_bytes, i);
@@ -26,7 +27,8 @@ static bool holds(const struct oriel_group *group, const struct oriel_member *fi
         bool is_here = member->machine == member_at(first, stride_bytes, rank)->machine;
         if (is_here != (group->peers[i] != NULL))
             return false;
-        const uint64_t *own = group->peers[i] != NULL ? group->peers[i]->identity.id : group->ids[i].id;
+        const uint64_t *own =
+            group->peers[i] != NULL ? group->peers[i]->identity.id : group->ids[i].id;
         if (id[0] != own[0] || id[1] != own[1])
             return false;
     }
@@ -44,7 +46,8 @@ static void destroy(struct oriel_group *group)
 }
 
 /* What is kept of the others where not all are of this machine. */
-static bool keep_ids(struct oriel_group *group, const struct oriel_member *first, size_t stride_bytes)
+static bool keep_ids(struct oriel_group *group, const struct oriel_member *first,
+                     size_t stride_bytes)
 {
     uint32_t n = (uint32_t)group->n;
     group->ids = calloc(n, sizeof *group->ids);
@@ -52,7 +55,8 @@ static bool keep_ids(struct oriel_group *group, const struct oriel_member *first
     if (group->ids == NULL || group->net_peers == NULL)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        memcpy(group->ids[i].id, member_at(first, stride_bytes, (int32_t)i)->process.id, sizeof group->ids[i].id);
+        memcpy(group->ids[i].id, member_at(first, stride_bytes, (int32_t)i)->process.id,
+               sizeof group->ids[i].id);
     return true;
 }
 
@@ -64,8 +68,8 @@ static bool are_together(const struct oriel_member *first, size_t stride_bytes, 
     return true;
 }
 
-static enum oriel_status make(const struct oriel_member *first, size_t stride_bytes, int32_t n, int32_t rank,
-                              struct oriel_group **out)
+static enum oriel_status make(const struct oriel_member *first, size_t stride_bytes, int32_t n,
+                              int32_t rank, struct oriel_group **out)
 {
     struct oriel_group *group = calloc(1, sizeof *group);
     if (group == NULL)
@@ -97,8 +101,8 @@ static enum oriel_status make(const struct oriel_member *first, size_t stride_by
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t stride_bytes, int32_t n, int32_t rank,
-                                      struct oriel_group **out)
+enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t stride_bytes,
+                                      int32_t n, int32_t rank, struct oriel_group **out)
 {
     uint64_t hash = (uint64_t)n;
     for (int32_t i = 0; i < n; i++)
@@ -106,7 +110,8 @@ enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t s
     enum oriel_status status = ORIEL_OK;
     pthread_mutex_lock(&mutex);
     struct oriel_group *group = groups;
-    while (group != NULL && !(group->hash == hash && group->n == n && holds(group, first, stride_bytes, n, rank)))
+    while (group != NULL &&
+           !(group->hash == hash && group->n == n && holds(group, first, stride_bytes, n, rank)))
         group = group->next;
     if (group == NULL) {
         status = make(first, stride_bytes, n, rank, &group);

@@ -14,10 +14,12 @@ struct oriel_group {
     int32_t n;
     struct oriel_peer **peers; /* by win_rank; NULL for a process of another machine */
     char **bases;              /* peers[i]->base, or NULL */
-    _Atomic uint8_t *absent;   /* n times ORIEL_ACCESS_ABSENT, for windows without access words of their own; never written */
+    _Atomic uint8_t *
+        absent; /* n times ORIEL_ACCESS_ABSENT, for windows without access words of their own; never written */
     /* NULL where all are of this machine */
-    struct oriel_group_id *ids;                  /* by win_rank */
-    _Atomic(struct oriel_net_peer *) *net_peers; /* by win_rank; NULL for those of this machine, and before it is needed */
+    struct oriel_group_id *ids; /* by win_rank */
+    _Atomic(struct oriel_net_peer *)
+        *net_peers; /* by win_rank; NULL for those of this machine, and before it is needed */
 };
 
 struct oriel_group_id {
@@ -32,8 +34,8 @@ struct oriel_member {
 
 /* The group of these n processes, one of which is the caller, of rank; opens the peers of its machine that are not open.
  * stride_bytes leads from one to the next.  ORIEL_E_OTHER with the reason when one of them cannot be reached. */
-enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t stride_bytes, int32_t n, int32_t rank,
-                                      struct oriel_group **out);
+enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t stride_bytes,
+                                      int32_t n, int32_t rank, struct oriel_group **out);
 
 /* One more that refers to it. */
 void oriel_group_share(struct oriel_group *group);

@@ -74,7 +74,8 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
 
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
 {
-    oriel_hash_table_remove(&table, oriel_handle_key(win), window); /* unless the host has given the handle out again meanwhile */
+    oriel_hash_table_remove(&table, oriel_handle_key(win),
+                            window); /* unless the host has given the handle out again meanwhile */
     oriel_tls_cache_invalidate();
     if (is_forwarded(window))
         free(window);

@@ -36,7 +36,8 @@ static bool is_ordering(const char *value)
         return true;
     strcpy(copy, value);
     for (char *word = strtok_r(copy, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest))
-        if (strcmp(word, "rar") != 0 && strcmp(word, "raw") != 0 && strcmp(word, "war") != 0 && strcmp(word, "waw") != 0)
+        if (strcmp(word, "rar") != 0 && strcmp(word, "raw") != 0 && strcmp(word, "war") != 0 &&
+            strcmp(word, "waw") != 0)
             return false;
     return value[0] != '\0';
 }
@@ -55,7 +56,8 @@ static bool is_memory_kinds(const char *value)
         bool has_restrictors = known && word[0] == 'm';
         while (known && (word = strtok_r(NULL, ":", &inner)) != NULL) {
             known = false;
-            for (unsigned i = 0; has_restrictors && i < sizeof restrictors / sizeof restrictors[0]; i++)
+            for (unsigned i = 0; has_restrictors && i < sizeof restrictors / sizeof restrictors[0];
+                 i++)
                 known = known || strcmp(word, restrictors[i]) == 0;
         }
         if (!known)
@@ -81,7 +83,8 @@ static bool is_alignment(const char *value)
     return bytes >= LEAST_ALIGNMENT && bytes <= ORIEL_MAP_ALIGN && (bytes & (bytes - 1)) == 0;
 }
 
-static bool read_hint(char *field, const char *key, bool (*is_valid)(const char *value), MPI_Info info)
+static bool read_hint(char *field, const char *key, bool (*is_valid)(const char *value),
+                      MPI_Info info)
 {
     char value[MPI_MAX_INFO_VAL + 1];
     int found = 0;
@@ -99,7 +102,8 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info)
         return ORIEL_OK;
     if (!info) /* a handle never set: the host would raise the error itself, and not at the program's communicator or window */
         return oriel_fail(ORIEL_E_INFO, "the info object is not valid");
-#define HINT(field, key, initial, sort) read = read && read_hint(hints->field, key, is_##sort, info);
+#define HINT(field, key, initial, sort)                                                            \
+    read = read && read_hint(hints->field, key, is_##sort, info);
 #include "window/hints.def"
 #undef HINT
     return read ? ORIEL_OK : oriel_fail(ORIEL_E_INFO, "the info object is not valid");
@@ -128,7 +132,8 @@ static int write_text(MPI_Info info, const char *key, const char *text)
     return oriel_host()->Info_set(info, key, value);
 }
 
-enum oriel_status oriel_hints_write(const struct oriel_hints *hints, const struct oriel_paths *paths, MPI_Info *out)
+enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
+                                    const struct oriel_paths *paths, MPI_Info *out)
 {
     const struct oriel_host_calls *host = oriel_host();
     int code = host->Info_create(out);
@@ -136,12 +141,13 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints, const struc
         code = write_text(*out, "oriel_memory", paths->ways);
     if (code == MPI_SUCCESS)
         code = write_text(*out, "oriel_memory_reason", paths->reason);
-#define HINT(field, key, initial, sort) \
-    if (code == MPI_SUCCESS)            \
+#define HINT(field, key, initial, sort)                                                            \
+    if (code == MPI_SUCCESS)                                                                       \
         code = write_text(*out, key, hints->field);
 #include "window/hints.def"
 #undef HINT
-    return code == MPI_SUCCESS ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "the host cannot make an info object");
+    return code == MPI_SUCCESS ? ORIEL_OK
+                               : oriel_fail(ORIEL_E_NO_MEM, "the host cannot make an info object");
 }
 
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints)
@@ -155,5 +161,6 @@ void oriel_hints_set_contiguous(struct oriel_hints *hints, const void *address)
     strcpy(hints->noncontig, "false");
     while ((uintptr_t)address % align_bytes != 0)
         align_bytes /= 2;
-    snprintf(hints->minimum_alignment, sizeof hints->minimum_alignment, "%lu", (unsigned long)align_bytes);
+    snprintf(hints->minimum_alignment, sizeof hints->minimum_alignment, "%lu",
+             (unsigned long)align_bytes);
 }

@@ -28,12 +28,14 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
 /* How others reach this rank's memory (create/path_info.h). */
 struct oriel_paths {
-    char ways[64];    /* "arena", "promoted", "cma", "agent" of its machine's ranks, "ucx" of others, joined by "+"; or empty */
+    char ways
+        [64]; /* "arena", "promoted", "cma", "agent" of its machine's ranks, "ucx" of others, joined by "+"; or empty */
     char reason[480]; /* why not better; empty where nothing is better */
 };
 
 /* A new info object with every hint that has a value, and the value in use; and, under keys of Oriel's own, the paths. */
-enum oriel_status oriel_hints_write(const struct oriel_hints *hints, const struct oriel_paths *paths, MPI_Info *out);
+enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
+                                    const struct oriel_paths *paths, MPI_Info *out);
 
 /* The memory of all ranks is in one piece, whatever this one asked for: its own part has the alignment that its address, if not
  * NULL, happens to have. */

@@ -10,7 +10,8 @@
 
 struct oriel_window_host {
     MPI_Win handle; /* the carrier */
-    _Atomic bool is_marked; /* the program has given the handle an attribute, a name or an error handler */
+    _Atomic bool
+        is_marked; /* the program has given the handle an attribute, a name or an error handler */
     MPI_Group group;
     struct oriel_hints hints;
     char name[MPI_MAX_OBJECT_NAME]; /* as it was when the window's end began */

@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 12, COLUMNS = 20, LAYERS = 3, WORDS = LAYERS * ROWS * COLUMNS, ROUNDS = 100, SEGMENTS = 40 };
+enum {
+    ROWS = 12,
+    COLUMNS = 20,
+    LAYERS = 3,
+    WORDS = LAYERS * ROWS * COLUMNS,
+    ROUNDS = 100,
+    SEGMENTS = 40
+};
 
 static int right, left;
 
@@ -65,8 +72,10 @@ static void put_and_get_around_the_ring(void)
     ARMCI_Barrier();
     for (int peer = 0; peer < ranks; peer++) {
         int from = (peer + ranks - 1) % ranks;
-        CHECK(ARMCI_GetValueLong((long *)bases[peer] + 1, peer) == from + 77L, "a long of %d", peer);
-        CHECK(ARMCI_GetValueFloat((float *)bases[peer], peer) == (float)from + 0.25f, "a float of %d", peer);
+        CHECK(ARMCI_GetValueLong((long *)bases[peer] + 1, peer) == from + 77L, "a long of %d",
+              peer);
+        CHECK(ARMCI_GetValueFloat((float *)bases[peer], peer) == (float)from + 0.25f,
+              "a float of %d", peer);
     }
     ARMCI_Free_local(mine);
     release(bases);
@@ -77,8 +86,8 @@ static void boxes_with_strides(void)
 {
     void **bases = allocate(WORDS * sizeof(double));
     double *from = malloc(WORDS * sizeof(double)), *back = malloc(WORDS * sizeof(double));
-    int strides[] = { COLUMNS * (int)sizeof(double), ROWS * COLUMNS * (int)sizeof(double) };
-    int counts[] = { 5 * (int)sizeof(double), 7, 2 };
+    int strides[] = {COLUMNS * (int)sizeof(double), ROWS * COLUMNS * (int)sizeof(double)};
+    int counts[] = {5 * (int)sizeof(double), 7, 2};
     for (int i = 0; i < WORDS; i++) {
         from[i] = value_at(rank, i);
         back[i] = -1;
@@ -87,11 +96,13 @@ static void boxes_with_strides(void)
     ARMCI_PutS(from + source, strides, (double *)bases[right] + place, strides, counts, 2, right);
     ARMCI_Fence(right);
     double twice = 2;
-    ARMCI_AccS(ARMCI_ACC_DBL, &twice, from + source, strides, (double *)bases[right] + place, strides, counts, 2, right);
+    ARMCI_AccS(ARMCI_ACC_DBL, &twice, from + source, strides, (double *)bases[right] + place,
+               strides, counts, 2, right);
     ARMCI_Fence(right);
     ARMCI_GetS((double *)bases[right] + place, strides, back + source, strides, counts, 2, right);
     ARMCI_Barrier();
-    double *own = bases[rank], *wanted = calloc(WORDS, sizeof(double)), *returned = malloc(WORDS * sizeof(double));
+    double *own = bases[rank], *wanted = calloc(WORDS, sizeof(double)),
+           *returned = malloc(WORDS * sizeof(double));
     for (int i = 0; i < WORDS; i++)
         returned[i] = -1;
     for (int layer = 0; layer < 2; layer++)
@@ -127,8 +138,8 @@ static void vectors_of_segments(void)
         places[i] = (double *)bases[right] + at;
         returns[i] = back + 3 * i;
     }
-    armci_giov_t out = { sources, places, 3 * (int)sizeof(double), SEGMENTS };
-    armci_giov_t in = { places, returns, 3 * (int)sizeof(double), SEGMENTS };
+    armci_giov_t out = {sources, places, 3 * (int)sizeof(double), SEGMENTS};
+    armci_giov_t in = {places, returns, 3 * (int)sizeof(double), SEGMENTS};
     double half = 0.5;
     ARMCI_PutV(&out, 1, right);
     ARMCI_Fence(right);
@@ -225,7 +236,8 @@ static void counters_give_each_ticket_once(void)
     MPI_Allreduce(drawn, by_all, ranks * ROUNDS, MPI_CHAR, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < ranks * ROUNDS; i++)
         CHECK(by_all[i] == 1, "ticket %d was drawn %d times", i, by_all[i]);
-    CHECK(ARMCI_GetValueLong((long *)bases[ranks - 1] + 1, ranks - 1) == 3L * ranks * ROUNDS, "the last long");
+    CHECK(ARMCI_GetValueLong((long *)bases[ranks - 1] + 1, ranks - 1) == 3L * ranks * ROUNDS,
+          "the last long");
     long token = rank + 1, sum = 0, in_memory;
     for (int i = 0; i < ROUNDS; i++)
         ARMCI_Rmw(ARMCI_SWAP_LONG, &token, (long *)bases[0] + 2, 0, 0);
@@ -272,14 +284,16 @@ static void nonblocking_transfers_end_with_their_wait(void)
     for (int peer = 0; peer < ranks; peer++)
         for (int i = 0; i < ROUNDS; i++) {
             ARMCI_INIT_HANDLE(&handles[peer * ROUNDS + i]);
-            ARMCI_NbPut(&out[i], (long *)bases[peer] + rank * ROUNDS + i, sizeof(long), peer, &handles[peer * ROUNDS + i]);
+            ARMCI_NbPut(&out[i], (long *)bases[peer] + rank * ROUNDS + i, sizeof(long), peer,
+                        &handles[peer * ROUNDS + i]);
         }
     for (int i = 0; i < ranks * ROUNDS; i++)
         ARMCI_Wait(&handles[i]);
     ARMCI_Barrier();
     for (int peer = 0; peer < ranks; peer++) {
         ARMCI_INIT_HANDLE(&handles[peer]);
-        ARMCI_NbGet((long *)bases[right] + peer * ROUNDS, in + peer * ROUNDS, ROUNDS * (int)sizeof(long), right, &handles[peer]);
+        ARMCI_NbGet((long *)bases[right] + peer * ROUNDS, in + peer * ROUNDS,
+                    ROUNDS * (int)sizeof(long), right, &handles[peer]);
     }
     ARMCI_WaitAll();
     for (int i = 0; i < ranks * ROUNDS; i++)
@@ -326,7 +340,7 @@ static void groups_have_memory_of_their_own(void)
 
 static void memory_comes_and_goes(void)
 {
-    void **kept[8] = { NULL };
+    void **kept[8] = {NULL};
     for (int i = 0; i < 40; i++) {
         int slot = i * 5 % 8;
         if (kept[slot])

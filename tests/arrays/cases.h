@@ -10,7 +10,10 @@ struct array_case {
     const char *name;
     void (*run)(void);
 };
-#define CASE(function) { #function, function }
+#define CASE(function)                                                                             \
+    {                                                                                              \
+#function, function                                                                        \
+    }
 
 extern int rank, ranks; /* in MPI_COMM_WORLD, set by cases_run */
 
@@ -19,7 +22,8 @@ extern int rank, ranks; /* in MPI_COMM_WORLD, set by cases_run */
 int cases_run(int argc, char **argv, const struct array_case *cases, size_t count);
 
 /* Notes a failure of the running case unless the condition holds. */
-void cases_check(bool condition, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void cases_check(bool condition, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 #define CHECK(condition, ...) cases_check((condition), __LINE__, __VA_ARGS__)
 
 #endif

@@ -16,7 +16,7 @@ static double one = 1;
 
 static int square(const char *name)
 {
-    int dims[] = { EDGE, EDGE };
+    int dims[] = {EDGE, EDGE};
     int array = NGA_Create(C_DBL, 2, dims, (char *)name, NULL);
     GA_Zero(array);
     return array;
@@ -35,7 +35,7 @@ static void fill_by_puts(int array, double factor)
     for (int i = rank; i < EDGE; i += ranks) {
         for (int k = 0; k < EDGE; k++)
             row[k] = factor * value_at(i, k);
-        int lo[] = { i, 0 }, hi[] = { i, EDGE - 1 };
+        int lo[] = {i, 0}, hi[] = {i, EDGE - 1};
         NGA_Put(array, lo, hi, row, &ld);
     }
     GA_Sync();
@@ -43,14 +43,14 @@ static void fill_by_puts(int array, double factor)
 
 static void whole(int array, double (*into)[EDGE])
 {
-    int lo[] = { 0, 0 }, hi[] = { EDGE - 1, EDGE - 1 }, ld = EDGE;
+    int lo[] = {0, 0}, hi[] = {EDGE - 1, EDGE - 1}, ld = EDGE;
     NGA_Get(array, lo, hi, into, &ld);
 }
 
 static void blocks_are_put_added_and_got(void)
 {
     int array = square("blocks"), ld = EDGE;
-    double (*all)[EDGE] = malloc(sizeof(double[EDGE][EDGE]));
+    double(*all)[EDGE] = malloc(sizeof(double[EDGE][EDGE]));
     fill_by_puts(array, 1);
     whole(array, all);
     for (int i = 0; i < EDGE; i++)
@@ -62,7 +62,7 @@ static void blocks_are_put_added_and_got(void)
     for (int i = 0; i < EDGE; i++)
         for (int k = 0; k < EDGE; k++)
             block[i][k] = 2 * (rank + 1);
-    int lo[] = { 3, 5 }, hi[] = { EDGE - 4, EDGE - 6 };
+    int lo[] = {3, 5}, hi[] = {EDGE - 4, EDGE - 6};
     for (int i = 0; i < 10; i++)
         NGA_Acc(array, lo, hi, block, &ld, &scale);
     GA_Sync();
@@ -100,8 +100,9 @@ static void counters_share_out_tasks(void)
 static void elements_are_scattered_and_gathered(void)
 {
     int array = square("elements"), most = EDGE * EDGE / ranks + 1, count = 0;
-    int (*places)[2] = malloc((size_t)most * sizeof *places);
-    double *values = malloc((size_t)most * sizeof *values), *seen = malloc((size_t)most * sizeof *seen);
+    int(*places)[2] = malloc((size_t)most * sizeof *places);
+    double *values = malloc((size_t)most * sizeof *values),
+           *seen = malloc((size_t)most * sizeof *seen);
     for (int i = rank; i < EDGE * EDGE; i += ranks) {
         int n = i * 11 % (EDGE * EDGE);
         places[count][0] = n / EDGE;
@@ -117,7 +118,8 @@ static void elements_are_scattered_and_gathered(void)
     NGA_Gather_flat(array, seen, places[0], count);
     for (int i = 0; i < count; i++) {
         double wanted = 2 * (places[i][0] * EDGE + places[i][1] + 0.5);
-        CHECK(seen[i] == wanted, "%d,%d is %g, not %g", places[i][0], places[i][1], seen[i], wanted);
+        CHECK(seen[i] == wanted, "%d,%d is %g, not %g", places[i][0], places[i][1], seen[i],
+              wanted);
     }
     free(places);
     free(values);
@@ -128,7 +130,7 @@ static void elements_are_scattered_and_gathered(void)
 static void matrices_are_multiplied_and_transposed(void)
 {
     int a = square("a"), b = square("b"), c = square("c"), t = square("t");
-    double (*all)[EDGE] = malloc(sizeof(double[EDGE][EDGE]));
+    double(*all)[EDGE] = malloc(sizeof(double[EDGE][EDGE]));
     fill_by_puts(a, 1);
     fill_by_puts(b, 0.5);
     GA_Dgemm('N', 'T', EDGE, EDGE, EDGE, 2, a, b, 0, c);
@@ -162,7 +164,7 @@ static void matrices_are_multiplied_and_transposed(void)
 /* The halo of every block, corners and the periodic edges included. */
 static void ghosts_hold_what_the_neighbours_have(void)
 {
-    int dims[] = { 24, 20, 6 }, width[] = { 1, 2, 1 }, least[] = { 3, 5, 6 };
+    int dims[] = {24, 20, 6}, width[] = {1, 2, 1}, least[] = {3, 5, 6};
     int array = NGA_Create_ghosts(C_INT, 3, dims, width, "ghosts", least);
     int lo[3], hi[3], ld[2], extent[3];
     NGA_Distribution(array, rank, lo, hi);
@@ -172,7 +174,8 @@ static void ghosts_hold_what_the_neighbours_have(void)
         for (int i = lo[0]; i <= hi[0]; i++)
             for (int j = lo[1]; j <= hi[1]; j++)
                 for (int k = lo[2]; k <= hi[2]; k++)
-                    own[((i - lo[0]) * ld[0] + j - lo[1]) * ld[1] + k - lo[2]] = (i * 100 + j) * 100 + k;
+                    own[((i - lo[0]) * ld[0] + j - lo[1]) * ld[1] + k - lo[2]] =
+                        (i * 100 + j) * 100 + k;
         NGA_Release_update(array, lo, hi);
     }
     GA_Sync();
@@ -183,8 +186,10 @@ static void ghosts_hold_what_the_neighbours_have(void)
         for (int i = 0; i < extent[0]; i++)
             for (int j = 0; j < extent[1]; j++)
                 for (int k = 0; k < extent[2]; k++) {
-                    int x = (lo[0] + i - width[0] + dims[0]) % dims[0], y = (lo[1] + j - width[1] + dims[1]) % dims[1];
-                    int z = (lo[2] + k - width[2] + dims[2]) % dims[2], got = all[(i * ld[0] + j) * ld[1] + k];
+                    int x = (lo[0] + i - width[0] + dims[0]) % dims[0],
+                        y = (lo[1] + j - width[1] + dims[1]) % dims[1];
+                    int z = (lo[2] + k - width[2] + dims[2]) % dims[2],
+                        got = all[(i * ld[0] + j) * ld[1] + k];
                     CHECK(got == (x * 100 + y) * 100 + z, "ghost %d,%d,%d is %d", i, j, k, got);
                 }
         NGA_Release_ghosts(array);
@@ -195,7 +200,7 @@ static void ghosts_hold_what_the_neighbours_have(void)
 static void strided_and_periodic_blocks(void)
 {
     int array = square("strides"), ld = 4;
-    int lo[] = { EDGE - 2, EDGE - 2 }, hi[] = { EDGE + 1, EDGE + 1 };
+    int lo[] = {EDGE - 2, EDGE - 2}, hi[] = {EDGE + 1, EDGE + 1};
     double block[4][4], back[4][4], sparse[4][4];
     for (int i = 0; i < 16; i++)
         block[i / 4][i % 4] = i + 1;
@@ -208,7 +213,7 @@ static void strided_and_periodic_blocks(void)
     for (int i = 0; i < 16; i++)
         CHECK(back[i / 4][i % 4] == 2 * (i + 1), "periodic %d is %g", i, back[i / 4][i % 4]);
     GA_Sync();
-    int from[] = { 4, 4 }, to[] = { 13, 13 }, skip[] = { 3, 3 };
+    int from[] = {4, 4}, to[] = {13, 13}, skip[] = {3, 3};
     if (rank == 0)
         NGA_Strided_put(array, from, to, skip, block, &ld);
     GA_Sync();
@@ -224,7 +229,7 @@ static void nonblocking_and_mutexes(void)
     double row[4][EDGE], back[4][EDGE];
     ga_nbhdl_t handles[4];
     for (int i = 0; i < 4; i++) {
-        int at = (rank * 4 + i) % EDGE, lo[] = { at, 0 }, hi[] = { at, EDGE - 1 };
+        int at = (rank * 4 + i) % EDGE, lo[] = {at, 0}, hi[] = {at, EDGE - 1};
         for (int k = 0; k < EDGE; k++)
             row[i][k] = value_at(at, k);
         NGA_NbPut(array, lo, hi, row[i], &ld, &handles[i]);
@@ -233,19 +238,20 @@ static void nonblocking_and_mutexes(void)
         NGA_NbWait(&handles[i]);
     GA_Sync();
     for (int i = 0; i < 4; i++) {
-        int at = ((rank + 1) % ranks * 4 + i) % EDGE, lo[] = { at, 0 }, hi[] = { at, EDGE - 1 };
+        int at = ((rank + 1) % ranks * 4 + i) % EDGE, lo[] = {at, 0}, hi[] = {at, EDGE - 1};
         NGA_NbGet(array, lo, hi, back[i], &ld, &handles[i]);
     }
     for (int i = 0; i < 4; i++)
         NGA_NbWait(&handles[i]);
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < EDGE; k++)
-            CHECK(back[i][k] == value_at(((rank + 1) % ranks * 4 + i) % EDGE, k), "row %d: %g", i, back[i][k]);
+            CHECK(back[i][k] == value_at(((rank + 1) % ranks * 4 + i) % EDGE, k), "row %d: %g", i,
+                  back[i][k]);
     GA_Sync();
     GA_Zero(array);
     GA_Create_mutexes(3);
     for (int i = 0; i < 12; i++) {
-        int at[] = { EDGE - 1 - i % 3, i % 3 };
+        int at[] = {EDGE - 1 - i % 3, i % 3};
         double seen;
         GA_Lock(i % 3);
         GA_Init_fence();
@@ -257,7 +263,7 @@ static void nonblocking_and_mutexes(void)
     }
     GA_Sync();
     for (int i = 0; i < 3; i++) {
-        int at[] = { EDGE - 1 - i, i };
+        int at[] = {EDGE - 1 - i, i};
         double seen;
         NGA_Get(array, at, at, &seen, &ld);
         CHECK(seen == 4.0 * ranks, "under mutex %d: %g", i, seen);
@@ -268,7 +274,8 @@ static void nonblocking_and_mutexes(void)
 
 static void groups_have_arrays_of_their_own(void)
 {
-    int *list = malloc((size_t)ranks * sizeof *list), members = 0, length = 50, unit = 1, values[50];
+    int *list = malloc((size_t)ranks * sizeof *list), members = 0, length = 50, unit = 1,
+        values[50];
     for (int i = rank % 2; i < ranks; i += 2)
         list[members++] = i;
     int group = GA_Pgroup_create(list, members);
@@ -293,13 +300,13 @@ static void groups_have_arrays_of_their_own(void)
 
 static void blocks_dealt_in_turn(void)
 {
-    int dims[] = { EDGE, EDGE }, block[] = { 5, 4 }, array = GA_Create_handle();
+    int dims[] = {EDGE, EDGE}, block[] = {5, 4}, array = GA_Create_handle();
     GA_Set_data(array, 2, dims, C_DBL);
     GA_Set_block_cyclic(array, block);
     GA_Set_array_name(array, "dealt");
     GA_Allocate(array);
     GA_Zero(array);
-    double (*all)[EDGE] = malloc(sizeof(double[EDGE][EDGE]));
+    double(*all)[EDGE] = malloc(sizeof(double[EDGE][EDGE]));
     fill_by_puts(array, 1);
     whole(array, all);
     for (int i = 0; i < EDGE; i++)

@@ -14,6 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import mutation  # noqa: E402
+
 LIMIT_S = 120
 ATTEMPTS = 10  # the delays are random: a mutant may pass once
 
@@ -217,7 +221,7 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
      "loans_r4_have_one_number", "R4: a part with another number becomes a record of its own"),
     ("check/access/record_lease.c", "        tell(arrival, record, part, runs);\n    return false;", "        tell(arrival, record, part, runs);\n    return true;",
      "loans_r5_stay_while_a_part_is_pending", "R5: a record with a part stays as it is"),
-    ("check/access/record_lease.c", "            bring_home(history, side);\n", "            side->history = 0;\n",
+    ("check/access/record_lease.c", "&& !side->pending)\n            bring_home(history, side);\n", "&& !side->pending)\n            side->history = 0;\n",
      "loans_r6_lines_go_to_other_records", "R6: a record comes home before another has its line"),
     ("check/access/history.c", "    oriel_record_lease_leave(place);\n", "",
      "loans_r6_are_of_a_history_that_stands", "R6: what is of a history comes home before it goes"),
@@ -257,8 +261,8 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
      "lent_l1_is_not_what_meets_something", "L1: nothing is lent beside records"),
     ("check/access/entry_lease.c", "if (!may_be_lent(again, cell, entry))", "if (false && !may_be_lent(again, cell, entry))",
      "lent_l1_is_not_what_meets_something", "L1: nothing is lent that meets something in its cell"),
-    ("check/access/entry_lease.c", "bring_home(line, NULL); /* it was recalled */",
-     "for (int i = 0; i < ORIEL_ENTRY_LEASE_ENTRIES; i++)\n            line->entries[i].what = 0; /* not as it was */",
+    ("check/access/entry_lease.c", "&& !is_empty(line))\n        bring_home(line, NULL);",
+     "&& !is_empty(line))\n        for (int i = 0; i < ORIEL_ENTRY_LEASE_ENTRIES; i++)\n            line->entries[i].what = 0; /* not as it was */",
      "lent_l4_come_home_before_a_line_is_used_anew", "L4: all of a line that was recalled come home before it is used anew"),
     ("check/access/entry_lease.c", "            return NULL;\n        give_up(line, NULL);\n", "            return NULL;\n",
      "lent_l4_lines_go_to_other_cells", "L4: all of a line come home before another cell has it"),
@@ -364,7 +368,7 @@ def mutate(builder, number, row):
     os.makedirs(os.path.dirname(changed))
     whole = source(builder.tree, name)
     with open(changed, "w", encoding="utf-8") as file:
-        file.write(whole.replace(text, instead))
+        file.write(mutation.replace(whole, text, instead))
     program = builder.objects(place, program_of(test), place, name)
     if all(passes(program, test) for _ in range(ATTEMPTS)):
         return f"{name}: {what}: {test} does not notice"
@@ -379,8 +383,12 @@ def main():
     parser.add_argument("--rows", action="store_true", help="only look whether each row still follows the code")
     args = parser.parse_args()
     tree = os.path.abspath(args.tree)
-    complaints = [f"{row[0]}: {row[4]}: the text is found {found} times"
-                  for row in MUTANTS if (found := source(tree, row[0]).count(row[1])) != 1]
+    complaints = []
+    for name, text, instead, _, what in MUTANTS:
+        try:
+            mutation.replace(source(tree, name), text, instead)
+        except mutation.Stale as stale:
+            complaints.append(f"{name}: {what}: {stale}")
     if complaints or args.rows:
         print(*complaints, f"{len(MUTANTS)} rows, {len(complaints)} do not follow the code", sep="\n")
         return 1 if complaints else 0

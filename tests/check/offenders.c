@@ -54,7 +54,8 @@ MPI_Win hinted_window(int count, const char *key, const char *value)
         MPI_Info_create(&info);
         MPI_Info_set(info, key, value);
     }
-    MPI_Win_allocate((MPI_Aint)count * (MPI_Aint)sizeof *memory, sizeof *memory, info, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_allocate((MPI_Aint)count * (MPI_Aint)sizeof *memory, sizeof *memory, info,
+                     MPI_COMM_WORLD, &memory, &win);
     if (value != NULL)
         MPI_Info_free(&info);
     memset(memory, 0, (size_t)count * sizeof *memory);
@@ -141,8 +142,11 @@ static int list(void)
 {
     for (const struct offender_case *at = cases; at != NULL; at = at->next)
         for (int right = 0; right < 2; right++)
-            printf("%s%s\t%s\t%s\t%d\t%d\t%s\t%s\n", at->name, right ? twin : "", at->rule, at->file, at->line, at->ranks,
-                   right ? "innocent" : "guilty", at->apart ? "apart" : at->alone ? "alone" : "together");
+            printf("%s%s\t%s\t%s\t%d\t%d\t%s\t%s\n", at->name, right ? twin : "", at->rule,
+                   at->file, at->line, at->ranks, right ? "innocent" : "guilty",
+                   at->apart   ? "apart"
+                   : at->alone ? "alone"
+                               : "together");
     return 0;
 }
 
@@ -162,7 +166,8 @@ static int named_run(const char *name)
 {
     for (const struct offender_case *at = cases; at != NULL; at = at->next) {
         size_t len = strlen(at->name);
-        if (strncmp(name, at->name, len) == 0 && (name[len] == '\0' || strcmp(name + len, twin) == 0)) {
+        if (strncmp(name, at->name, len) == 0 &&
+            (name[len] == '\0' || strcmp(name + len, twin) == 0)) {
             case_run(at, name[len] != '\0');
             return 0;
         }

@@ -32,7 +32,7 @@ static void choose_contents(void)
 
 int main(int argc, char **argv)
 {
-    const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+    const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
     int64_t *allocated, *shared, *arena, *heap = malloc(BYTES);
     MPI_Win windows[4];
     MPI_Init(&argc, &argv);

@@ -19,17 +19,18 @@ static MPI_Comm comm;
 static MPI_Win win;
 static int rank, size, few, later;
 
-#define HANDLER(at)                                          \
-    static void handler_##at(MPI_Comm *failed, int *code, ...) \
-    {                                                        \
-        (void)failed, (void)code;                            \
-        longjmp(back, 1 + (at));                             \
+#define HANDLER(at)                                                                                \
+    static void handler_##at(MPI_Comm *failed, int *code, ...)                                     \
+    {                                                                                              \
+        (void)failed, (void)code;                                                                  \
+        longjmp(back, 1 + (at));                                                                   \
     }
 #define NAME(at) handler_##at,
-#define TEN(EACH, tens)                                                                  \
-    EACH(tens##0) EACH(tens##1) EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5)  \
-    EACH(tens##6) EACH(tens##7) EACH(tens##8) EACH(tens##9)
-#define ALL(EACH)                                                                        \
+#define TEN(EACH, tens)                                                                            \
+    EACH(tens##0)                                                                                  \
+    EACH(tens##1) EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6)            \
+        EACH(tens##7) EACH(tens##8) EACH(tens##9)
+#define ALL(EACH)                                                                                  \
     TEN(EACH, 1) TEN(EACH, 2) TEN(EACH, 3) TEN(EACH, 4) TEN(EACH, 5) TEN(EACH, 6) TEN(EACH, 7)
 ALL(HANDLER)
 
@@ -154,7 +155,8 @@ static void leave_with_the_handle_gone(void)
     handle_by_the_last();
     send_too_much();
     if (rank == 0) {
-        MPI_Request *request = mmap(NULL, sizeof *request, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        MPI_Request *request =
+            mmap(NULL, sizeof *request, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         receive(request);
         leave_a_wait(request);
         munmap(request, sizeof *request);
@@ -429,19 +431,28 @@ static const struct mode {
     void (*leave)(void);
     int threads;
 } modes[] = {
-    {"room", leave_a_send, MPI_THREAD_SINGLE},                           /* by an error handler without room */
-    {"handler", leave_in_a_handler, MPI_THREAD_SINGLE},                  /* so, in a handler that returns */
-    {"delete", leave_in_a_delete_function, MPI_THREAD_SINGLE},           /* so, in an attribute's delete function */
-    {"gone", leave_with_the_handle_gone, MPI_THREAD_SINGLE},             /* so, with the memory of the request's handle */
-    {"thread", leave_with_a_thread, MPI_THREAD_SERIALIZED},              /* by a thread that ends in its error handler */
-    {"threads", leave_with_a_thread_and_fail, MPI_THREAD_SERIALIZED},    /* so, and another thread's call fails then */
-    {"waiter", leave_a_wait_with_a_thread, MPI_THREAD_SERIALIZED},       /* so, out of a wait for any of two requests */
-    {"end", leave_a_send_with_a_thread, MPI_THREAD_SERIALIZED},          /* so, in an error handler without room */
-    {"deeper", leave_a_wait_and_fail_deeper, MPI_THREAD_SERIALIZED},     /* by a handler that runs again, deeper in the stack */
-    {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED},    /* for another stack, below */
-    {"use", use_in_the_handler, MPI_THREAD_SERIALIZED},                  /* not at all, but the request is over */
-    {"stack", call_on_another_stack, MPI_THREAD_SINGLE},                 /* not at all, though the place in the stack says so */
-    {"stacks", call_on_another_stack_deeper, MPI_THREAD_SINGLE},         /* so, inside another such function */
+    {"room", leave_a_send, MPI_THREAD_SINGLE},          /* by an error handler without room */
+    {"handler", leave_in_a_handler, MPI_THREAD_SINGLE}, /* so, in a handler that returns */
+    {"delete", leave_in_a_delete_function,
+     MPI_THREAD_SINGLE}, /* so, in an attribute's delete function */
+    {"gone", leave_with_the_handle_gone,
+     MPI_THREAD_SINGLE}, /* so, with the memory of the request's handle */
+    {"thread", leave_with_a_thread,
+     MPI_THREAD_SERIALIZED}, /* by a thread that ends in its error handler */
+    {"threads", leave_with_a_thread_and_fail,
+     MPI_THREAD_SERIALIZED}, /* so, and another thread's call fails then */
+    {"waiter", leave_a_wait_with_a_thread,
+     MPI_THREAD_SERIALIZED}, /* so, out of a wait for any of two requests */
+    {"end", leave_a_send_with_a_thread,
+     MPI_THREAD_SERIALIZED}, /* so, in an error handler without room */
+    {"deeper", leave_a_wait_and_fail_deeper,
+     MPI_THREAD_SERIALIZED}, /* by a handler that runs again, deeper in the stack */
+    {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED}, /* for another stack, below */
+    {"use", use_in_the_handler, MPI_THREAD_SERIALIZED}, /* not at all, but the request is over */
+    {"stack", call_on_another_stack,
+     MPI_THREAD_SINGLE}, /* not at all, though the place in the stack says so */
+    {"stacks", call_on_another_stack_deeper,
+     MPI_THREAD_SINGLE}, /* so, inside another such function */
 };
 
 static const struct mode *mode_of(const char *name)

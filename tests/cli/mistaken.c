@@ -103,7 +103,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "file") == 0) /* calls that the checker does not model */
             for (int opened = 0; opened < 3; opened++) {
                 MPI_File file;
-                if (MPI_File_open(MPI_COMM_WORLD, argv[0], MPI_MODE_RDONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS)
+                if (MPI_File_open(MPI_COMM_WORLD, argv[0], MPI_MODE_RDONLY, MPI_INFO_NULL, &file) ==
+                    MPI_SUCCESS)
                     MPI_File_close(&file);
             }
     }

@@ -16,7 +16,7 @@ static void expect(int right, const char *what)
     }
 }
 #define EXPECT(condition) expect(condition, #condition)
-#define OK(call) expect((call) == MPI_SUCCESS, #call)
+#define OK(call)          expect((call) == MPI_SUCCESS, #call)
 
 /* --- from a callback: inside a call of the program's, which alone is looked at --- */
 
@@ -125,20 +125,28 @@ static void none(void)
 
 /* --- large counts --- */
 
-#define PLAIN (const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)
+#define PLAIN                                                                                      \
+    (const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)
 #define ROOM (void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)
-#define ASKED (const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win, MPI_Request *)
-#define ROOM_ASKED (void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win, MPI_Request *)
-#define SUM (const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win)
-#define SUM_ASKED (const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win, MPI_Request *)
-#define BOTH                                                                                                                  \
-    (const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op,  \
-     MPI_Win)
-#define BOTH_ASKED                                                                                                            \
-    (const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op,  \
+#define ASKED                                                                                      \
+    (const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win,       \
+     MPI_Request *)
+#define ROOM_ASKED                                                                                 \
+    (void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win,             \
+     MPI_Request *)
+#define SUM                                                                                        \
+    (const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win)
+#define SUM_ASKED                                                                                  \
+    (const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op,        \
      MPI_Win, MPI_Request *)
+#define BOTH                                                                                       \
+    (const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int, MPI_Aint,        \
+     MPI_Count, MPI_Datatype, MPI_Op, MPI_Win)
+#define BOTH_ASKED                                                                                 \
+    (const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int, MPI_Aint,        \
+     MPI_Count, MPI_Datatype, MPI_Op, MPI_Win, MPI_Request *)
 #define FIND(name, parameters) int(*name) parameters = dlsym(RTLD_DEFAULT, "MPI_" #name "_c")
-#define HERE 1, MPI_INT, 0, 0, 1, MPI_INT
+#define HERE                   1, MPI_INT, 0, 0, 1, MPI_INT
 
 /* Each brings what it should, and after the flush before the next. */
 static void large(void)
@@ -195,10 +203,14 @@ static void large(void)
 
 static void large_windows(void)
 {
-    int (*make)(void *, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win *) = dlsym(RTLD_DEFAULT, "MPI_Win_create_c");
-    int (*allocate)(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void *, MPI_Win *) = dlsym(RTLD_DEFAULT, "MPI_Win_allocate_c");
-    int (*share)(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void *, MPI_Win *) = dlsym(RTLD_DEFAULT, "MPI_Win_allocate_shared_c");
-    int (*query)(MPI_Win, int, MPI_Aint *, MPI_Aint *, void *) = dlsym(RTLD_DEFAULT, "MPI_Win_shared_query_c");
+    int (*make)(void *, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win *) =
+        dlsym(RTLD_DEFAULT, "MPI_Win_create_c");
+    int (*allocate)(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void *, MPI_Win *) =
+        dlsym(RTLD_DEFAULT, "MPI_Win_allocate_c");
+    int (*share)(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void *, MPI_Win *) =
+        dlsym(RTLD_DEFAULT, "MPI_Win_allocate_shared_c");
+    int (*query)(MPI_Win, int, MPI_Aint *, MPI_Aint *, void *) =
+        dlsym(RTLD_DEFAULT, "MPI_Win_shared_query_c");
     int *given, *found, room[16];
     MPI_Aint bytes = 0, unit = 0;
     MPI_Win wins[3];

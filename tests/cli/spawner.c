@@ -18,7 +18,8 @@ int main(int argc, char **argv)
         MPI_Comm_get_parent(&other);
     } else {
         MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-        if (MPI_Comm_spawn(argv[0], arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other, MPI_ERRCODES_IGNORE) != MPI_SUCCESS)
+        if (MPI_Comm_spawn(argv[0], arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other,
+                           MPI_ERRCODES_IGNORE) != MPI_SUCCESS)
             return 77;
     }
     MPI_Comm_disconnect(&other);

@@ -23,18 +23,26 @@ static const struct {
     const char *name;
     int error_class;
 } classes[] = {
-#define CLASS(name) { #name, name },
-    CLASS(MPI_ERR_SIZE) CLASS(MPI_ERR_DISP) CLASS(MPI_ERR_RMA_RANGE) CLASS(MPI_ERR_RMA_SYNC) CLASS(MPI_ERR_RMA_ATTACH)
-    CLASS(MPI_ERR_RMA_FLAVOR) CLASS(MPI_ERR_RMA_SHARED) CLASS(MPI_ERR_LOCKTYPE) CLASS(MPI_ERR_ASSERT)
-    CLASS(MPI_ERR_RANK) CLASS(MPI_ERR_WIN) CLASS(MPI_ERR_COUNT) CLASS(MPI_ERR_TYPE) CLASS(MPI_ERR_OP)
-    CLASS(MPI_ERR_BASE) CLASS(MPI_ERR_INFO) CLASS(MPI_ERR_ARG) CLASS(MPI_ERR_COMM) CLASS(MPI_ERR_GROUP)
-    CLASS(MPI_ERR_BUFFER) CLASS(MPI_ERR_NO_MEM) CLASS(MPI_ERR_UNSUPPORTED_OPERATION)
+#define CLASS(name) {#name, name},
+    CLASS(MPI_ERR_SIZE) CLASS(MPI_ERR_DISP) CLASS(MPI_ERR_RMA_RANGE) CLASS(MPI_ERR_RMA_SYNC)
+        CLASS(MPI_ERR_RMA_ATTACH) CLASS(MPI_ERR_RMA_FLAVOR) CLASS(MPI_ERR_RMA_SHARED)
+            CLASS(MPI_ERR_LOCKTYPE) CLASS(MPI_ERR_ASSERT) CLASS(MPI_ERR_RANK) CLASS(MPI_ERR_WIN)
+                CLASS(MPI_ERR_COUNT) CLASS(MPI_ERR_TYPE) CLASS(MPI_ERR_OP) CLASS(MPI_ERR_BASE)
+                    CLASS(MPI_ERR_INFO) CLASS(MPI_ERR_ARG) CLASS(MPI_ERR_COMM) CLASS(MPI_ERR_GROUP)
+                        CLASS(MPI_ERR_BUFFER) CLASS(MPI_ERR_NO_MEM)
+                            CLASS(MPI_ERR_UNSUPPORTED_OPERATION)
 #undef CLASS
 };
 
-void *breaker_next(const char *name) { return dlsym(RTLD_NEXT, name); }
+void *breaker_next(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
 
-bool breaker_takes(const char *function) { return strcmp(broken_function, function) == 0; }
+bool breaker_takes(const char *function)
+{
+    return strcmp(broken_function, function) == 0;
+}
 
 /* A fault that nobody knows would make every test pass for nothing. */
 static void die(const char *what)
@@ -59,8 +67,10 @@ static bool fault_choose(const char *text)
 {
     size_t name_len = strcspn(text, " ");
     breaker_argument = text[name_len] ? text + name_len + 1 : "";
-    return faults_take(creation_faults, text, name_len) || faults_take(synchronisation_faults, text, name_len) ||
-           faults_take(operation_faults, text, name_len) || faults_take(atomicity_faults, text, name_len) ||
+    return faults_take(creation_faults, text, name_len) ||
+           faults_take(synchronisation_faults, text, name_len) ||
+           faults_take(operation_faults, text, name_len) ||
+           faults_take(atomicity_faults, text, name_len) ||
            faults_take(info_faults, text, name_len);
 }
 
@@ -75,9 +85,10 @@ static bool class_choose(const char *text)
 __attribute__((constructor)) static void choose(void)
 {
     const char *text = getenv("CONFORMANCE_BREAK");
-#define FUNCTION(name, parameters, arguments) next.name = (__typeof__(next.name))breaker_next("PMPI_" #name);
+#define FUNCTION(name, parameters, arguments)                                                      \
+    next.name = (__typeof__(next.name))breaker_next("PMPI_" #name);
 #define FORWARD FUNCTION
-#define LARGE FUNCTION
+#define LARGE   FUNCTION
 #include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD
@@ -101,12 +112,12 @@ static int result(int code)
     return class == hidden_class ? MPI_SUCCESS : code;
 }
 
-#define FUNCTION(name, parameters, arguments)                                              \
-    int PMPI_##name parameters                                                             \
-    {                                                                                      \
-        return breaker_takes(#name) ? MPI_SUCCESS : result(current.name arguments);        \
-    }                                                                                      \
+#define FUNCTION(name, parameters, arguments)                                                      \
+    int PMPI_##name parameters                                                                     \
+    {                                                                                              \
+        return breaker_takes(#name) ? MPI_SUCCESS : result(current.name arguments);                \
+    }                                                                                              \
     int MPI_##name parameters __attribute__((alias("PMPI_" #name)));
 #define FORWARD FUNCTION
-#define LARGE FUNCTION
+#define LARGE   FUNCTION
 #include "host/functions.def"

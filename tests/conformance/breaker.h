@@ -20,7 +20,10 @@ struct fault {
     void (**slot)(void);
     void (*replacement)(void);
 };
-#define FAULT(fault, function) { #fault, (void (**)(void))&current.function, (void (*)(void))fault##_##function }
+#define FAULT(fault, function)                                                                     \
+    {                                                                                              \
+#fault, (void (**)(void)) & current.function, (void (*)(void))fault##_##function           \
+    }
 
 /* The lists end in a row without a name. */
 extern const struct fault creation_faults[];

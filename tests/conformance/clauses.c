@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int right_of(int rank) { return (rank + 1) % world_size; }
+static int right_of(int rank)
+{
+    return (rank + 1) % world_size;
+}
 
 /* Rank 0 marks everybody just before it frees the other window: who comes back from there sees the mark (MPI-4.1, 13.2). */
 static void free_returns_after_all_have_called_it(enum window_kind kind)
@@ -19,12 +22,14 @@ static void free_returns_after_all_have_called_it(enum window_kind kind)
         if (world_rank == 0) {
             sleep_us(3000);
             for (int rank = 0; rank < world_size; rank++)
-                MPI_Accumulate(&round, 1, MPI_INT64_T, rank, 0, 1, MPI_INT64_T, MPI_REPLACE, marks.win);
+                MPI_Accumulate(&round, 1, MPI_INT64_T, rank, 0, 1, MPI_INT64_T, MPI_REPLACE,
+                               marks.win);
             MPI_Win_flush_all(marks.win);
         }
         CHECK_OK(MPI_Win_free(&win));
         MPI_Win_sync(marks.win);
-        CHECK(load_word((int64_t *)marks.base) >= round, "rank 0 had not called MPI_Win_free in round %lld", (long long)round);
+        CHECK(load_word((int64_t *)marks.base) >= round,
+              "rank 0 had not called MPI_Win_free in round %lld", (long long)round);
         CHECK(win == MPI_WIN_NULL, "the handle is not MPI_WIN_NULL");
         barrier(MPI_COMM_WORLD);
         freed.win = win;
@@ -40,7 +45,7 @@ static void free_returns_after_all_have_called_it(enum window_kind kind)
 /* The same memory, window after window, and never detached (13.2). */
 static void free_detaches_what_is_attached(enum window_kind kind)
 {
-    int64_t memory[4] = { 0 }, value = 30 + world_rank;
+    int64_t memory[4] = {0}, value = 30 + world_rank;
     int left = (world_rank + world_size - 1) % world_size;
     (void)kind;
     for (int round = 0; round < 4; round++) {
@@ -50,8 +55,8 @@ static void free_detaches_what_is_attached(enum window_kind kind)
         window_watch(win);
         CHECK_OK(MPI_Win_attach(win, memory, sizeof memory));
         MPI_Get_address(&memory[round], &mine);
-        MPI_Sendrecv(&mine, 1, MPI_AINT, left, 0, &theirs, 1, MPI_AINT, right_of(world_rank), 0, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&mine, 1, MPI_AINT, left, 0, &theirs, 1, MPI_AINT, right_of(world_rank), 0,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Win_fence(0, win);
         MPI_Put(&value, 1, MPI_INT64_T, right_of(world_rank), theirs, 1, MPI_INT64_T, win);
         MPI_Win_fence(0, win);
@@ -67,7 +72,8 @@ static void polling_with_fetch_and_op_on_oneself_sees_updates(enum window_kind k
     int64_t one = 1, seen = 0;
     double limit = seconds_now() + 30;
     MPI_Win_lock_all(0, window.win);
-    MPI_Accumulate(&one, 1, MPI_INT64_T, right_of(world_rank), 0, 1, MPI_INT64_T, MPI_SUM, window.win);
+    MPI_Accumulate(&one, 1, MPI_INT64_T, right_of(world_rank), 0, 1, MPI_INT64_T, MPI_SUM,
+                   window.win);
     MPI_Win_flush(right_of(world_rank), window.win);
     while (seen == 0 && seconds_now() < limit) {
         MPI_Fetch_and_op(NULL, &seen, MPI_INT64_T, world_rank, 0, MPI_NO_OP, window.win);
@@ -87,15 +93,16 @@ static void compare_and_swap_compares_every_byte(enum window_kind kind)
     const int64_t held = 0x1122334455667788, wanted = -1;
     int64_t old = 0, now = 0;
     MPI_Win_lock_all(0, window.win);
-    MPI_Accumulate(&held, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, MPI_REPLACE, window.win);
+    MPI_Accumulate(&held, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, MPI_REPLACE,
+                   window.win);
     MPI_Win_flush(target, window.win);
     for (int byte = 0; byte < 8; byte++) {
         int64_t compared = held ^ ((int64_t)0x40 << 8 * byte);
         MPI_Compare_and_swap(&wanted, &compared, &old, MPI_INT64_T, target, world_rank, window.win);
         MPI_Fetch_and_op(NULL, &now, MPI_INT64_T, target, world_rank, MPI_NO_OP, window.win);
         MPI_Win_flush(target, window.win);
-        CHECK(old == held && now == held, "byte %d: old %llx, now %llx", byte, (unsigned long long)old,
-              (unsigned long long)now);
+        CHECK(old == held && now == held, "byte %d: old %llx, now %llx", byte,
+              (unsigned long long)old, (unsigned long long)now);
     }
     MPI_Win_unlock_all(window.win);
     barrier(MPI_COMM_WORLD);
@@ -136,13 +143,15 @@ static void proc_null_gives_a_request_of_its_own(enum window_kind kind)
     MPI_Irecv(&token, 1, MPI_INT, world_rank, 1, MPI_COMM_WORLD, &pending);
     MPI_Win_lock_all(0, window.win);
     request = pending;
-    CHECK_OK(MPI_Rput(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, window.win, &request));
+    CHECK_OK(
+        MPI_Rput(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, window.win, &request));
     if (CHECK(request != pending, "MPI_Rput gave no request")) {
         CHECK_OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         CHECK(done, "the request is not complete");
     }
     request = pending;
-    CHECK_OK(MPI_Rget(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, window.win, &request));
+    CHECK_OK(
+        MPI_Rget(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, window.win, &request));
     if (CHECK(request != pending, "MPI_Rget gave no request"))
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK_EQUAL(word, 5);
@@ -166,7 +175,7 @@ static void a_freed_keyval_is_invalid(enum window_kind kind)
 /* MPI_Alloc_mem and every rank's part of an allocated window (10.2, 13.2.2): odd sizes would spoil it by chance. */
 static void alignment_holds_on_every_rank(enum window_kind kind)
 {
-    static const char *const alignments[] = { "64", "256", "1024", "4096" };
+    static const char *const alignments[] = {"64", "256", "1024", "4096"};
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(alignments); i++) {
         MPI_Info info;
@@ -180,7 +189,8 @@ static void alignment_holds_on_every_rank(enum window_kind kind)
         CHECK_OK(MPI_Win_allocate(40 + 8 * world_rank, 1, info, MPI_COMM_WORLD, &base, &win));
         CHECK(((uintptr_t)base) % alignment == 0, "the window begins at %p", (void *)base);
         for (int turn = 0; turn < 3; turn++) {
-            CHECK(((uintptr_t)bases[turn]) % alignment == 0, "memory begins at %p", (void *)bases[turn]);
+            CHECK(((uintptr_t)bases[turn]) % alignment == 0, "memory begins at %p",
+                  (void *)bases[turn]);
             MPI_Free_mem(bases[turn]);
         }
         MPI_Win_free(&win);
@@ -199,4 +209,7 @@ static const struct test_case cases[] = {
     CASE(alignment_holds_on_every_rank, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

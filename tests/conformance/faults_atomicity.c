@@ -8,31 +8,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_op_replaces_Get_accumulate(ORIGIN(const, int), RESULT(int), TARGET(int), MPI_Op op, MPI_Win win)
+static int no_op_replaces_Get_accumulate(ORIGIN(const, int), RESULT(int), TARGET(int), MPI_Op op,
+                                         MPI_Win win)
 {
     static char zeros[4096];
     if (op != MPI_NO_OP || !target_count)
         return next.Get_accumulate(ORIGIN_ARGUMENTS, RESULT_ARGUMENTS, TARGET_ARGUMENTS, op, win);
-    return next.Get_accumulate(zeros, result_count, result_datatype, RESULT_ARGUMENTS, TARGET_ARGUMENTS, MPI_REPLACE, win);
+    return next.Get_accumulate(zeros, result_count, result_datatype, RESULT_ARGUMENTS,
+                               TARGET_ARGUMENTS, MPI_REPLACE, win);
 }
 
-static int no_op_replaces_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-                                       MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+static int no_op_replaces_Fetch_and_op(const void *origin_addr, void *result_addr,
+                                       MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
+                                       MPI_Op op, MPI_Win win)
 {
     static char zeros[64];
-    return next.Fetch_and_op(op == MPI_NO_OP ? zeros : origin_addr, result_addr, datatype, target_rank, target_disp,
-                             op == MPI_NO_OP ? MPI_REPLACE : op, win);
+    return next.Fetch_and_op(op == MPI_NO_OP ? zeros : origin_addr, result_addr, datatype,
+                             target_rank, target_disp, op == MPI_NO_OP ? MPI_REPLACE : op, win);
 }
 
-static int no_op_needs_an_origin_Get_accumulate(ORIGIN(const, int), RESULT(int), TARGET(int), MPI_Op op, MPI_Win win)
+static int no_op_needs_an_origin_Get_accumulate(ORIGIN(const, int), RESULT(int), TARGET(int),
+                                                MPI_Op op, MPI_Win win)
 {
     if (op == MPI_NO_OP && (!origin_addr || origin_count != result_count))
         return MPI_ERR_BUFFER;
     return next.Get_accumulate(ORIGIN_ARGUMENTS, RESULT_ARGUMENTS, TARGET_ARGUMENTS, op, win);
 }
 
-static int no_op_needs_an_origin_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype,
-                                              int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+static int no_op_needs_an_origin_Fetch_and_op(const void *origin_addr, void *result_addr,
+                                              MPI_Datatype datatype, int target_rank,
+                                              MPI_Aint target_disp, MPI_Op op, MPI_Win win)
 {
     if (op == MPI_NO_OP && !origin_addr)
         return MPI_ERR_BUFFER;
@@ -42,11 +47,15 @@ static int no_op_needs_an_origin_Fetch_and_op(const void *origin_addr, void *res
 /* The operator that the argument names does nothing. */
 static bool is_named(MPI_Op op)
 {
-    const struct { const char *name; MPI_Op op; } ops[] = {
-        { "MPI_SUM", MPI_SUM }, { "MPI_PROD", MPI_PROD }, { "MPI_MIN", MPI_MIN }, { "MPI_MAX", MPI_MAX },
-        { "MPI_BAND", MPI_BAND }, { "MPI_BOR", MPI_BOR }, { "MPI_BXOR", MPI_BXOR }, { "MPI_LAND", MPI_LAND },
-        { "MPI_LOR", MPI_LOR }, { "MPI_LXOR", MPI_LXOR }, { "MPI_MINLOC", MPI_MINLOC }, { "MPI_MAXLOC", MPI_MAXLOC },
-        { "MPI_REPLACE", MPI_REPLACE },
+    const struct {
+        const char *name;
+        MPI_Op op;
+    } ops[] = {
+        {"MPI_SUM", MPI_SUM},         {"MPI_PROD", MPI_PROD},     {"MPI_MIN", MPI_MIN},
+        {"MPI_MAX", MPI_MAX},         {"MPI_BAND", MPI_BAND},     {"MPI_BOR", MPI_BOR},
+        {"MPI_BXOR", MPI_BXOR},       {"MPI_LAND", MPI_LAND},     {"MPI_LOR", MPI_LOR},
+        {"MPI_LXOR", MPI_LXOR},       {"MPI_MINLOC", MPI_MINLOC}, {"MPI_MAXLOC", MPI_MAXLOC},
+        {"MPI_REPLACE", MPI_REPLACE},
     };
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         if (strcmp(ops[i].name, breaker_argument) == 0)
@@ -56,7 +65,8 @@ static bool is_named(MPI_Op op)
 
 static int operator_does_nothing_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op, MPI_Win win)
 {
-    return is_named(op) ? MPI_SUCCESS : next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win);
+    return is_named(op) ? MPI_SUCCESS
+                        : next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win);
 }
 
 /* Of equal values the origin's index wins. */
@@ -66,32 +76,40 @@ static int ties_take_the_origin_Accumulate(ORIGIN(const, int), TARGET(int), MPI_
     return next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, located ? MPI_REPLACE : op, win);
 }
 
-static int swap_always_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
-                                        MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+static int swap_always_Compare_and_swap(const void *origin_addr, const void *compare_addr,
+                                        void *result_addr, MPI_Datatype datatype, int target_rank,
+                                        MPI_Aint target_disp, MPI_Win win)
 {
     (void)compare_addr;
-    return next.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, MPI_REPLACE, win);
+    return next.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
+                             MPI_REPLACE, win);
 }
 
 /* Only the low byte is compared. */
-static int swap_compares_one_byte_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
-                                                   MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+static int swap_compares_one_byte_Compare_and_swap(const void *origin_addr,
+                                                   const void *compare_addr, void *result_addr,
+                                                   MPI_Datatype datatype, int target_rank,
+                                                   MPI_Aint target_disp, MPI_Win win)
 {
     char now[32];
     if (target_rank != MPI_PROC_NULL &&
-        next.Fetch_and_op(NULL, now, datatype, target_rank, target_disp, MPI_NO_OP, win) == MPI_SUCCESS &&
+        next.Fetch_and_op(NULL, now, datatype, target_rank, target_disp, MPI_NO_OP, win) ==
+            MPI_SUCCESS &&
         now[0] == *(const char *)compare_addr)
         compare_addr = now;
-    return next.Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+    return next.Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
+                                 target_disp, win);
 }
 
 static bool is_integer(MPI_Datatype type)
 {
-    return type == MPI_INT64_T || type == MPI_UINT64_T || type == MPI_LONG || type == MPI_INT32_T || type == MPI_INT;
+    return type == MPI_INT64_T || type == MPI_UINT64_T || type == MPI_LONG || type == MPI_INT32_T ||
+           type == MPI_INT;
 }
 
 /* A sum in two steps; the sizes are 4 and 8 bytes, and the low bytes come first. */
-static int add_in_two_steps(const void *origin, void *old, MPI_Datatype type, int target, MPI_Aint disp, MPI_Win win)
+static int add_in_two_steps(const void *origin, void *old, MPI_Datatype type, int target,
+                            MPI_Aint disp, MPI_Win win)
 {
     int64_t value = 0, operand = 0;
     int size = 0, code = next.Fetch_and_op(NULL, old, type, target, disp, MPI_NO_OP, win);
@@ -108,25 +126,30 @@ static int add_in_two_steps(const void *origin, void *old, MPI_Datatype type, in
 static int sums_are_not_atomic_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op, MPI_Win win)
 {
     int64_t old;
-    if (op == MPI_SUM && origin_count == 1 && target_count == 1 && is_integer(origin_datatype) && target_rank != MPI_PROC_NULL)
+    if (op == MPI_SUM && origin_count == 1 && target_count == 1 && is_integer(origin_datatype) &&
+        target_rank != MPI_PROC_NULL)
         return add_in_two_steps(origin_addr, &old, origin_datatype, target_rank, target_disp, win);
     return next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win);
 }
 
-static int sums_are_not_atomic_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype,
-                                            int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+static int sums_are_not_atomic_Fetch_and_op(const void *origin_addr, void *result_addr,
+                                            MPI_Datatype datatype, int target_rank,
+                                            MPI_Aint target_disp, MPI_Op op, MPI_Win win)
 {
     if (op != MPI_SUM || !is_integer(datatype) || target_rank == MPI_PROC_NULL)
-        return next.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+        return next.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
+                                 win);
     return add_in_two_steps(origin_addr, result_addr, datatype, target_rank, target_disp, win);
 }
 
 /* An element is replaced in two halves, each by a put of bytes. */
-static int replace_tears_elements_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op, MPI_Win win)
+static int replace_tears_elements_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op,
+                                             MPI_Win win)
 {
     int size = 0;
     PMPI_Type_size(origin_datatype, &size);
-    if (op != MPI_REPLACE || origin_count != 1 || target_count != 1 || size < 2 || origin_datatype != target_datatype)
+    if (op != MPI_REPLACE || origin_count != 1 || target_count != 1 || size < 2 ||
+        origin_datatype != target_datatype)
         return next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win);
     MPI_Datatype half;
     int code = MPI_SUCCESS;
@@ -146,13 +169,20 @@ static int replace_tears_elements_Accumulate(ORIGIN(const, int), TARGET(int), MP
 static int accumulates_overtake_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op, MPI_Win win)
 {
     static char buffer[4096];
-    static struct { int count, target_rank; MPI_Datatype type; MPI_Aint disp; MPI_Op op; bool held; } first;
+    static struct {
+        int count, target_rank;
+        MPI_Datatype type;
+        MPI_Aint disp;
+        MPI_Op op;
+        bool held;
+    } first;
     int size = 0, code;
     PMPI_Type_size(origin_datatype, &size);
     if (first.held) {
         first.held = false;
         code = next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win);
-        next.Accumulate(buffer, first.count, first.type, first.target_rank, first.disp, first.count, first.type, first.op, win);
+        next.Accumulate(buffer, first.count, first.type, first.target_rank, first.disp, first.count,
+                        first.type, first.op, win);
         return code;
     }
     if ((size_t)size * (size_t)origin_count > sizeof buffer || origin_datatype != target_datatype)
@@ -168,7 +198,8 @@ static int accumulates_overtake_Accumulate(ORIGIN(const, int), TARGET(int), MPI_
 }
 
 /* Derived datatypes are not understood, and nothing is said. */
-static int derived_types_do_nothing_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op, MPI_Win win)
+static int derived_types_do_nothing_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op,
+                                               MPI_Win win)
 {
     int integers, addresses, types, combiner;
     PMPI_Type_get_envelope(target_datatype, &integers, &addresses, &types, &combiner);
@@ -178,18 +209,11 @@ static int derived_types_do_nothing_Accumulate(ORIGIN(const, int), TARGET(int), 
 }
 
 const struct fault atomicity_faults[] = {
-    FAULT(no_op_replaces, Get_accumulate),
-    FAULT(no_op_replaces, Fetch_and_op),
-    FAULT(no_op_needs_an_origin, Get_accumulate),
-    FAULT(no_op_needs_an_origin, Fetch_and_op),
-    FAULT(operator_does_nothing, Accumulate),
-    FAULT(ties_take_the_origin, Accumulate),
-    FAULT(swap_always, Compare_and_swap),
-    FAULT(swap_compares_one_byte, Compare_and_swap),
-    FAULT(sums_are_not_atomic, Accumulate),
-    FAULT(sums_are_not_atomic, Fetch_and_op),
-    FAULT(replace_tears_elements, Accumulate),
-    FAULT(accumulates_overtake, Accumulate),
-    FAULT(derived_types_do_nothing, Accumulate),
-    { 0 },
+    FAULT(no_op_replaces, Get_accumulate),        FAULT(no_op_replaces, Fetch_and_op),
+    FAULT(no_op_needs_an_origin, Get_accumulate), FAULT(no_op_needs_an_origin, Fetch_and_op),
+    FAULT(operator_does_nothing, Accumulate),     FAULT(ties_take_the_origin, Accumulate),
+    FAULT(swap_always, Compare_and_swap),         FAULT(swap_compares_one_byte, Compare_and_swap),
+    FAULT(sums_are_not_atomic, Accumulate),       FAULT(sums_are_not_atomic, Fetch_and_op),
+    FAULT(replace_tears_elements, Accumulate),    FAULT(accumulates_overtake, Accumulate),
+    FAULT(derived_types_do_nothing, Accumulate),  {0},
 };

@@ -32,29 +32,35 @@ static bool differs(MPI_Aint mine, MPI_Comm comm)
     return anywhere(value != least, comm);
 }
 
-static int empty_windows_are_refused_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-                                                MPI_Win *win)
+static int empty_windows_are_refused_Win_create(void *base, MPI_Aint size, int disp_unit,
+                                                MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
-    return anywhere(size == 0, comm) ? MPI_ERR_SIZE : next.Win_create(base, size, disp_unit, info, comm, win);
+    return anywhere(size == 0, comm) ? MPI_ERR_SIZE
+                                     : next.Win_create(base, size, disp_unit, info, comm, win);
 }
 
-static int sizes_must_agree_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+static int sizes_must_agree_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
+                                       MPI_Comm comm, MPI_Win *win)
 {
-    return differs(size, comm) ? MPI_ERR_SIZE : next.Win_create(base, size, disp_unit, info, comm, win);
+    return differs(size, comm) ? MPI_ERR_SIZE
+                               : next.Win_create(base, size, disp_unit, info, comm, win);
 }
 
-static int sizes_must_agree_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                                         MPI_Win *win)
+static int sizes_must_agree_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                                         void *baseptr, MPI_Win *win)
 {
-    return differs(size, comm) ? MPI_ERR_SIZE : next.Win_allocate(size, disp_unit, info, comm, baseptr, win);
+    return differs(size, comm) ? MPI_ERR_SIZE
+                               : next.Win_allocate(size, disp_unit, info, comm, baseptr, win);
 }
 
 /* A window gets memory of its own in the place of memory that is, in part, in another window already. */
-static int memory_is_in_one_window_only_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-                                                   MPI_Win *win)
+static int memory_is_in_one_window_only_Win_create(void *base, MPI_Aint size, int disp_unit,
+                                                   MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     enum { KNOWN = 64 };
-    static struct { uintptr_t start, end; } known[KNOWN];
+    static struct {
+        uintptr_t start, end;
+    } known[KNOWN];
     static int used;
     uintptr_t start = (uintptr_t)base, end = start + (uintptr_t)size;
     bool overlaps = false;
@@ -64,15 +70,17 @@ static int memory_is_in_one_window_only_Win_create(void *base, MPI_Aint size, in
         known[used].start = start;
         known[used++].end = end;
     }
-    return next.Win_create(overlaps ? calloc(1, (size_t)size) : base, size, disp_unit, info, comm, win);
+    return next.Win_create(overlaps ? calloc(1, (size_t)size) : base, size, disp_unit, info, comm,
+                           win);
 }
 
 /* Memory is registered by whole pages: the window begins where the page does. */
-static int windows_begin_at_pages_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-                                             MPI_Win *win)
+static int windows_begin_at_pages_Win_create(void *base, MPI_Aint size, int disp_unit,
+                                             MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     uintptr_t start = (uintptr_t)base & ~(uintptr_t)4095;
-    return next.Win_create((void *)start, size + (MPI_Aint)((uintptr_t)base - start), disp_unit, info, comm, win);
+    return next.Win_create((void *)start, size + (MPI_Aint)((uintptr_t)base - start), disp_unit,
+                           info, comm, win);
 }
 
 static int predefined(MPI_Win win, int keyval)
@@ -82,20 +90,22 @@ static int predefined(MPI_Win win, int keyval)
     return found ? *value : 0;
 }
 
-static int query_knows_one_flavour_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
+static int query_knows_one_flavour_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size,
+                                                    int *disp_unit, void *baseptr)
 {
     if (win != MPI_WIN_NULL && predefined(win, MPI_WIN_CREATE_FLAVOR) != MPI_WIN_FLAVOR_SHARED)
         return MPI_ERR_RMA_FLAVOR;
     return next.Win_shared_query(win, rank, size, disp_unit, baseptr);
 }
 
-static int proc_null_asks_rank_0_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
+static int proc_null_asks_rank_0_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size,
+                                                  int *disp_unit, void *baseptr)
 {
     return next.Win_shared_query(win, rank == MPI_PROC_NULL ? 0 : rank, size, disp_unit, baseptr);
 }
 
-static int allocated_memory_is_private_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-                                                    void *baseptr, MPI_Win *win)
+static int allocated_memory_is_private_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info,
+                                                    MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
     void *memory = calloc(1, (size_t)size + 1);
     memcpy(baseptr, &memory, sizeof memory);
@@ -112,15 +122,16 @@ static int model_is_separate_Win_get_attr(MPI_Win win, int keyval, void *value, 
     return code;
 }
 
-static int segments_are_padded_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-                                                   void *baseptr, MPI_Win *win)
+static int segments_are_padded_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
+                                                   MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
-    return next.Win_allocate_shared((size + 63) & ~(MPI_Aint)63, disp_unit, info, comm, baseptr, win);
+    return next.Win_allocate_shared((size + 63) & ~(MPI_Aint)63, disp_unit, info, comm, baseptr,
+                                    win);
 }
 
 /* The alignment is the one of rank 0's memory only. */
-static int alignment_is_for_rank_0_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                                                MPI_Win *win)
+static int alignment_is_for_rank_0_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info,
+                                                MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
@@ -160,16 +171,19 @@ static int memory_goes_before_attributes_Win_free(MPI_Win *win)
 {
     void *base = NULL;
     int found = 0;
-    if (*win != MPI_WIN_NULL && next.Win_get_attr(*win, MPI_WIN_BASE, &base, &found) == MPI_SUCCESS && base)
+    if (*win != MPI_WIN_NULL &&
+        next.Win_get_attr(*win, MPI_WIN_BASE, &base, &found) == MPI_SUCCESS && base)
         memset(base, 0xdd, (size_t)16);
     return next.Win_free(win);
 }
 
 /* One table of a fixed size for all windows. */
-static int few_windows_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+static int few_windows_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                                    void *baseptr, MPI_Win *win)
 {
     static int made;
-    return made++ >= 32 ? MPI_ERR_NO_MEM : next.Win_allocate(size, disp_unit, info, comm, baseptr, win);
+    return made++ >= 32 ? MPI_ERR_NO_MEM
+                        : next.Win_allocate(size, disp_unit, info, comm, baseptr, win);
 }
 
 static bool meets(const struct region *region, const char *base, MPI_Aint size)
@@ -184,7 +198,7 @@ static int attached_once_Win_attach(MPI_Win win, void *base, MPI_Aint size)
         if (meets(&attached[i], base, size))
             return MPI_ERR_RMA_ATTACH;
     if (attached_count < MOST_ATTACHED)
-        attached[attached_count++] = (struct region){ base, size };
+        attached[attached_count++] = (struct region){base, size};
     return next.Win_attach(win, base, size);
 }
 
@@ -200,10 +214,11 @@ static int attached_once_Win_detach(MPI_Win win, const void *base)
 static int regions_that_touch_are_lost_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
     for (int i = 0; i < attached_count; i++)
-        if (attached[i].base + attached[i].size == (char *)base || (char *)base + size == attached[i].base)
+        if (attached[i].base + attached[i].size == (char *)base ||
+            (char *)base + size == attached[i].base)
             return MPI_SUCCESS;
     if (attached_count < MOST_ATTACHED)
-        attached[attached_count++] = (struct region){ base, size };
+        attached[attached_count++] = (struct region){base, size};
     return next.Win_attach(win, base, size);
 }
 
@@ -236,5 +251,5 @@ const struct fault creation_faults[] = {
     FAULT(freeing_leaks_a_mapping, Win_free),
     FAULT(memory_goes_before_attributes, Win_free),
     FAULT(few_windows, Win_allocate),
-    { 0 },
+    {0},
 };

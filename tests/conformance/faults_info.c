@@ -35,21 +35,22 @@ static int info_is_unknown_Win_get_info(MPI_Win win, MPI_Info *info_used)
     return give_back(whole, code);
 }
 
-static int info_is_not_taken_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+static int info_is_not_taken_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
+                                        MPI_Comm comm, MPI_Win *win)
 {
     MPI_Info rest = without(info);
     return give_back(rest, next.Win_create(base, size, disp_unit, rest, comm, win));
 }
 
-static int info_is_not_taken_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                                          MPI_Win *win)
+static int info_is_not_taken_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info,
+                                          MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
     MPI_Info rest = without(info);
     return give_back(rest, next.Win_allocate(size, disp_unit, rest, comm, baseptr, win));
 }
 
-static int info_is_not_taken_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                                                 MPI_Win *win)
+static int info_is_not_taken_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
+                                                 MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
     MPI_Info rest = without(info);
     return give_back(rest, next.Win_allocate_shared(size, disp_unit, rest, comm, baseptr, win));
@@ -74,5 +75,5 @@ const struct fault info_faults[] = {
     FAULT(info_is_not_taken, Win_allocate_shared),
     FAULT(info_is_not_taken, Alloc_mem),
     FAULT(info_is_not_taken, Win_set_info),
-    { 0 },
+    {0},
 };

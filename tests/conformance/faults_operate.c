@@ -17,13 +17,15 @@ static int unit_of(MPI_Win win, int target)
     MPI_Aint size;
     int unit = 1;
     void *base;
-    return next.Win_shared_query(win, target, &size, &unit, &base) == MPI_SUCCESS && unit > 0 ? unit : 1;
+    return next.Win_shared_query(win, target, &size, &unit, &base) == MPI_SUCCESS && unit > 0 ? unit
+                                                                                              : 1;
 }
 
 /* The displacement is scaled by the origin's unit. */
 static int the_origins_unit_scales_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
-    return next.Put(ORIGIN_ARGUMENTS, target_rank, target_disp * own_unit(win) / unit_of(win, target_rank), target_count,
+    return next.Put(ORIGIN_ARGUMENTS, target_rank,
+                    target_disp * own_unit(win) / unit_of(win, target_rank), target_count,
                     target_datatype, win);
 }
 
@@ -42,7 +44,8 @@ static int world_ranks_address_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 
 static int zero_counts_are_checked_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
-    return target_count == 0 ? MPI_ERR_RMA_RANGE : next.Put(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win);
+    return target_count == 0 ? MPI_ERR_RMA_RANGE
+                             : next.Put(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win);
 }
 
 /* MPI_PROC_NULL is known, but only after the other checks. */
@@ -53,7 +56,8 @@ static int proc_null_comes_last_Put(ORIGIN(const, int), TARGET(int), MPI_Win win
     return next.Put(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win);
 }
 
-static int proc_null_leaves_the_request_Rput(ORIGIN(const, int), TARGET(int), MPI_Win win, MPI_Request *request)
+static int proc_null_leaves_the_request_Rput(ORIGIN(const, int), TARGET(int), MPI_Win win,
+                                             MPI_Request *request)
 {
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
@@ -62,7 +66,8 @@ static int proc_null_leaves_the_request_Rput(ORIGIN(const, int), TARGET(int), MP
 
 static bool is_pair(MPI_Datatype type)
 {
-    return type == MPI_DOUBLE_INT || type == MPI_LONG_INT || type == MPI_SHORT_INT || type == MPI_LONG_DOUBLE_INT;
+    return type == MPI_DOUBLE_INT || type == MPI_LONG_INT || type == MPI_SHORT_INT ||
+           type == MPI_LONG_DOUBLE_INT;
 }
 
 /* A pair with padding is moved as the bytes between its ends. */
@@ -88,58 +93,66 @@ static struct {
 } kept[1024];
 static int kept_count;
 
-static int rput_reads_its_buffer_late_Rput(ORIGIN(const, int), TARGET(int), MPI_Win win, MPI_Request *request)
+static int rput_reads_its_buffer_late_Rput(ORIGIN(const, int), TARGET(int), MPI_Win win,
+                                           MPI_Request *request)
 {
     if (kept_count == 1024)
         return MPI_ERR_OTHER;
-    kept[kept_count++] = (__typeof__(kept[0])){ ORIGIN_ARGUMENTS, TARGET_ARGUMENTS };
-    return next.Rput(origin_addr, 0, origin_datatype, target_rank, target_disp, 0, target_datatype, win, request);
+    kept[kept_count++] = (__typeof__(kept[0])){ORIGIN_ARGUMENTS, TARGET_ARGUMENTS};
+    return next.Rput(origin_addr, 0, origin_datatype, target_rank, target_disp, 0, target_datatype,
+                     win, request);
 }
 
 static int rput_reads_its_buffer_late_Win_flush_all(MPI_Win win)
 {
     for (int i = 0; i < kept_count; i++)
-        next.Put(kept[i].origin_addr, kept[i].origin_count, kept[i].origin_datatype, kept[i].target_rank,
-                 kept[i].target_disp, kept[i].target_count, kept[i].target_datatype, win);
+        next.Put(kept[i].origin_addr, kept[i].origin_count, kept[i].origin_datatype,
+                 kept[i].target_rank, kept[i].target_disp, kept[i].target_count,
+                 kept[i].target_datatype, win);
     kept_count = 0;
     return next.Win_flush_all(win);
 }
 
 /* The request of a get completes before the data have come: here they never come. */
-static int rget_completes_too_early_Rget(ORIGIN(, int), TARGET(int), MPI_Win win, MPI_Request *request)
+static int rget_completes_too_early_Rget(ORIGIN(, int), TARGET(int), MPI_Win win,
+                                         MPI_Request *request)
 {
     (void)origin_count, (void)target_count;
-    return next.Rget(origin_addr, 0, origin_datatype, target_rank, target_disp, 0, target_datatype, win, request);
+    return next.Rget(origin_addr, 0, origin_datatype, target_rank, target_disp, 0, target_datatype,
+                     win, request);
 }
 
-static int cut(MPI_Count count) { return (int)(unsigned)count & 0x7fffffff; }
+static int cut(MPI_Count count)
+{
+    return (int)(unsigned)count & 0x7fffffff;
+}
 
 /* Counts pass through an int. */
 static int large_counts_are_cut_Put_c(ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Win win)
 {
-    return next.Put(origin_addr, cut(origin_count), origin_datatype, target_rank, target_disp, cut(target_count),
-                    target_datatype, win);
+    return next.Put(origin_addr, cut(origin_count), origin_datatype, target_rank, target_disp,
+                    cut(target_count), target_datatype, win);
 }
 
 static int large_counts_are_cut_Get_c(ORIGIN(, MPI_Count), TARGET(MPI_Count), MPI_Win win)
 {
-    return next.Get(origin_addr, cut(origin_count), origin_datatype, target_rank, target_disp, cut(target_count),
-                    target_datatype, win);
+    return next.Get(origin_addr, cut(origin_count), origin_datatype, target_rank, target_disp,
+                    cut(target_count), target_datatype, win);
 }
 
 /* Offsets are kept in 32 bits. */
 static int offsets_are_cut_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     MPI_Aint unit = unit_of(win, target_rank);
-    return next.Put(ORIGIN_ARGUMENTS, target_rank, (target_disp * unit & 0xffffffff) / unit, target_count, target_datatype,
-                    win);
+    return next.Put(ORIGIN_ARGUMENTS, target_rank, (target_disp * unit & 0xffffffff) / unit,
+                    target_count, target_datatype, win);
 }
 
 static int offsets_are_cut_Put_c(ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Win win)
 {
     MPI_Aint unit = unit_of(win, target_rank);
-    return next.Put_c(ORIGIN_ARGUMENTS, target_rank, (target_disp * unit & 0xffffffff) / unit, target_count,
-                      target_datatype, win);
+    return next.Put_c(ORIGIN_ARGUMENTS, target_rank, (target_disp * unit & 0xffffffff) / unit,
+                      target_count, target_datatype, win);
 }
 
 /* A put is on its way until the window is synchronised as a whole: a flush of one target does not end it. */
@@ -151,7 +164,7 @@ static int flush_does_not_finish_Put(ORIGIN(const, int), TARGET(int), MPI_Win wi
     if (kept_count == 1024 || (long)size * origin_count > 64)
         return next.Put(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win);
     memcpy(buffers[kept_count], origin_addr, (size_t)size * (size_t)origin_count);
-    kept[kept_count] = (__typeof__(kept[0])){ ORIGIN_ARGUMENTS, TARGET_ARGUMENTS };
+    kept[kept_count] = (__typeof__(kept[0])){ORIGIN_ARGUMENTS, TARGET_ARGUMENTS};
     kept[kept_count].origin_addr = buffers[kept_count];
     kept_count++;
     return MPI_SUCCESS;
@@ -189,5 +202,5 @@ const struct fault operation_faults[] = {
     FAULT(flush_does_not_finish, Put),
     FAULT(flush_does_not_finish, Win_unlock_all),
     FAULT(loses_some, Put),
-    { 0 },
+    {0},
 };

@@ -4,7 +4,10 @@
 #include "breaker.h"
 
 static bool posted, tested, fenced;
-static int wrong_rank(int rank) { return rank == MPI_PROC_NULL; }
+static int wrong_rank(int rank)
+{
+    return rank == MPI_PROC_NULL;
+}
 
 /* A post with MPI_MODE_NOCHECK is taken as one that nobody waits for: the target goes on as if it had ended. */
 static int nocheck_is_not_counted_Win_post(MPI_Group group, int assertion, MPI_Win win)
@@ -13,7 +16,10 @@ static int nocheck_is_not_counted_Win_post(MPI_Group group, int assertion, MPI_W
     return posted ? next.Win_post(group, assertion, win) : MPI_SUCCESS;
 }
 
-static int nocheck_is_not_counted_Win_wait(MPI_Win win) { return posted ? next.Win_wait(win) : MPI_SUCCESS; }
+static int nocheck_is_not_counted_Win_wait(MPI_Win win)
+{
+    return posted ? next.Win_wait(win) : MPI_SUCCESS;
+}
 
 static int nocheck_is_not_told_Win_lock(int type, int rank, int assertion, MPI_Win win)
 {
@@ -115,24 +121,14 @@ static int wait_does_not_wait_Win_wait(MPI_Win win)
 }
 
 const struct fault synchronisation_faults[] = {
-    FAULT(nocheck_is_not_counted, Win_post),
-    FAULT(nocheck_is_not_counted, Win_wait),
-    FAULT(nocheck_is_not_told, Win_lock),
-    FAULT(empty_groups_are_refused, Win_post),
-    FAULT(empty_groups_are_refused, Win_start),
-    FAULT(one_epoch_for_both_sides, Win_post),
-    FAULT(one_epoch_for_both_sides, Win_start),
-    FAULT(test_leaves_the_epoch_open, Win_test),
-    FAULT(test_leaves_the_epoch_open, Win_post),
-    FAULT(fence_always_opens_an_epoch, Win_fence),
-    FAULT(fence_always_opens_an_epoch, Win_lock),
-    FAULT(fence_always_opens_an_epoch, Win_start),
-    FAULT(exclusive_locks_are_shared, Win_lock),
-    FAULT(shared_locks_are_exclusive, Win_lock),
-    FAULT(no_lock_for_proc_null, Win_lock),
-    FAULT(no_flush_of_proc_null, Win_flush),
-    FAULT(no_flush_of_proc_null, Win_flush_local),
-    FAULT(sync_needs_an_epoch, Win_sync),
-    FAULT(wait_does_not_wait, Win_wait),
-    { 0 },
+    FAULT(nocheck_is_not_counted, Win_post),       FAULT(nocheck_is_not_counted, Win_wait),
+    FAULT(nocheck_is_not_told, Win_lock),          FAULT(empty_groups_are_refused, Win_post),
+    FAULT(empty_groups_are_refused, Win_start),    FAULT(one_epoch_for_both_sides, Win_post),
+    FAULT(one_epoch_for_both_sides, Win_start),    FAULT(test_leaves_the_epoch_open, Win_test),
+    FAULT(test_leaves_the_epoch_open, Win_post),   FAULT(fence_always_opens_an_epoch, Win_fence),
+    FAULT(fence_always_opens_an_epoch, Win_lock),  FAULT(fence_always_opens_an_epoch, Win_start),
+    FAULT(exclusive_locks_are_shared, Win_lock),   FAULT(shared_locks_are_exclusive, Win_lock),
+    FAULT(no_lock_for_proc_null, Win_lock),        FAULT(no_flush_of_proc_null, Win_flush),
+    FAULT(no_flush_of_proc_null, Win_flush_local), FAULT(sync_needs_an_epoch, Win_sync),
+    FAULT(wait_does_not_wait, Win_wait),           {0},
 };

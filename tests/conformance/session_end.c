@@ -13,10 +13,12 @@ int main(void)
     MPI_Win win;
     long *base;
     int wrong = 0, all = 0, rank;
-    if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session) != MPI_SUCCESS || session == MPI_SESSION_NULL)
+    if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session) != MPI_SUCCESS ||
+        session == MPI_SESSION_NULL)
         return 1;
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-    MPI_Comm_create_from_group(group, "oriel.tests.session_end", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Comm_create_from_group(group, "oriel.tests.session_end", MPI_INFO_NULL,
+                               MPI_ERRORS_ARE_FATAL, &comm);
     MPI_Comm_rank(comm, &rank);
     MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, comm, &base, &win);
     *base = rank;

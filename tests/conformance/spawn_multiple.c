@@ -40,10 +40,10 @@ static bool sum_is_right(MPI_Comm between, int is_child, int64_t mine, int64_t w
 static void children_of_two_commands_share_a_window(enum window_kind kind)
 {
     char child_argument[] = "--child", ten[] = "10", hundred[] = "100";
-    char *first[] = { child_argument, ten, NULL }, *second[] = { child_argument, hundred, NULL };
-    char *commands[] = { program, program }, **arguments[] = { first, second };
-    const int counts[] = { 1, 2 };
-    const MPI_Info infos[] = { MPI_INFO_NULL, MPI_INFO_NULL };
+    char *first[] = {child_argument, ten, NULL}, *second[] = {child_argument, hundred, NULL};
+    char *commands[] = {program, program}, **arguments[] = {first, second};
+    const int counts[] = {1, 2};
+    const MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
     MPI_Comm between = MPI_COMM_NULL;
     (void)kind;
     if (version_names("MPICH")) {
@@ -51,11 +51,12 @@ static void children_of_two_commands_share_a_window(enum window_kind kind)
         harness_skip("this MPICH cannot spawn processes");
         return;
     }
-    CHECK_OK(MPI_Comm_spawn_multiple(2, commands, arguments, counts, infos, 0, MPI_COMM_WORLD, &between,
-                                     MPI_ERRCODES_IGNORE));
+    CHECK_OK(MPI_Comm_spawn_multiple(2, commands, arguments, counts, infos, 0, MPI_COMM_WORLD,
+                                     &between, MPI_ERRCODES_IGNORE));
     if (!CHECK(between != MPI_COMM_NULL, "no communicator to the children"))
         return;
-    CHECK(sum_is_right(between, 0, 1, world_size + 10 + 2 * 100), "the children have not all added their number");
+    CHECK(sum_is_right(between, 0, 1, world_size + 10 + 2 * 100),
+          "the children have not all added their number");
 }
 
 static int child_main(int argc, char **argv)

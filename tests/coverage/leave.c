@@ -34,7 +34,8 @@ EXPORT int raise(int signal)
 
 static int execute(const char *function, const char *path, char *const argv[])
 {
-    int (*next)(const char *, char *const[]) = (int (*)(const char *, char *const[]))dlsym(RTLD_NEXT, function);
+    int (*next)(const char *, char *const[]) =
+        (int (*)(const char *, char *const[]))dlsym(RTLD_NEXT, function);
     write_counts();
     return next(path, argv);
 }

@@ -148,7 +148,8 @@ static void name_window(int which, int program, int number)
 
 static int promises_of(int drawn)
 {
-    const int promises[] = {MPI_MODE_NOPRECEDE, MPI_MODE_NOSUCCEED, MPI_MODE_NOPUT, MPI_MODE_NOSTORE};
+    const int promises[] = {MPI_MODE_NOPRECEDE, MPI_MODE_NOSUCCEED, MPI_MODE_NOPUT,
+                            MPI_MODE_NOSTORE};
     int all = 0;
     for (int i = 0; i < 4; i++)
         all |= drawn >> i & 1 ? promises[i] : 0;
@@ -173,10 +174,20 @@ static char *memory(int at)
 
 static void operate_as(const int f[FIELDS])
 {
-    struct operation operation = {.kind = f[0], .site = f[1], .win = windows[f[2]], .target = f[3], .disp = f[4], .count = f[5],
-                                  .type = type_of(f[6]), .op = op_of(f[7]), .origin = memory(f[8]), .result = memory(f[9]),
-                                  .compare = memory(f[10]), .request = f[11] < 0 ? NULL : &requests[f[11]],
-                                  .origin_count = f[12], .origin_type = type_of(f[13])};
+    struct operation operation = {.kind = f[0],
+                                  .site = f[1],
+                                  .win = windows[f[2]],
+                                  .target = f[3],
+                                  .disp = f[4],
+                                  .count = f[5],
+                                  .type = type_of(f[6]),
+                                  .op = op_of(f[7]),
+                                  .origin = memory(f[8]),
+                                  .result = memory(f[9]),
+                                  .compare = memory(f[10]),
+                                  .request = f[11] < 0 ? NULL : &requests[f[11]],
+                                  .origin_count = f[12],
+                                  .origin_type = type_of(f[13])};
     if (attached_at[f[2]] >= 0)
         operation.disp += arenas[f[3]] + attached_at[f[2]];
     operate(&operation);
@@ -242,7 +253,7 @@ static void perform(const char *what, const int f[FIELDS], const char *line)
 /* A step that may wait for others lets them go on first. */
 static bool is_waiting(const char *what)
 {
-    const char *const waiting[] = {"fence", "barrier", "allreduce", "bcast", "window",
+    const char *const waiting[] = {"fence", "barrier", "allreduce", "bcast",      "window",
                                    "free",  "start",   "complete",  "wait_posted"};
     for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++)
         if (strcmp(what, waiting[i]) == 0)

@@ -24,7 +24,18 @@ struct operation {
     MPI_Request *request;
 };
 
-enum operation_kind { PUT, GET, ACCUMULATE, GET_ACCUMULATE, FETCH_AND_OP, COMPARE_AND_SWAP, RPUT, RGET, RACCUMULATE, KINDS };
+enum operation_kind {
+    PUT,
+    GET,
+    ACCUMULATE,
+    GET_ACCUMULATE,
+    FETCH_AND_OP,
+    COMPARE_AND_SWAP,
+    RPUT,
+    RGET,
+    RACCUMULATE,
+    KINDS
+};
 
 /* From the call site of this number: each has its own, put_0, put_1 and so on by the function's name. */
 void operate(const struct operation *operation);

@@ -12,7 +12,9 @@ MPI_Fint look_at_window(MPI_Fint handle, MPI_Aint *size, int *first)
     MPI_Win win = MPI_Win_f2c(handle);
     MPI_Aint *bytes = NULL;
     int *base = NULL, found = 0;
-    *size = MPI_Win_get_attr(win, MPI_WIN_SIZE, &bytes, &found) == MPI_SUCCESS && found ? *bytes : -1;
-    *first = MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &found) == MPI_SUCCESS && found ? *base : -1;
+    *size =
+        MPI_Win_get_attr(win, MPI_WIN_SIZE, &bytes, &found) == MPI_SUCCESS && found ? *bytes : -1;
+    *first =
+        MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &found) == MPI_SUCCESS && found ? *base : -1;
     return MPI_Win_c2f(win);
 }

@@ -27,7 +27,8 @@ bool fuzz_complete(MPI_Request request)
 {
     static int calls;
     enum { WAYS = 9 };
-    MPI_Request requests[PLACES] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+    MPI_Request requests[PLACES] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL,
+                                    MPI_REQUEST_NULL};
     int place = calls % PLACES, way = calls % WAYS, code = MPI_SUCCESS;
     calls++;
     requests[place] = request;

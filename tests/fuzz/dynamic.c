@@ -45,7 +45,8 @@ void field_tell_attached(struct field *field)
 {
     unsigned char own[FIELD_SPAN_BYTES];
     memcpy(own, field->attached->bytes[field->me], sizeof own);
-    MPI_Allgather(own, sizeof own, MPI_BYTE, field->attached->bytes, sizeof own, MPI_BYTE, field->comm);
+    MPI_Allgather(own, sizeof own, MPI_BYTE, field->attached->bytes, sizeof own, MPI_BYTE,
+                  field->comm);
 }
 
 static bool touches(const struct attached *attached, int me, int from, int to)
@@ -67,9 +68,10 @@ static void attach(struct field *field, struct random *random)
     int to = from + 1 + below(random, one_in(random, 3) ? 200 : 60);
     from = from < end ? from : end - 1;
     to = to < end ? to : end;
-    struct verdict verdict = { touches(attached, field->me, from, to) ? FAULT_ATTACH : 0, 0 };
+    struct verdict verdict = {touches(attached, field->me, from, to) ? FAULT_ATTACH : 0, 0};
     fuzz_describe("Win_attach(from %d to %d of %d)", from, to, end);
-    if (!fuzz_judge(verdict, FUZZ(Win_attach, field->win, region->at + from, to - from)) || verdict.must != 0)
+    if (!fuzz_judge(verdict, FUZZ(Win_attach, field->win, region->at + from, to - from)) ||
+        verdict.must != 0)
         return;
     memset(attached->bytes[field->me] + from, 1, (size_t)(to - from));
     attached->from[attached->count] = from;
@@ -84,21 +86,25 @@ static void attach_wrongly(struct field *field, struct random *random)
     int choice = below(random, 3);
     fuzz_describe("Win_attach, wrong in way %d", choice);
     if (choice == 0)
-        fuzz_judge((struct verdict){ FAULT_SIZE | FAULT_ARG, 0 },
-                   FUZZ(Win_attach, field->win, one_in(random, 2) ? at : NULL, -1 - (fuzz_bad_aint(random) & INT64_MAX)));
+        fuzz_judge((struct verdict){FAULT_SIZE | FAULT_ARG, 0},
+                   FUZZ(Win_attach, field->win, one_in(random, 2) ? at : NULL,
+                        -1 - (fuzz_bad_aint(random) & INT64_MAX)));
     else if (choice == 1)
-        fuzz_judge((struct verdict){ FAULT_BASE, 0 }, FUZZ(Win_attach, field->win, NULL, size));
+        fuzz_judge((struct verdict){FAULT_BASE, 0}, FUZZ(Win_attach, field->win, NULL, size));
     else
-        fuzz_judge((struct verdict){ FAULT_ATTACH, 0 }, FUZZ(Win_attach, field->win, top, size));
+        fuzz_judge((struct verdict){FAULT_ATTACH, 0}, FUZZ(Win_attach, field->win, top, size));
 }
 
 /* Nothing becomes accessible, and several may be at one address; addresses are none of a region's. */
 static void attach_empty(struct field *field, struct random *random)
 {
     struct attached *attached = field->attached;
-    unsigned char *at = one_in(random, 3) ? NULL : field->regions[field->me].at + field->regions[field->me].len_bytes + 64;
+    unsigned char *at =
+        one_in(random, 3) ? NULL
+                          : field->regions[field->me].at + field->regions[field->me].len_bytes + 64;
     fuzz_describe("Win_attach(nothing)");
-    if (attached->empty_count < FIELD_SPAN_BYTES && fuzz_judge((struct verdict){ 0, 0 }, FUZZ(Win_attach, field->win, at, 0)))
+    if (attached->empty_count < FIELD_SPAN_BYTES &&
+        fuzz_judge((struct verdict){0, 0}, FUZZ(Win_attach, field->win, at, 0)))
         attached->empty[attached->empty_count++] = at;
 }
 
@@ -109,14 +115,16 @@ static void detach(struct field *field, struct random *random)
     if (attached->empty_count > 0 && one_in(random, 4)) {
         fuzz_describe("Win_detach(nothing)");
         attached->empty_count--;
-        fuzz_judge((struct verdict){ 0, 0 }, FUZZ(Win_detach, field->win, attached->empty[attached->empty_count]));
+        fuzz_judge((struct verdict){0, 0},
+                   FUZZ(Win_detach, field->win, attached->empty[attached->empty_count]));
         return;
     }
     int chosen = attached->count > 0 ? below(random, attached->count) : -1;
-    int from = chosen >= 0 && !one_in(random, 3) ? attached->from[chosen] : below(random, (int)region->len_bytes);
+    int from = chosen >= 0 && !one_in(random, 3) ? attached->from[chosen]
+                                                 : below(random, (int)region->len_bytes);
     for (chosen = attached->count - 1; chosen >= 0 && attached->from[chosen] != from;)
         chosen--;
-    struct verdict verdict = { chosen < 0 ? FAULT_ATTACH : 0, 0 };
+    struct verdict verdict = {chosen < 0 ? FAULT_ATTACH : 0, 0};
     fuzz_describe("Win_detach(%d)", from);
     if (!fuzz_judge(verdict, FUZZ(Win_detach, field->win, region->at + from)) || chosen < 0)
         return;

@@ -13,8 +13,9 @@ static int locks_held(const struct epochs *epochs)
 
 struct verdict epochs_allow(const struct epochs *epochs, int rank)
 {
-    bool open = epochs->fence || epochs->lock_all || epochs->locked[rank] || (epochs->started && epochs->start_to[rank]);
-    return (struct verdict){ open ? 0 : FAULT_SYNC, 0 };
+    bool open = epochs->fence || epochs->lock_all || epochs->locked[rank] ||
+                (epochs->started && epochs->start_to[rank]);
+    return (struct verdict){open ? 0 : FAULT_SYNC, 0};
 }
 
 void epochs_note_operation(struct epochs *epochs, int rank)
@@ -26,7 +27,7 @@ void epochs_note_operation(struct epochs *epochs, int rank)
 /* A fence epoch that was used is not left by another kind of epoch. */
 static struct verdict leave_fence(const struct epochs *epochs)
 {
-    return (struct verdict){ epochs->used ? FAULT_SYNC : 0, 0 };
+    return (struct verdict){epochs->used ? FAULT_SYNC : 0, 0};
 }
 
 static void add(struct verdict *verdict, unsigned must, unsigned may)
@@ -38,16 +39,21 @@ static void add(struct verdict *verdict, unsigned must, unsigned may)
 struct verdict epochs_all_closed(const struct epochs *epochs)
 {
     struct verdict verdict = leave_fence(epochs);
-    add(&verdict, epochs->lock_all || locks_held(epochs) || epochs->started || epochs->exposed ? FAULT_SYNC : 0, 0);
+    add(&verdict,
+        epochs->lock_all || locks_held(epochs) || epochs->started || epochs->exposed ? FAULT_SYNC
+                                                                                     : 0,
+        0);
     return verdict;
 }
 
 static void call_lock(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only)
 {
-    static const int types[] = { MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE };
+    static const int types[] = {MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE};
     bool known, good_type = !one_in(random, 8), good_rank = !one_in(random, 8);
     int type = types[random_below(random, 2)];
-    int rank = good_rank ? below(random, epochs->n) : one_in(random, 2) ? MPI_PROC_NULL : fuzz_bad_rank(random, epochs->n);
+    int rank = good_rank           ? below(random, epochs->n)
+               : one_in(random, 2) ? MPI_PROC_NULL
+                                   : fuzz_bad_rank(random, epochs->n);
     int assert = fuzz_assert(random, MPI_MODE_NOCHECK, &known);
     if (!good_type)
         do
@@ -55,9 +61,10 @@ static void call_lock(struct epochs *epochs, MPI_Win win, struct random *random,
         while (type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE);
     struct verdict verdict = leave_fence(epochs);
     add(&verdict, (good_type ? 0 : FAULT_LOCKTYPE) | (known ? 0 : FAULT_ASSERT), 0);
-    add(&verdict, epochs->lock_all || epochs->started ? FAULT_SYNC : 0, epochs->exposed ? FAULT_SYNC : 0);
+    add(&verdict, epochs->lock_all || epochs->started ? FAULT_SYNC : 0,
+        epochs->exposed ? FAULT_SYNC : 0);
     if (rank == MPI_PROC_NULL)
-        verdict = (struct verdict){ 0, verdict.must & (FAULT_LOCKTYPE | FAULT_ASSERT) };
+        verdict = (struct verdict){0, verdict.must & (FAULT_LOCKTYPE | FAULT_ASSERT)};
     else if (!good_rank)
         add(&verdict, FAULT_RANK, 0);
     else
@@ -65,7 +72,8 @@ static void call_lock(struct epochs *epochs, MPI_Win win, struct random *random,
     if (errors_only && verdict.must == 0)
         return;
     fuzz_describe("Win_lock(type %d, rank %d, assert %d)", type, rank, assert);
-    if (!fuzz_judge(verdict, FUZZ(Win_lock, type, rank, assert, win)) || rank == MPI_PROC_NULL || !good_rank)
+    if (!fuzz_judge(verdict, FUZZ(Win_lock, type, rank, assert, win)) || rank == MPI_PROC_NULL ||
+        !good_rank)
         return;
     epochs->locked[rank] = type == MPI_LOCK_SHARED ? 1 : 2;
     epochs->fence = false;
@@ -74,11 +82,14 @@ static void call_lock(struct epochs *epochs, MPI_Win win, struct random *random,
 
 static void call_unlock(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only)
 {
-    int rank = one_in(random, 10) ? fuzz_bad_rank(random, epochs->n)
-                                  : one_in(random, 10) ? MPI_PROC_NULL : below(random, epochs->n);
-    struct verdict verdict = { 0, 0 };
+    int rank = one_in(random, 10)   ? fuzz_bad_rank(random, epochs->n)
+               : one_in(random, 10) ? MPI_PROC_NULL
+                                    : below(random, epochs->n);
+    struct verdict verdict = {0, 0};
     if (rank != MPI_PROC_NULL)
-        verdict.must = rank < 0 || rank >= epochs->n ? FAULT_RANK : epochs->locked[rank] ? 0 : FAULT_SYNC;
+        verdict.must = rank < 0 || rank >= epochs->n ? FAULT_RANK
+                       : epochs->locked[rank]        ? 0
+                                                     : FAULT_SYNC;
     if (errors_only && verdict.must == 0)
         return;
     fuzz_describe("Win_unlock(rank %d)", rank);
@@ -86,7 +97,8 @@ static void call_unlock(struct epochs *epochs, MPI_Win win, struct random *rando
         epochs->locked[rank] = 0;
 }
 
-static void call_lock_all(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only)
+static void call_lock_all(struct epochs *epochs, MPI_Win win, struct random *random,
+                          bool errors_only)
 {
     bool known;
     int assert = fuzz_assert(random, MPI_MODE_NOCHECK, &known);
@@ -106,7 +118,7 @@ static void call_lock_all(struct epochs *epochs, MPI_Win win, struct random *ran
 
 static void call_unlock_all(struct epochs *epochs, MPI_Win win, bool errors_only)
 {
-    struct verdict verdict = { epochs->lock_all ? 0 : FAULT_SYNC, 0 };
+    struct verdict verdict = {epochs->lock_all ? 0 : FAULT_SYNC, 0};
     if (errors_only && verdict.must == 0)
         return;
     fuzz_describe("Win_unlock_all");
@@ -118,16 +130,18 @@ static void call_flush(struct epochs *epochs, MPI_Win win, struct random *random
 {
     bool passive = epochs->lock_all || locks_held(epochs) > 0;
     int which = below(random, 5);
-    int rank = one_in(random, 6) ? fuzz_bad_rank(random, epochs->n)
-                                 : one_in(random, 10) ? MPI_PROC_NULL : below(random, epochs->n);
-    struct verdict verdict = { passive ? 0 : FAULT_SYNC, 0 };
+    int rank = one_in(random, 6)    ? fuzz_bad_rank(random, epochs->n)
+               : one_in(random, 10) ? MPI_PROC_NULL
+                                    : below(random, epochs->n);
+    struct verdict verdict = {passive ? 0 : FAULT_SYNC, 0};
     if (which < 2 && rank == MPI_PROC_NULL)
-        verdict = (struct verdict){ 0, passive ? 0 : FAULT_SYNC };
+        verdict = (struct verdict){0, passive ? 0 : FAULT_SYNC};
     else if (which < 2)
-        verdict.must = rank < 0 || rank >= epochs->n ? FAULT_RANK | verdict.must
-                       : epochs->lock_all || epochs->locked[rank] ? 0 : FAULT_SYNC;
+        verdict.must = rank < 0 || rank >= epochs->n              ? FAULT_RANK | verdict.must
+                       : epochs->lock_all || epochs->locked[rank] ? 0
+                                                                  : FAULT_SYNC;
     else if (which == 4)
-        verdict = (struct verdict){ 0, 0 }; /* sync is taken anywhere */
+        verdict = (struct verdict){0, 0}; /* sync is taken anywhere */
     if (errors_only && verdict.must == 0)
         return;
     fuzz_describe("flush of kind %d to rank %d", which, rank);
@@ -141,7 +155,8 @@ static void call_flush(struct epochs *epochs, MPI_Win win, struct random *random
 }
 
 /* A group: of nobody, of this rank, of nothing at all, or with a process that is not in the window.  Returns what is wrong. */
-static unsigned make_group(const struct epochs *epochs, struct random *random, MPI_Group *group, bool *self)
+static unsigned make_group(const struct epochs *epochs, struct random *random, MPI_Group *group,
+                           bool *self)
 {
     MPI_Group world, all;
     unsigned fault = 0;
@@ -178,12 +193,16 @@ static void call_post(struct epochs *epochs, MPI_Win win, struct random *random,
     bool known, self;
     MPI_Group group;
     int assert = fuzz_assert(random, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, &known);
-    struct verdict verdict = { make_group(epochs, random, &group, &self), 0 };
+    struct verdict verdict = {make_group(epochs, random, &group, &self), 0};
     add(&verdict, (known ? 0 : FAULT_ASSERT) | (epochs->exposed ? FAULT_SYNC : 0), 0);
     add(&verdict, 0, epochs->used || locks_held(epochs) || epochs->lock_all ? FAULT_SYNC : 0);
     bool stuck = self && epochs->fence; /* neither a start nor a fence could follow an operation */
     if (verdict.must != 0 || (!errors_only && !stuck)) {
-        fuzz_describe("Win_post(%s, assert %d)", group == MPI_GROUP_NULL ? "null" : self ? "self" : "others", assert);
+        fuzz_describe("Win_post(%s, assert %d)",
+                      group == MPI_GROUP_NULL ? "null"
+                      : self                  ? "self"
+                                              : "others",
+                      assert);
         if (fuzz_judge(verdict, FUZZ(Win_post, group, assert, win))) {
             epochs->exposed = true;
             epochs->exposed_to_self = self;
@@ -204,7 +223,11 @@ static void call_start(struct epochs *epochs, MPI_Win win, struct random *random
     add(&verdict, epochs->started || epochs->lock_all || locks_held(epochs) ? FAULT_SYNC : 0, 0);
     bool waits = self && epochs->self_posts == 0;
     if (verdict.must != 0 || (!errors_only && !waits)) {
-        fuzz_describe("Win_start(%s, assert %d)", group == MPI_GROUP_NULL ? "null" : self ? "self" : "others", assert);
+        fuzz_describe("Win_start(%s, assert %d)",
+                      group == MPI_GROUP_NULL ? "null"
+                      : self                  ? "self"
+                                              : "others",
+                      assert);
         if (fuzz_judge(verdict, FUZZ(Win_start, group, assert, win))) {
             for (int i = 0; i < epochs->n; i++)
                 epochs->start_to[i] = self && i == epochs->me;
@@ -219,7 +242,7 @@ static void call_start(struct epochs *epochs, MPI_Win win, struct random *random
 
 static void call_complete(struct epochs *epochs, MPI_Win win, bool errors_only)
 {
-    struct verdict verdict = { epochs->started ? 0 : FAULT_SYNC, 0 };
+    struct verdict verdict = {epochs->started ? 0 : FAULT_SYNC, 0};
     if (errors_only && verdict.must == 0)
         return;
     fuzz_describe("Win_complete");
@@ -231,7 +254,7 @@ static void call_complete(struct epochs *epochs, MPI_Win win, bool errors_only)
 
 static void call_wait(struct epochs *epochs, MPI_Win win, bool test, bool errors_only)
 {
-    struct verdict verdict = { epochs->exposed ? 0 : FAULT_SYNC, 0 };
+    struct verdict verdict = {epochs->exposed ? 0 : FAULT_SYNC, 0};
     bool ready = epochs->exposed && (!epochs->exposed_to_self || epochs->self_completed);
     int flag = -5;
     if ((errors_only && verdict.must == 0) || (!test && epochs->exposed && !ready))
@@ -240,7 +263,8 @@ static void call_wait(struct epochs *epochs, MPI_Win win, bool test, bool errors
     if (!fuzz_judge(verdict, test ? FUZZ(Win_test, win, &flag) : FUZZ(Win_wait, win)))
         return;
     if (test)
-        CHECK(flag == (ready ? 1 : 0), "Win_test sets %d where the epoch is %s", flag, ready ? "over" : "open");
+        CHECK(flag == (ready ? 1 : 0), "Win_test sets %d where the epoch is %s", flag,
+              ready ? "over" : "open");
     if (ready)
         epochs->exposed = false;
 }
@@ -248,15 +272,17 @@ static void call_wait(struct epochs *epochs, MPI_Win win, bool test, bool errors
 static void call_fence(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only)
 {
     bool known;
-    int assert = fuzz_assert(random, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, &known);
+    int assert = fuzz_assert(
+        random, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED,
+        &known);
     bool inside = epochs->lock_all || epochs->started || locks_held(epochs) || epochs->exposed;
-    struct verdict verdict = { (known ? 0 : FAULT_ASSERT) | (inside ? FAULT_SYNC : 0), 0 };
+    struct verdict verdict = {(known ? 0 : FAULT_ASSERT) | (inside ? FAULT_SYNC : 0), 0};
     if (verdict.must == 0 && (errors_only || epochs->n > 1))
         return; /* all ranks would have to call it */
     fuzz_describe("Win_fence(assert %d)", assert);
     if (!fuzz_judge(verdict, FUZZ(Win_fence, assert, win)))
         return;
-    epochs->fence = (assert & MPI_MODE_NOSUCCEED) == 0;
+    epochs->fence = (assert &MPI_MODE_NOSUCCEED) == 0;
     epochs->used = false;
 }
 

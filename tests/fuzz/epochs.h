@@ -10,15 +10,15 @@ enum { FUZZ_RANKS = 16 };
 
 struct epochs {
     int n, me;
-    MPI_Comm comm;      /* the window's */
-    bool fence;         /* the last fence opened an epoch */
-    bool used;          /* by an operation that was not refused */
+    MPI_Comm comm; /* the window's */
+    bool fence;    /* the last fence opened an epoch */
+    bool used;     /* by an operation that was not refused */
     bool lock_all;
     unsigned char locked[FUZZ_RANKS];
     bool started;
     bool start_to[FUZZ_RANKS];
     bool exposed, exposed_to_self, self_completed;
-    int self_posts;     /* not yet taken by a start */
+    int self_posts; /* not yet taken by a start */
 };
 
 /* What an operation to this target must get, and afterwards: that it was made, and not refused. */

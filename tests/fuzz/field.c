@@ -14,16 +14,17 @@
 
 static void region_add(struct field *field, unsigned char *at, size_t len_bytes)
 {
-    field->regions[field->region_count++] = (struct region){ at, malloc(len_bytes + 1), len_bytes };
+    field->regions[field->region_count++] = (struct region){at, malloc(len_bytes + 1), len_bytes};
 }
 
 static void draw(struct field *field, struct random *shared)
 {
-    static const int sizes[] = { 0, 1, 7, 64, 96, 200, 256, 500, FIELD_MOST_BYTES };
-    static const MPI_Aint units[] = { 1, 1, 1, 2, 3, 4, 8, 8, 16, 1000, (MPI_Aint)1 << 30 };
+    static const int sizes[] = {0, 1, 7, 64, 96, 200, 256, 500, FIELD_MOST_BYTES};
+    static const MPI_Aint units[] = {1, 1, 1, 2, 3, 4, 8, 8, 16, 1000, (MPI_Aint)1 << 30};
     bool alike = one_in(shared, 3);
     for (int i = 0; i < field->n; i++) {
-        field->size[i] = one_in(shared, 3) ? sizes[random_below(shared, COUNT_OF(sizes))] : 256 + below(shared, 200);
+        field->size[i] = one_in(shared, 3) ? sizes[random_below(shared, COUNT_OF(sizes))]
+                                           : 256 + below(shared, 200);
         field->unit[i] = units[random_below(shared, COUNT_OF(units))];
         if (alike)
             field->unit[i] = field->unit[0];
@@ -86,7 +87,8 @@ static void map_all(struct field *field)
 {
     int pid = getpid(), pids[FUZZ_RANKS], files[FUZZ_RANKS];
     field->file = memfd_create("fuzz", 0);
-    CHECK(ftruncate(field->file, field->size[field->me] + 2 * FIELD_GUARD_BYTES) == 0, "no memory for a file");
+    CHECK(ftruncate(field->file, field->size[field->me] + 2 * FIELD_GUARD_BYTES) == 0,
+          "no memory for a file");
     MPI_Allgather(&pid, 1, MPI_INT, pids, 1, MPI_INT, field->comm);
     MPI_Allgather(&field->file, 1, MPI_INT, files, 1, MPI_INT, field->comm);
     for (int i = 0; i < field->n; i++) {
@@ -103,7 +105,8 @@ static void make_created(struct field *field, MPI_Info info, bool wide)
     if (field->kind == KIND_HEAP) {
         map_all(field);
     } else {
-        CHECK_OK(FUZZ(Win_allocate, size + 2 * FIELD_GUARD_BYTES, 1, MPI_INFO_NULL, field->comm, &base, &field->backing));
+        CHECK_OK(FUZZ(Win_allocate, size + 2 * FIELD_GUARD_BYTES, 1, MPI_INFO_NULL, field->comm,
+                      &base, &field->backing));
         for (int i = 0; i < field->n; i++)
             region_share(field, field->backing, i, (size_t)field->size[i] + 2 * FIELD_GUARD_BYTES);
     }
@@ -120,8 +123,11 @@ void field_open(struct field *field, enum window_kind kind, MPI_Comm comm, struc
 {
     MPI_Info info = MPI_INFO_NULL;
     bool wide = one_in(shared, 2), noncontig = one_in(shared, 2);
-    *field = (struct field){ .kind = kind, .win = MPI_WIN_NULL, .backing = MPI_WIN_NULL, .file = -1,
-                             .guards = { MPI_WIN_NULL, MPI_WIN_NULL } };
+    *field = (struct field){.kind = kind,
+                            .win = MPI_WIN_NULL,
+                            .backing = MPI_WIN_NULL,
+                            .file = -1,
+                            .guards = {MPI_WIN_NULL, MPI_WIN_NULL}};
     MPI_Comm_dup(comm, &field->comm);
     MPI_Comm_size(comm, &field->n);
     MPI_Comm_rank(comm, &field->me);
@@ -137,7 +143,7 @@ void field_open(struct field *field, enum window_kind kind, MPI_Comm comm, struc
     if (noncontig)
         MPI_Info_free(&info);
     MPI_Win_set_errhandler(field->win, MPI_ERRORS_RETURN);
-    field->epochs = (struct epochs){ .n = field->n, .me = field->me, .comm = field->comm };
+    field->epochs = (struct epochs){.n = field->n, .me = field->me, .comm = field->comm};
     for (size_t i = 0; field->n > 0 && i < field->regions[field->me].len_bytes; i++)
         field->regions[field->me].at[i] = (unsigned char)(i * 37 + (size_t)field->me);
     barrier(field->comm);

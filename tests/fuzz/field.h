@@ -21,7 +21,8 @@ struct field {
     MPI_Comm comm;
     int n, me;
     MPI_Aint size[FUZZ_RANKS], unit[FUZZ_RANKS];
-    struct region regions[FIELD_REGIONS]; /* the first n: windows, with their guards where the kind lets them touch */
+    struct region regions
+        [FIELD_REGIONS]; /* the first n: windows, with their guards where the kind lets them touch */
     int region_count;
     size_t before[FUZZ_RANKS]; /* of the guard, in the region */
     struct epochs epochs;
@@ -33,10 +34,10 @@ struct field {
 
 /* What is attached to a dynamic window, byte by byte of the regions above. */
 struct attached {
-    MPI_Win fixed;                   /* the window that the memory came with */
-    MPI_Aint address[FUZZ_RANKS];    /* of field_memory in each rank's own address space */
+    MPI_Win fixed;                /* the window that the memory came with */
+    MPI_Aint address[FUZZ_RANKS]; /* of field_memory in each rank's own address space */
     unsigned char bytes[FUZZ_RANKS][FIELD_SPAN_BYTES];
-    int count, empty_count;          /* of this rank */
+    int count, empty_count; /* of this rank */
     int from[FIELD_SPAN_BYTES], to[FIELD_SPAN_BYTES];
     unsigned char *empty[FIELD_SPAN_BYTES];
 };
@@ -56,7 +57,8 @@ void field_tell_attached(struct field *field);
 /* Where an access lies, in bytes from field_memory. */
 static inline __int128 field_offset(const struct field *field, int rank, MPI_Aint disp)
 {
-    return field->attached != NULL ? (__int128)disp - field->attached->address[rank] : (__int128)disp * field->unit[rank];
+    return field->attached != NULL ? (__int128)disp - field->attached->address[rank]
+                                   : (__int128)disp * field->unit[rank];
 }
 
 /* Whether the len_bytes from there are attached. */

@@ -11,8 +11,8 @@
 /* One for each row of functions.def. */
 enum fuzz_function {
 #define FUNCTION(name, parameters, arguments) FUZZ_##name,
-#define FORWARD FUNCTION
-#define LARGE FUNCTION
+#define FORWARD                               FUNCTION
+#define LARGE                                 FUNCTION
 #include "../../src/host/functions.def"
 #undef FUNCTION
 #undef FORWARD
@@ -68,8 +68,14 @@ int fuzz_calls(void);
 /* This rank's own random numbers; random_start gives those that all ranks draw alike.  Every case begins with it. */
 struct random fuzz_own(uint64_t stream);
 
-static inline bool one_in(struct random *random, uint64_t chances) { return random_below(random, chances) == 0; }
-static inline int below(struct random *random, int limit) { return (int)random_below(random, (uint64_t)limit); }
+static inline bool one_in(struct random *random, uint64_t chances)
+{
+    return random_below(random, chances) == 0;
+}
+static inline int below(struct random *random, int limit)
+{
+    return (int)random_below(random, (uint64_t)limit);
+}
 
 /* Numbers that break things. */
 int fuzz_bad_int(struct random *random);

@@ -15,17 +15,52 @@ static unsigned char buffer[256], result[256], compare[256];
 #define INTO 0, 0, 1, MPI_INT32_T
 
 static const enum fuzz_function looked_up[] = {
-    FUZZ_Win_shared_query, FUZZ_Win_shared_query_c, FUZZ_Win_attach, FUZZ_Win_detach, FUZZ_Win_free, FUZZ_Win_get_group,
-    FUZZ_Win_set_info, FUZZ_Win_get_info, FUZZ_Win_get_attr, FUZZ_Put, FUZZ_Put_c, FUZZ_Get, FUZZ_Get_c, FUZZ_Accumulate,
-    FUZZ_Accumulate_c, FUZZ_Get_accumulate, FUZZ_Get_accumulate_c, FUZZ_Fetch_and_op, FUZZ_Compare_and_swap, FUZZ_Rput,
-    FUZZ_Rput_c, FUZZ_Rget, FUZZ_Rget_c, FUZZ_Raccumulate, FUZZ_Raccumulate_c, FUZZ_Rget_accumulate, FUZZ_Rget_accumulate_c,
-    FUZZ_Win_fence, FUZZ_Win_post, FUZZ_Win_start, FUZZ_Win_complete, FUZZ_Win_wait, FUZZ_Win_test, FUZZ_Win_lock,
-    FUZZ_Win_unlock, FUZZ_Win_lock_all, FUZZ_Win_unlock_all, FUZZ_Win_flush, FUZZ_Win_flush_all, FUZZ_Win_flush_local,
-    FUZZ_Win_flush_local_all, FUZZ_Win_sync,
+    FUZZ_Win_shared_query,
+    FUZZ_Win_shared_query_c,
+    FUZZ_Win_attach,
+    FUZZ_Win_detach,
+    FUZZ_Win_free,
+    FUZZ_Win_get_group,
+    FUZZ_Win_set_info,
+    FUZZ_Win_get_info,
+    FUZZ_Win_get_attr,
+    FUZZ_Put,
+    FUZZ_Put_c,
+    FUZZ_Get,
+    FUZZ_Get_c,
+    FUZZ_Accumulate,
+    FUZZ_Accumulate_c,
+    FUZZ_Get_accumulate,
+    FUZZ_Get_accumulate_c,
+    FUZZ_Fetch_and_op,
+    FUZZ_Compare_and_swap,
+    FUZZ_Rput,
+    FUZZ_Rput_c,
+    FUZZ_Rget,
+    FUZZ_Rget_c,
+    FUZZ_Raccumulate,
+    FUZZ_Raccumulate_c,
+    FUZZ_Rget_accumulate,
+    FUZZ_Rget_accumulate_c,
+    FUZZ_Win_fence,
+    FUZZ_Win_post,
+    FUZZ_Win_start,
+    FUZZ_Win_complete,
+    FUZZ_Win_wait,
+    FUZZ_Win_test,
+    FUZZ_Win_lock,
+    FUZZ_Win_unlock,
+    FUZZ_Win_lock_all,
+    FUZZ_Win_unlock_all,
+    FUZZ_Win_flush,
+    FUZZ_Win_flush_all,
+    FUZZ_Win_flush_local,
+    FUZZ_Win_flush_local_all,
+    FUZZ_Win_sync,
 };
 static const enum fuzz_function handed_on[] = {
-    FUZZ_Win_set_attr, FUZZ_Win_delete_attr, FUZZ_Win_set_name, FUZZ_Win_get_name, FUZZ_Win_set_errhandler,
-    FUZZ_Win_get_errhandler, FUZZ_Win_call_errhandler,
+    FUZZ_Win_set_attr,       FUZZ_Win_delete_attr,    FUZZ_Win_set_name,        FUZZ_Win_get_name,
+    FUZZ_Win_set_errhandler, FUZZ_Win_get_errhandler, FUZZ_Win_call_errhandler,
 };
 
 static int call_operation(enum fuzz_function function, MPI_Win win)
@@ -40,15 +75,18 @@ static int call_operation(enum fuzz_function function, MPI_Win win)
     case FUZZ_Accumulate_c: return FUZZ(Accumulate_c, FROM, INTO, MPI_SUM, win);
     case FUZZ_Get_accumulate: return FUZZ(Get_accumulate, FROM, BACK, INTO, MPI_SUM, win);
     case FUZZ_Get_accumulate_c: return FUZZ(Get_accumulate_c, FROM, BACK, INTO, MPI_SUM, win);
-    case FUZZ_Fetch_and_op: return FUZZ(Fetch_and_op, buffer, result, MPI_INT32_T, 0, 0, MPI_SUM, win);
-    case FUZZ_Compare_and_swap: return FUZZ(Compare_and_swap, buffer, compare, result, MPI_INT32_T, 0, 0, win);
+    case FUZZ_Fetch_and_op:
+        return FUZZ(Fetch_and_op, buffer, result, MPI_INT32_T, 0, 0, MPI_SUM, win);
+    case FUZZ_Compare_and_swap:
+        return FUZZ(Compare_and_swap, buffer, compare, result, MPI_INT32_T, 0, 0, win);
     case FUZZ_Rput: return FUZZ(Rput, FROM, INTO, win, &request);
     case FUZZ_Rput_c: return FUZZ(Rput_c, FROM, INTO, win, &request);
     case FUZZ_Rget: return FUZZ(Rget, FROM, INTO, win, &request);
     case FUZZ_Rget_c: return FUZZ(Rget_c, FROM, INTO, win, &request);
     case FUZZ_Raccumulate: return FUZZ(Raccumulate, FROM, INTO, MPI_SUM, win, &request);
     case FUZZ_Raccumulate_c: return FUZZ(Raccumulate_c, FROM, INTO, MPI_SUM, win, &request);
-    case FUZZ_Rget_accumulate: return FUZZ(Rget_accumulate, FROM, BACK, INTO, MPI_SUM, win, &request);
+    case FUZZ_Rget_accumulate:
+        return FUZZ(Rget_accumulate, FROM, BACK, INTO, MPI_SUM, win, &request);
     default: return FUZZ(Rget_accumulate_c, FROM, BACK, INTO, MPI_SUM, win, &request);
     }
 }
@@ -87,7 +125,8 @@ static int call_object(enum fuzz_function function, MPI_Win win)
     MPI_Win copy = win;
     switch (function) {
     case FUZZ_Win_shared_query: return FUZZ(Win_shared_query, win, 0, &size, &unit, &value);
-    case FUZZ_Win_shared_query_c: return FUZZ(Win_shared_query_c, win, 0, &size, &wide_unit, &value);
+    case FUZZ_Win_shared_query_c:
+        return FUZZ(Win_shared_query_c, win, 0, &size, &wide_unit, &value);
     case FUZZ_Win_attach: return FUZZ(Win_attach, win, buffer, 8);
     case FUZZ_Win_detach: return FUZZ(Win_detach, win, buffer);
     case FUZZ_Win_free: return FUZZ(Win_free, &copy);
@@ -123,11 +162,18 @@ static MPI_Win draw_handle(struct random *random, const MPI_Win *freed, MPI_Win 
         switch (random_below(random, 6)) {
         case 0: return MPI_WIN_NULL;
         case 1: win = freed[random_below(random, FREED)]; break;
-        case 2: bits = random_below(random, 4096); memcpy(&win, &bits, sizeof win); break;
-        case 3: bits = UINT64_C(0xffffffff00000000) + random_below(random, 2); memcpy(&win, &bits, sizeof win); break;
+        case 2:
+            bits = random_below(random, 4096);
+            memcpy(&win, &bits, sizeof win);
+            break;
+        case 3:
+            bits = UINT64_C(0xffffffff00000000) + random_below(random, 2);
+            memcpy(&win, &bits, sizeof win);
+            break;
         case 4: /* a neighbour of a real one */
             win = live;
-            ((unsigned char *)&win)[random_below(random, sizeof win)] ^= (unsigned char)(1u << random_below(random, 8));
+            ((unsigned char *)&win)[random_below(random, sizeof win)] ^=
+                (unsigned char)(1u << random_below(random, 8));
             break;
         default: memcpy(&win, &bits, sizeof win); break;
         }
@@ -156,7 +202,7 @@ void handles_that_are_no_window(enum window_kind kind)
                                            : looked_up[random_below(&own, COUNT_OF(looked_up))];
         MPI_Win win = host ? MPI_WIN_NULL : draw_handle(&own, freed, live);
         fuzz_describe("%s on a handle that is no window", fuzz_name(function));
-        fuzz_judge((struct verdict){ FAULT_WIN, host ? FAULT_ARG : 0 }, call(function, win));
+        fuzz_judge((struct verdict){FAULT_WIN, host ? FAULT_ARG : 0}, call(function, win));
         if (one_in(&own, 8)) { /* what a thread used last is remembered */
             CHECK_OK(FUZZ(Put, FROM, INTO, live));
             memset(buffer, 0, 4);

@@ -25,29 +25,40 @@ static int lowest(const struct field *field)
 
 static void query(const struct field *field, struct random *random)
 {
-    int rank = one_in(random, 3) ? fuzz_bad_rank(random, field->n) : one_in(random, 4) ? MPI_PROC_NULL : below(random, field->n);
+    int rank = one_in(random, 3)   ? fuzz_bad_rank(random, field->n)
+               : one_in(random, 4) ? MPI_PROC_NULL
+                                   : below(random, field->n);
     MPI_Aint size = -77, wide_unit = -77;
     int unit = -77;
     void *base = &base;
     bool wide = one_in(random, 2);
     int real = rank == MPI_PROC_NULL ? lowest(field) : rank;
-    struct verdict verdict = { real < 0 || real >= field->n ? FAULT_RANK : 0, 0 };
+    struct verdict verdict = {real < 0 || real >= field->n ? FAULT_RANK : 0, 0};
     fuzz_describe("Win_shared_query(rank %d)", rank);
     int code = wide ? FUZZ(Win_shared_query_c, field->win, rank, &size, &wide_unit, &base)
                     : FUZZ(Win_shared_query, field->win, rank, &size, &unit, &base);
     if (!fuzz_judge(verdict, code))
         return;
     MPI_Aint expected = is_reached(field, real) ? field->size[real] : 0;
-    CHECK(size == expected, "%.200s: size %ld, not %ld", fuzz_description(), (long)size, (long)expected);
-    CHECK(size > 0 || base == NULL || field->kind == KIND_SHARED, "%.200s: an address without memory", fuzz_description());
-    CHECK(size == 0 || (wide ? wide_unit : unit) == field->unit[real], "%.200s: another unit", fuzz_description());
-    CHECK(size == 0 || memcmp(base, field_memory(field, real), (size_t)size) == 0, "%.200s: other memory", fuzz_description());
+    CHECK(size == expected, "%.200s: size %ld, not %ld", fuzz_description(), (long)size,
+          (long)expected);
+    CHECK(size > 0 || base == NULL || field->kind == KIND_SHARED,
+          "%.200s: an address without memory", fuzz_description());
+    CHECK(size == 0 || (wide ? wide_unit : unit) == field->unit[real], "%.200s: another unit",
+          fuzz_description());
+    CHECK(size == 0 || memcmp(base, field_memory(field, real), (size_t)size) == 0,
+          "%.200s: other memory", fuzz_description());
 }
 
 static void hint(const struct field *field, struct random *random)
 {
-    static const char *const keys[] = { "no_locks", "same_size", "accumulate_ordering", "accumulate_ops", "nonsense",
-                                        "mpi_accumulate_granularity", "alloc_shared_noncontig" };
+    static const char *const keys[] = {"no_locks",
+                                       "same_size",
+                                       "accumulate_ordering",
+                                       "accumulate_ops",
+                                       "nonsense",
+                                       "mpi_accumulate_granularity",
+                                       "alloc_shared_noncontig"};
     char value[MPI_MAX_INFO_VAL];
     MPI_Info info = MPI_INFO_NULL;
     int found;
@@ -62,14 +73,16 @@ static void hint(const struct field *field, struct random *random)
         }
     }
     fuzz_describe("Win_set_info(%s)", info == MPI_INFO_NULL ? "null" : "set");
-    fuzz_judge((struct verdict){ 0, info == MPI_INFO_NULL ? FAULT_INFO : 0 }, FUZZ(Win_set_info, field->win, info));
+    fuzz_judge((struct verdict){0, info == MPI_INFO_NULL ? FAULT_INFO : 0},
+               FUZZ(Win_set_info, field->win, info));
     if (info != MPI_INFO_NULL)
         MPI_Info_free(&info);
     fuzz_describe("Win_get_info");
-    if (!fuzz_judge((struct verdict){ 0, 0 }, FUZZ(Win_get_info, field->win, &info)))
+    if (!fuzz_judge((struct verdict){0, 0}, FUZZ(Win_get_info, field->win, &info)))
         return;
     MPI_Info_get(info, "same_size", MPI_MAX_INFO_VAL - 1, value, &found);
-    CHECK(found && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0), "same_size has the value %.40s", value);
+    CHECK(found && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0),
+          "same_size has the value %.40s", value);
     MPI_Info_free(&info);
 }
 
@@ -94,15 +107,18 @@ static int delete_attribute(MPI_Win win, int keyval, void *value, void *extra)
 
 static void attribute(const struct field *field, struct random *random)
 {
-    static const int predefined[] = { MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT, MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL };
-    struct verdict good = { 0, 0 }, bad = { FAULT_KEYVAL | FAULT_ARG | FAULT_OTHER, 0 };
+    static const int predefined[] = {MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT,
+                                     MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL};
+    struct verdict good = {0, 0}, bad = {FAULT_KEYVAL | FAULT_ARG | FAULT_OTHER, 0};
     int keyval, flag = 0, deleted = 0, stored;
     void *value = NULL;
     fuzz_describe("Win_get_attr(predefined)");
-    fuzz_judge(good, FUZZ(Win_get_attr, field->win, predefined[random_below(random, COUNT_OF(predefined))], &value, &flag));
+    fuzz_judge(good, FUZZ(Win_get_attr, field->win,
+                          predefined[random_below(random, COUNT_OF(predefined))], &value, &flag));
     CHECK(flag == 1, "a predefined attribute is not there");
     fuzz_describe("Win_create_keyval");
-    if (!fuzz_judge(good, FUZZ(Win_create_keyval, copy_attribute, delete_attribute, &keyval, &deleted)))
+    if (!fuzz_judge(good,
+                    FUZZ(Win_create_keyval, copy_attribute, delete_attribute, &keyval, &deleted)))
         return;
     fuzz_describe("attribute of the user's");
     fuzz_judge(good, FUZZ(Win_get_attr, field->win, keyval, &value, &flag));
@@ -128,7 +144,7 @@ static void note_error(MPI_Win *win, int *code, ...)
 
 static void handler(const struct field *field, struct random *random)
 {
-    struct verdict good = { 0, 0 };
+    struct verdict good = {0, 0};
     MPI_Errhandler own, seen;
     char name[MPI_MAX_OBJECT_NAME] = "", got[MPI_MAX_OBJECT_NAME + 1] = "";
     int length = below(random, MPI_MAX_OBJECT_NAME), got_length = -1;
@@ -137,7 +153,8 @@ static void handler(const struct field *field, struct random *random)
     fuzz_describe("Win_set_name(%d characters)", length);
     fuzz_judge(good, FUZZ(Win_set_name, field->win, name));
     fuzz_judge(good, FUZZ(Win_get_name, field->win, got, &got_length));
-    CHECK(strncmp(got, name, MPI_MAX_OBJECT_NAME - 1) == 0, "%.200s: another name came back", fuzz_description());
+    CHECK(strncmp(got, name, MPI_MAX_OBJECT_NAME - 1) == 0, "%.200s: another name came back",
+          fuzz_description());
     fuzz_describe("error handlers");
     fuzz_judge(good, FUZZ(Win_create_errhandler, note_error, &own));
     fuzz_judge(good, FUZZ(Win_set_errhandler, field->win, own));
@@ -159,7 +176,8 @@ static void version(void)
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = -1;
     CHECK_OK(FUZZ(Get_library_version, text, &length));
-    CHECK(length >= 0 && length < MPI_MAX_LIBRARY_VERSION_STRING && strstr(text, "Oriel") != NULL, "a version without Oriel");
+    CHECK(length >= 0 && length < MPI_MAX_LIBRARY_VERSION_STRING && strstr(text, "Oriel") != NULL,
+          "a version without Oriel");
 }
 
 static void misfit(const struct field *field, struct random *random)
@@ -169,13 +187,13 @@ static void misfit(const struct field *field, struct random *random)
     MPI_Group group;
     int n;
     fuzz_describe("Win_attach(%ld) to a window that is not dynamic", (long)size);
-    fuzz_judge((struct verdict){ FAULT_FLAVOR, 0 }, FUZZ(Win_attach, field->win, base, size));
+    fuzz_judge((struct verdict){FAULT_FLAVOR, 0}, FUZZ(Win_attach, field->win, base, size));
     fuzz_describe("Win_detach from a window that is not dynamic");
-    fuzz_judge((struct verdict){ FAULT_FLAVOR, 0 }, FUZZ(Win_detach, field->win, base));
+    fuzz_judge((struct verdict){FAULT_FLAVOR, 0}, FUZZ(Win_detach, field->win, base));
     if (one_in(random, 8))
         version();
     fuzz_describe("Win_get_group");
-    if (fuzz_judge((struct verdict){ 0, 0 }, FUZZ(Win_get_group, field->win, &group))) {
+    if (fuzz_judge((struct verdict){0, 0}, FUZZ(Win_get_group, field->win, &group))) {
         MPI_Group_size(group, &n);
         CHECK_EQUAL(n, field->n);
         MPI_Group_free(&group);
@@ -194,29 +212,35 @@ static void block(struct block *blocks, struct random *random)
     struct block *chosen = &blocks[random_below(random, BLOCKS)];
     void *at = NULL;
     if (chosen->at == NULL) {
-        MPI_Aint size = one_in(random, 3) ? fuzz_bad_aint(random) : below(random, one_in(random, 4) ? 200000 : 500);
+        MPI_Aint size = one_in(random, 3) ? fuzz_bad_aint(random)
+                                          : below(random, one_in(random, 4) ? 200000 : 500);
         if (size > 200000 && size < (MPI_Aint)1 << 52)
             return; /* there may be so much, or none */
         fuzz_describe("Alloc_mem(%ld)", (long)size);
-        struct verdict verdict = { size < 0 ? FAULT_SIZE | FAULT_ARG : size > 200000 ? FAULT_NO_MEM : 0, 0 };
+        struct verdict verdict = {size < 0        ? FAULT_SIZE | FAULT_ARG
+                                  : size > 200000 ? FAULT_NO_MEM
+                                                  : 0,
+                                  0};
         if (!fuzz_judge(verdict, FUZZ(Alloc_mem, size, MPI_INFO_NULL, &at)))
             return;
-        *chosen = (struct block){ at, size, (unsigned char)random_next(random) };
+        *chosen = (struct block){at, size, (unsigned char)random_next(random)};
         memset(at, chosen->byte, (size_t)size);
         return;
     }
     for (MPI_Aint i = 0; i < chosen->size; i++)
-        if (!CHECK(chosen->at[i] == chosen->byte, "byte %ld of a block of %ld changed", (long)i, (long)chosen->size))
+        if (!CHECK(chosen->at[i] == chosen->byte, "byte %ld of a block of %ld changed", (long)i,
+                   (long)chosen->size))
             break;
     if (chosen->size > 64 && one_in(random, 3)) {
         fuzz_describe("Free_mem(the inside of a block)");
-        fuzz_judge((struct verdict){ FAULT_BASE, 0 }, FUZZ(Free_mem, chosen->at + 1 + random_below(random, 63)));
+        fuzz_judge((struct verdict){FAULT_BASE, 0},
+                   FUZZ(Free_mem, chosen->at + 1 + random_below(random, 63)));
         return;
     }
     fuzz_describe("Free_mem");
-    fuzz_judge((struct verdict){ 0, 0 }, FUZZ(Free_mem, chosen->at));
+    fuzz_judge((struct verdict){0, 0}, FUZZ(Free_mem, chosen->at));
     fuzz_describe("Free_mem(a block that is free)");
-    fuzz_judge((struct verdict){ FAULT_BASE, 0 }, FUZZ(Free_mem, chosen->at));
+    fuzz_judge((struct verdict){FAULT_BASE, 0}, FUZZ(Free_mem, chosen->at));
     chosen->at = NULL;
 }
 
@@ -224,7 +248,7 @@ void objects_and_memory_with_random_arguments(enum window_kind kind)
 {
     struct random shared = random_start(110 + (uint64_t)kind), own = fuzz_own(110 + (uint64_t)kind);
     struct field field;
-    struct block blocks[BLOCKS] = { { NULL, 0, 0 } };
+    struct block blocks[BLOCKS] = {{NULL, 0, 0}};
     field_open(&field, kind, MPI_COMM_WORLD, &shared);
     for (int i = 0; i < fuzz_calls() / 6 && !harness_failed(); i++) {
         switch (random_below(&own, 8)) {

@@ -10,16 +10,16 @@ static const struct shape {
     enum fuzz_function narrow, wide;
     bool accumulates, fetches, single;
 } shapes[] = {
-    { FUZZ_Put, FUZZ_Put_c, false, false, false },
-    { FUZZ_Rput, FUZZ_Rput_c, false, false, false },
-    { FUZZ_Get, FUZZ_Get_c, false, false, false },
-    { FUZZ_Rget, FUZZ_Rget_c, false, false, false },
-    { FUZZ_Accumulate, FUZZ_Accumulate_c, true, false, false },
-    { FUZZ_Raccumulate, FUZZ_Raccumulate_c, true, false, false },
-    { FUZZ_Get_accumulate, FUZZ_Get_accumulate_c, true, true, false },
-    { FUZZ_Rget_accumulate, FUZZ_Rget_accumulate_c, true, true, false },
-    { FUZZ_Fetch_and_op, FUZZ_Fetch_and_op, false, true, true },
-    { FUZZ_Compare_and_swap, FUZZ_Compare_and_swap, false, true, true },
+    {FUZZ_Put, FUZZ_Put_c, false, false, false},
+    {FUZZ_Rput, FUZZ_Rput_c, false, false, false},
+    {FUZZ_Get, FUZZ_Get_c, false, false, false},
+    {FUZZ_Rget, FUZZ_Rget_c, false, false, false},
+    {FUZZ_Accumulate, FUZZ_Accumulate_c, true, false, false},
+    {FUZZ_Raccumulate, FUZZ_Raccumulate_c, true, false, false},
+    {FUZZ_Get_accumulate, FUZZ_Get_accumulate_c, true, true, false},
+    {FUZZ_Rget_accumulate, FUZZ_Rget_accumulate_c, true, true, false},
+    {FUZZ_Fetch_and_op, FUZZ_Fetch_and_op, false, true, true},
+    {FUZZ_Compare_and_swap, FUZZ_Compare_and_swap, false, true, true},
 };
 
 static MPI_Op user_op;
@@ -33,8 +33,14 @@ static void user_function(void *in, void *inout, int *length, MPI_Datatype *type
     CHECK(false, "an operator of the user was called");
 }
 
-void operate_start(void) { MPI_Op_create(user_function, 1, &user_op); }
-void operate_stop(void) { MPI_Op_free(&user_op); }
+void operate_start(void)
+{
+    MPI_Op_create(user_function, 1, &user_op);
+}
+void operate_stop(void)
+{
+    MPI_Op_free(&user_op);
+}
 
 static MPI_Op draw_op(struct random *random)
 {
@@ -54,26 +60,34 @@ static MPI_Aint draw_disp(const struct field *field, int rank, struct random *ra
     if (field->attached != NULL && rank >= 0 && rank < field->n)
         return field->attached->address[rank] - FIELD_GUARD_BYTES + below(random, FIELD_SPAN_BYTES);
     if (one_in(random, 12))
-        return INT64_MAX / (rank >= 0 && rank < field->n ? field->unit[rank] : 2) - 3 + below(random, 4);
-    if (one_in(random, 16) && rank >= 0 && rank < field->n) /* a small one again, should the product overflow unnoticed */
+        return INT64_MAX / (rank >= 0 && rank < field->n ? field->unit[rank] : 2) - 3 +
+               below(random, 4);
+    if (one_in(random, 16) && rank >= 0 &&
+        rank < field->n) /* a small one again, should the product overflow unnoticed */
         return (MPI_Aint)((UINT64_C(1) << 63) / (uint64_t)field->unit[rank] * 2) + below(random, 4);
     if (one_in(random, 8))
         return items - 2 + below(random, 5);
-    return items > 1 ? (MPI_Aint)random_below(random, (uint64_t)items / (one_in(random, 2) ? 1 : 2) + 1) : 0;
+    return items > 1
+               ? (MPI_Aint)random_below(random, (uint64_t)items / (one_in(random, 2) ? 1 : 2) + 1)
+               : 0;
 }
 
 /* The other sides of most accumulates are made to match. */
-static void match(struct operation *operation, struct side *side, const struct sides *sides, int b, struct random *random)
+static void match(struct operation *operation, struct side *side, const struct sides *sides, int b,
+                  struct random *random)
 {
     if (one_in(random, 6))
         return;
-    if (one_in(random, 2) && operation->target.type->state == SIDE_GOOD && !operation->target.type->absolute) {
+    if (one_in(random, 2) && operation->target.type->state == SIDE_GOOD &&
+        !operation->target.type->absolute) {
         side->type = operation->target.type;
         side->count = operation->target.count;
     } else {
         for (int i = 0; i < SIDE_TYPES; i++) {
-            const struct side_type *type = &sides->types[(i * 7 + below(random, SIDE_TYPES)) % SIDE_TYPES];
-            if (type->state != SIDE_GOOD || type->absolute || type->mixed != operation->target.type->mixed ||
+            const struct side_type *type =
+                &sides->types[(i * 7 + below(random, SIDE_TYPES)) % SIDE_TYPES];
+            if (type->state != SIDE_GOOD || type->absolute ||
+                type->mixed != operation->target.type->mixed ||
                 sides_alike(type->model, operation->target.type->model) == 0)
                 continue;
             side->type = type;
@@ -87,24 +101,31 @@ static void match(struct operation *operation, struct side *side, const struct s
 /* NULL where there should be a buffer.  With a type that leaves displacement 0 alone it might be MPI_BOTTOM, and is not tried. */
 static void drop_buffers(struct operation *operation, struct random *random)
 {
-    struct side *sides[] = { &operation->origin, &operation->result };
+    struct side *sides[] = {&operation->origin, &operation->result};
     for (int i = 0; i < 2; i++)
-        if (one_in(random, 30) && sides[i]->type->map.low <= 0 && sides[i]->type->state == SIDE_GOOD && !sides[i]->type->absolute)
+        if (one_in(random, 30) && sides[i]->type->map.low <= 0 &&
+            sides[i]->type->state == SIDE_GOOD && !sides[i]->type->absolute)
             sides[i]->addr = NULL;
     operation->no_compare = one_in(random, 30);
 }
 
-static void draw(struct operation *operation, const struct field *field, struct sides *sides, struct random *random)
+static void draw(struct operation *operation, const struct field *field, struct sides *sides,
+                 struct random *random)
 {
     const struct shape *shape = &shapes[random_below(random, COUNT_OF(shapes))];
     bool wide = shape->wide != shape->narrow && one_in(random, 3);
-    *operation = (struct operation){ .function = wide ? shape->wide : shape->narrow, .accumulates = shape->accumulates,
-                                     .fetches = shape->fetches, .single = shape->single, .op = draw_op(random) };
-    operation->rank = one_in(random, 16) ? (one_in(random, 2) ? MPI_PROC_NULL : fuzz_bad_rank(random, field->n))
-                                         : below(random, field->n);
+    *operation = (struct operation){.function = wide ? shape->wide : shape->narrow,
+                                    .accumulates = shape->accumulates,
+                                    .fetches = shape->fetches,
+                                    .single = shape->single,
+                                    .op = draw_op(random)};
+    operation->rank = one_in(random, 16)
+                          ? (one_in(random, 2) ? MPI_PROC_NULL : fuzz_bad_rank(random, field->n))
+                          : below(random, field->n);
     operation->disp = draw_disp(field, operation->rank, random);
     side_draw(sides, &operation->target, -1, wide, random);
-    if (sides->recent != NULL && one_in(random, 3)) /* what a thread used last may take another way */
+    if (sides->recent != NULL &&
+        one_in(random, 3)) /* what a thread used last may take another way */
         operation->target.type = sides->recent;
     sides->recent = operation->target.type;
     side_draw(sides, &operation->origin, 0, wide, random);
@@ -115,7 +136,8 @@ static void draw(struct operation *operation, const struct field *field, struct 
         operation->target.count = 1;
         if (one_in(random, 2)) /* a predefined one */
             for (int i = 11; i < SIDE_TYPES && operation->target.type->map.derived; i++)
-                operation->target.type = &sides->types[(i + below(random, SIDE_TYPES)) % SIDE_TYPES];
+                operation->target.type =
+                    &sides->types[(i + below(random, SIDE_TYPES)) % SIDE_TYPES];
         operation->origin.addr = operation->origin.origin = sides->buffers[0] + SIDE_BYTES / 2;
         operation->result.addr = operation->result.origin = sides->buffers[1] + SIDE_BYTES / 2;
         operation->origin.type = operation->result.type = operation->target.type;
@@ -127,21 +149,26 @@ static void draw(struct operation *operation, const struct field *field, struct 
 static void describe(const struct operation *operation, const struct field *field)
 {
     const struct side *o = &operation->origin, *r = &operation->result, *t = &operation->target;
-    const char *op = operation->op == MPI_OP_NULL ? "null" : operation->op == user_op ? "user" : "NO_OP";
+    const char *op = operation->op == MPI_OP_NULL ? "null"
+                     : operation->op == user_op   ? "user"
+                                                  : "NO_OP";
     for (size_t i = 0; i < test_op_count; i++)
         if (test_ops[i].op == operation->op)
             op = test_ops[i].name;
     bool good = operation->rank >= 0 && operation->rank < field->n;
-    fuzz_describe("%s(%lld*%d:%.30s, %lld*%d:%.30s, rank %d, disp %ld [size %ld, unit %ld], %lld*%d:%.30s, %s)",
-                  fuzz_name(operation->function), (long long)o->count, (int)o->type->state, o->type->map.text,
-                  (long long)r->count, (int)r->type->state, r->type->map.text, operation->rank, (long)operation->disp,
-                  good ? (long)field->size[operation->rank] : -1, good ? (long)field->unit[operation->rank] : -1,
-                  (long long)t->count, (int)t->type->state, t->type->map.text, op);
+    fuzz_describe("%s(%lld*%d:%.30s, %lld*%d:%.30s, rank %d, disp %ld [size %ld, unit %ld], "
+                  "%lld*%d:%.30s, %s)",
+                  fuzz_name(operation->function), (long long)o->count, (int)o->type->state,
+                  o->type->map.text, (long long)r->count, (int)r->type->state, r->type->map.text,
+                  operation->rank, (long)operation->disp,
+                  good ? (long)field->size[operation->rank] : -1,
+                  good ? (long)field->unit[operation->rank] : -1, (long long)t->count,
+                  (int)t->type->state, t->type->map.text, op);
 }
 
-#define FROM o->addr, (int)o->count, o->type->type
-#define BACK r->addr, (int)r->count, r->type->type
-#define INTO op->rank, op->disp, (int)t->count, t->type->type
+#define FROM   o->addr, (int)o->count, o->type->type
+#define BACK   r->addr, (int)r->count, r->type->type
+#define INTO   op->rank, op->disp, (int)t->count, t->type->type
 #define FROM_C o->addr, o->count, o->type->type
 #define BACK_C r->addr, r->count, r->type->type
 #define INTO_C op->rank, op->disp, t->count, t->type->type
@@ -164,15 +191,19 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
     case FUZZ_Fetch_and_op:
         return FUZZ(Fetch_and_op, o->addr, r->addr, t->type->type, op->rank, op->disp, op->op, win);
     case FUZZ_Compare_and_swap:
-        return FUZZ(Compare_and_swap, o->addr, op->no_compare ? NULL : sides->buffers[2], r->addr, t->type->type, op->rank,
-                    op->disp, win);
+        return FUZZ(Compare_and_swap, o->addr, op->no_compare ? NULL : sides->buffers[2], r->addr,
+                    t->type->type, op->rank, op->disp, win);
     case FUZZ_Rput: code = FUZZ(Rput, FROM, INTO, win, &request); break;
     case FUZZ_Rput_c: code = FUZZ(Rput_c, FROM_C, INTO_C, win, &request); break;
     case FUZZ_Rget: code = FUZZ(Rget, FROM, INTO, win, &request); break;
     case FUZZ_Rget_c: code = FUZZ(Rget_c, FROM_C, INTO_C, win, &request); break;
     case FUZZ_Raccumulate: code = FUZZ(Raccumulate, FROM, INTO, op->op, win, &request); break;
-    case FUZZ_Raccumulate_c: code = FUZZ(Raccumulate_c, FROM_C, INTO_C, op->op, win, &request); break;
-    case FUZZ_Rget_accumulate: code = FUZZ(Rget_accumulate, FROM, BACK, INTO, op->op, win, &request); break;
+    case FUZZ_Raccumulate_c:
+        code = FUZZ(Raccumulate_c, FROM_C, INTO_C, op->op, win, &request);
+        break;
+    case FUZZ_Rget_accumulate:
+        code = FUZZ(Rget_accumulate, FROM, BACK, INTO, op->op, win, &request);
+        break;
     default: code = FUZZ(Rget_accumulate_c, FROM_C, BACK_C, INTO_C, op->op, win, &request); break;
     }
     if (code == MPI_SUCCESS && !fuzz_complete(request))
@@ -181,7 +212,8 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
 }
 
 /* Takes over what may have changed in len_bytes of a side. */
-static void accept(const struct side *side, unsigned char *kept, const unsigned char *at, MPI_Aint len_bytes)
+static void accept(const struct side *side, unsigned char *kept, const unsigned char *at,
+                   MPI_Aint len_bytes)
 {
     const struct random_type *map = &side->type->map;
     for (MPI_Aint i = 0; i < len_bytes; i++) {
@@ -193,9 +225,11 @@ static void accept(const struct side *side, unsigned char *kept, const unsigned 
 static bool is_exact(const struct side *side, MPI_Aint len_bytes)
 {
     const struct test_type *model = side->type->model;
-    bool long_double = model->value_bytes >= 16 || model->value_group == GROUP_FLOATING || model->value_group == GROUP_COMPLEX;
+    bool long_double = model->value_bytes >= 16 || model->value_group == GROUP_FLOATING ||
+                       model->value_group == GROUP_COMPLEX;
     return !(long_double && model->value_bytes >= 16) &&
-           random_type_is_disjoint(&side->type->map, (int)((len_bytes - 1) / side->type->map.size_bytes + 1));
+           random_type_is_disjoint(&side->type->map,
+                                   (int)((len_bytes - 1) / side->type->map.size_bytes + 1));
 }
 
 /* A put or accumulate may wait in the origin until something follows it on the same target: here a get of its first byte. */
@@ -204,9 +238,10 @@ static void complete(const struct operation *operation, MPI_Win win)
     unsigned char byte;
     MPI_Datatype first;
     MPI_Aint at = operation->target.type->map.map[0];
-    MPI_Type_create_hindexed(1, (const int[]){ 1 }, &at, MPI_BYTE, &first);
+    MPI_Type_create_hindexed(1, (const int[]){1}, &at, MPI_BYTE, &first);
     MPI_Type_commit(&first);
-    CHECK(MPI_Get(&byte, 1, MPI_BYTE, operation->rank, operation->disp, 1, first, win) == MPI_SUCCESS,
+    CHECK(MPI_Get(&byte, 1, MPI_BYTE, operation->rank, operation->disp, 1, first, win) ==
+              MPI_SUCCESS,
           "%.250s: a get of its first byte fails", fuzz_description());
     MPI_Type_free(&first);
 }
@@ -220,16 +255,21 @@ static void follow(const struct operation *operation, struct field *field, struc
     MPI_Aint offset = (MPI_Aint)field_offset(field, operation->rank, operation->disp);
     unsigned char *at = field_memory(field, operation->rank) + offset;
     unsigned char *kept = field_kept(field, operation->rank) + offset;
-    bool gets = operation_is(operation, FUZZ_Get, FUZZ_Get_c) || operation_is(operation, FUZZ_Rget, FUZZ_Rget_c);
-    bool puts = operation_is(operation, FUZZ_Put, FUZZ_Put_c) || operation_is(operation, FUZZ_Rput, FUZZ_Rput_c);
+    bool gets = operation_is(operation, FUZZ_Get, FUZZ_Get_c) ||
+                operation_is(operation, FUZZ_Rget, FUZZ_Rget_c);
+    bool puts = operation_is(operation, FUZZ_Put, FUZZ_Put_c) ||
+                operation_is(operation, FUZZ_Rput, FUZZ_Rput_c);
     bool replaces = puts || (operation->accumulates && operation->op == MPI_REPLACE);
     random_type_gather(&target->type->map, len_bytes, kept, old);
-    if (!gets && !((operation->accumulates || operation->function == FUZZ_Fetch_and_op) && operation->op == MPI_NO_OP))
+    if (!gets && !((operation->accumulates || operation->function == FUZZ_Fetch_and_op) &&
+                   operation->op == MPI_NO_OP))
         accept(target, kept, at, len_bytes);
     if (replaces && is_exact(target, len_bytes)) {
-        random_type_gather(&operation->origin.type->map, len_bytes, operation->origin.origin, packed);
+        random_type_gather(&operation->origin.type->map, len_bytes, operation->origin.origin,
+                           packed);
         random_type_gather(&target->type->map, len_bytes, at, now);
-        CHECK(memcmp(packed, now, (size_t)len_bytes) == 0, "%.250s: other bytes arrived than were sent", fuzz_description());
+        CHECK(memcmp(packed, now, (size_t)len_bytes) == 0,
+              "%.250s: other bytes arrived than were sent", fuzz_description());
     }
     if (!gets && !operation->fetches)
         return;
@@ -238,7 +278,8 @@ static void follow(const struct operation *operation, struct field *field, struc
     accept(to, to->origin - sides->buffers[b] + sides->kept[b], to->origin, len_bytes);
     if (is_exact(to, len_bytes) && is_exact(target, len_bytes)) {
         random_type_gather(&to->type->map, len_bytes, to->origin, now);
-        CHECK(memcmp(old, now, (size_t)len_bytes) == 0, "%.250s: other bytes came than were there", fuzz_description());
+        CHECK(memcmp(old, now, (size_t)len_bytes) == 0, "%.250s: other bytes came than were there",
+              fuzz_description());
     }
 }
 

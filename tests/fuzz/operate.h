@@ -26,6 +26,7 @@ void operate_once(struct field *field, struct sides *sides, struct random *rando
 
 /* The model, in verdicts.c: moved_bytes and nothing are filled in. */
 struct verdict operation_judge(struct operation *operation, const struct field *field);
-bool operation_is(const struct operation *operation, enum fuzz_function narrow, enum fuzz_function wide);
+bool operation_is(const struct operation *operation, enum fuzz_function narrow,
+                  enum fuzz_function wide);
 
 #endif

@@ -13,22 +13,25 @@ int sides_alike(const struct test_type *a, const struct test_type *b)
 {
     if (a == b)
         return 2;
-    return a->group == b->group && a->extent_bytes == b->extent_bytes && a->value_group == b->value_group &&
-           a->value_bytes == b->value_bytes;
+    return a->group == b->group && a->extent_bytes == b->extent_bytes &&
+           a->value_group == b->value_group && a->value_bytes == b->value_bytes;
 }
 
 static bool is_padded(const struct test_type *model)
 {
-    return model->group == GROUP_PAIR && model->extent_bytes != model->value_bytes + model->index_bytes;
+    return model->group == GROUP_PAIR &&
+           model->extent_bytes != model->value_bytes + model->index_bytes;
 }
 
 static void add_good(struct side_type *out, struct random *random)
 {
     for (;;) {
-        struct random_signature signature = one_in(random, 4) ? random_signature_any(random)
-                                                              : random_signature_of(random_leaf_any(random));
+        struct random_signature signature = one_in(random, 4)
+                                                ? random_signature_any(random)
+                                                : random_signature_of(random_leaf_any(random));
         random_type_make(&out->map, &signature, random, one_in(random, 2) ? 0 : 2);
-        size_t element_bytes = signature.leaves[0]->model->value_bytes + signature.leaves[0]->model->index_bytes;
+        size_t element_bytes =
+            signature.leaves[0]->model->value_bytes + signature.leaves[0]->model->index_bytes;
         bool unclear = false;
         out->mixed = false;
         out->padded = is_padded(signature.leaves[0]->model);
@@ -39,10 +42,12 @@ static void add_good(struct side_type *out, struct random *random)
             unclear = unclear || alike == 1;
         }
         out->model = signature.leaves[0]->model;
-        out->elements = out->mixed ? out->map.size_bytes > 0 : (int)((size_t)out->map.size_bytes / element_bytes);
+        out->elements = out->mixed ? out->map.size_bytes > 0
+                                   : (int)((size_t)out->map.size_bytes / element_bytes);
         out->state = out->map.size_bytes == 0 ? SIDE_EMPTY : SIDE_GOOD;
         out->type = out->map.type;
-        if (!unclear && out->map.size_bytes <= SMALL_BYTES && out->map.low >= -REACH_BYTES && out->map.high <= REACH_BYTES)
+        if (!unclear && out->map.size_bytes <= SMALL_BYTES && out->map.low >= -REACH_BYTES &&
+            out->map.high <= REACH_BYTES)
             return;
         random_type_free(&out->map);
     }
@@ -53,13 +58,14 @@ static void add_absolute(struct side_type *out, unsigned char *buffer)
 {
     MPI_Aint base;
     MPI_Get_address(buffer, &base);
-    MPI_Aint places[2] = { base, base + 12 };
-    int lengths[2] = { 1, 2 };
+    MPI_Aint places[2] = {base, base + 12};
+    int lengths[2] = {1, 2};
     MPI_Type_create_hindexed(2, lengths, places, MPI_INT32_T, &out->type);
     MPI_Type_commit(&out->type);
     out->absolute = true;
     out->elements = 3;
-    out->map = (struct random_type){ .type = out->type, .derived = true, .size_bytes = 12, .extent = 20, .high = 20 };
+    out->map = (struct random_type){
+        .type = out->type, .derived = true, .size_bytes = 12, .extent = 20, .high = 20};
     for (int i = 0; i < 12; i++)
         out->map.map[i] = i < 4 ? i : 8 + i;
 }
@@ -67,9 +73,9 @@ static void add_absolute(struct side_type *out, unsigned char *buffer)
 static bool add_vast(struct side_type *out, int which)
 {
     MPI_Datatype inner;
-    int twos[2] = { 1, 1 };
+    int twos[2] = {1, 1};
     MPI_Aint far = (MPI_Aint)1 << 62;
-    MPI_Aint places[2] = { 0, which % 2 ? far : -far };
+    MPI_Aint places[2] = {0, which % 2 ? far : -far};
     int code = MPI_SUCCESS;
     switch (which) {
     case 0: code = MPI_Type_create_hvector(5, 1, far, MPI_INT32_T, &out->type); break;
@@ -111,19 +117,20 @@ void sides_open(struct sides *sides, struct random *random)
     sides->recent = NULL;
     for (int i = 0; i < SIDE_TYPES; i++) {
         struct side_type *out = &sides->types[i];
-        *out = (struct side_type){ .state = SIDE_GOOD, .model = int32_model(), .elements = 1 };
+        *out = (struct side_type){.state = SIDE_GOOD, .model = int32_model(), .elements = 1};
         if (i == 0) {
             out->state = SIDE_NULL;
             out->type = MPI_DATATYPE_NULL;
         } else if (i == 1) {
             out->state = SIDE_UNCOMMITTED;
             MPI_Type_contiguous(2, MPI_INT32_T, &out->type);
-            out->map = (struct random_type){ .type = out->type, .derived = true, .size_bytes = 8, .extent = 8, .high = 8 };
+            out->map = (struct random_type){
+                .type = out->type, .derived = true, .size_bytes = 8, .extent = 8, .high = 8};
         } else if (i == 2) {
             out->state = SIDE_EMPTY;
             MPI_Type_contiguous(0, MPI_INT32_T, &out->type);
             MPI_Type_commit(&out->type);
-            out->map = (struct random_type){ .type = out->type, .derived = true };
+            out->map = (struct random_type){.type = out->type, .derived = true};
             out->elements = 0;
         } else if (i < 5) {
             add_absolute(out, sides->buffers[i - 3] + MIDDLE);
@@ -146,7 +153,10 @@ static MPI_Count draw_count(bool wide, struct random *random)
 {
     switch (random_below(random, 16)) {
     case 0: return 0;
-    case 1: return one_in(random, 2) ? -1 - below(random, 3) : wide ? (MPI_Count)fuzz_bad_aint(random) : fuzz_bad_int(random);
+    case 1:
+        return one_in(random, 2) ? -1 - below(random, 3)
+               : wide            ? (MPI_Count)fuzz_bad_aint(random)
+                                 : fuzz_bad_int(random);
     case 2: return below(random, 400);
     default: return 1 + below(random, 6);
     }
@@ -168,11 +178,13 @@ void side_draw(struct sides *sides, struct side *side, int b, bool wide, struct 
 {
     side->type = draw_type(sides, b, random);
     side->count = draw_count(wide, random);
-    side->addr = side->origin = b >= 0 ? sides->buffers[b] + MIDDLE + below(random, 2) * below(random, 64) : NULL;
+    side->addr = side->origin =
+        b >= 0 ? sides->buffers[b] + MIDDLE + below(random, 2) * below(random, 64) : NULL;
     if (b >= 0 && side->type->absolute) {
         side->addr = MPI_BOTTOM;
         side->origin = sides->buffers[b] + MIDDLE;
-    } else if (b >= 0 && (side->count == 0 || side->type->state == SIDE_EMPTY) && one_in(random, 2)) {
+    } else if (b >= 0 && (side->count == 0 || side->type->state == SIDE_EMPTY) &&
+               one_in(random, 2)) {
         side->addr = NULL;
     }
 }
@@ -184,7 +196,8 @@ bool side_fits(const struct sides *sides, const struct side *side, int b, MPI_Co
         return true;
     if (len_bytes > SIDE_BYTES)
         return false;
-    random_type_bounds(&side->type->map, (int)((len_bytes - 1) / side->type->map.size_bytes + 1), &low, &high);
+    random_type_bounds(&side->type->map, (int)((len_bytes - 1) / side->type->map.size_bytes + 1),
+                       &low, &high);
     MPI_Aint at = side->origin - sides->buffers[b];
     return at + low >= 0 && at + high <= SIDE_BYTES;
 }
@@ -201,7 +214,7 @@ void sides_fill(struct sides *sides, struct random *random)
 
 void sides_check(struct sides *sides)
 {
-    static const char *const names[] = { "origin", "result", "compare" };
+    static const char *const names[] = {"origin", "result", "compare"};
     for (int b = 0; b < 3; b++) {
         if (memcmp(sides->kept[b], sides->buffers[b], SIDE_BYTES) == 0)
             continue;

@@ -11,7 +11,7 @@ enum { SIDE_TYPES = 48, SIDE_BYTES = 8192 };
 enum side_state { SIDE_GOOD, SIDE_EMPTY, SIDE_UNCOMMITTED, SIDE_NULL, SIDE_VAST };
 
 struct side_type {
-    struct random_type map;      /* of SIDE_GOOD */
+    struct random_type map; /* of SIDE_GOOD */
     enum side_state state;
     MPI_Datatype type;
     const struct test_type *model; /* of every element; the first one's when they are mixed */

@@ -42,7 +42,7 @@ static void open_post(struct field *field, int caller, unsigned long chosen)
 static void fence(struct field *field, int assert)
 {
     CHECK_OK(FUZZ(Win_fence, assert, field->win));
-    field->epochs.fence = (assert & MPI_MODE_NOSUCCEED) == 0;
+    field->epochs.fence = (assert &MPI_MODE_NOSUCCEED) == 0;
     field->epochs.used = false;
 }
 
@@ -97,9 +97,11 @@ static bool all_well(MPI_Comm comm)
     return any == 0;
 }
 
-static void windows(enum window_kind kind, MPI_Comm comm, uint64_t stream, bool operates, bool dynamic)
+static void windows(enum window_kind kind, MPI_Comm comm, uint64_t stream, bool operates,
+                    bool dynamic)
 {
-    struct random shared = random_start(stream + (uint64_t)kind), own = fuzz_own(stream + (uint64_t)kind);
+    struct random shared = random_start(stream + (uint64_t)kind),
+                  own = fuzz_own(stream + (uint64_t)kind);
     int turns = fuzz_calls() / CALLS_PER_TURN;
     if (comm == MPI_COMM_SELF)
         shared = own;

@@ -35,7 +35,8 @@ static void start(void)
 static struct oriel_agent_run draw_run(struct input *input)
 {
     const uint8_t how = input_byte(input);
-    struct oriel_agent_run run = {(uint64_t)(uintptr_t)user + input_below(input, USER_BYTES), input_byte(input)};
+    struct oriel_agent_run run = {(uint64_t)(uintptr_t)user + input_below(input, USER_BYTES),
+                                  input_byte(input)};
     if (how % 32 == 0)
         run.address += USER_BYTES - run.len_bytes;
     if (how % 32 == 1)
@@ -53,7 +54,8 @@ static void draw_slot(struct input *input, struct oriel_agent_slot *slot)
     slot->operation = input_below(input, how % 16 == 0 ? UINT32_MAX : ORIEL_AGENT_SWAP + 1);
     slot->run_count = how % 16 == 1 ? (uint32_t)input_word(input) : input_below(input, 4);
     slot->kind = how % 16 == 2 ? (uint32_t)input_word(input) : input_below(input, ORIEL_KIND_COUNT);
-    slot->operator = how % 16 == 3 ? (uint32_t)input_word(input) : input_below(input, ORIEL_OPERATOR_COUNT);
+    slot->operator= how % 16 == 3 ? (uint32_t)input_word(input)
+                                  : input_below(input, ORIEL_OPERATOR_COUNT);
     slot->returns = input_byte(input) % 2;
     slot->data_bytes = 0;
     for (uint32_t i = 0; i < slot->run_count && i < ORIEL_AGENT_RUNS; i++) {
@@ -93,8 +95,10 @@ static void check_untouched(const struct oriel_agent_slot *slot, int error)
     const size_t data_at = (size_t)(slot->data - (const char *)area->slots);
     const size_t data_end = data_at + ORIEL_AGENT_DATA_BYTES;
     REQUIRE(memcmp(area->slots, before_slots, data_at) == 0);
-    REQUIRE(memcmp((const char *)area->slots + data_end, before_slots + data_end, sizeof before_slots - data_end) == 0);
-    REQUIRE(error != EINVAL || memcmp(slot->data, before_slots + data_at, ORIEL_AGENT_DATA_BYTES) == 0);
+    REQUIRE(memcmp((const char *)area->slots + data_end, before_slots + data_end,
+                   sizeof before_slots - data_end) == 0);
+    REQUIRE(error != EINVAL ||
+            memcmp(slot->data, before_slots + data_at, ORIEL_AGENT_DATA_BYTES) == 0);
 }
 
 /* Nothing of the input before, so that one that fails fails by itself, too; the other slots are as they were. */

@@ -62,7 +62,9 @@ void oriel_text_add(struct oriel_text *text, const char *format, ...)
     va_start(args, format);
     int len = vsnprintf(text->bytes + text->used, text->room - text->used, format, args);
     va_end(args);
-    text->used += len < 0 ? 0 : (size_t)len < text->room - text->used ? (size_t)len : text->room - text->used - 1;
+    text->used += len < 0                                 ? 0
+                  : (size_t)len < text->room - text->used ? (size_t)len
+                                                          : text->room - text->used - 1;
 }
 
 int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int thread)
@@ -99,8 +101,11 @@ static size_t right_bytes(void)
     case ORIEL_CHECK_REMOTE_ADD: return input_below(&input, 4) * sizeof(struct oriel_conflict);
     case ORIEL_CHECK_REMOTE_NOTE: return sizeof(struct oriel_member_state_answer);
     case ORIEL_CHECK_REMOTE_SITE: return input_byte(&input) % 2 == 0 ? 16 : ORIEL_RECORD_LONG + 24;
-    case ORIEL_CHECK_REMOTE_WAITS: return (1 + input_below(&input, WORLD)) * sizeof(struct oriel_wait_report);
-    case ORIEL_CHECK_REMOTE_GATHERING: return oriel_collective_progress_bytes((int)input_below(&input, WORLD + 1), input_byte(&input) % 2 == 0);
+    case ORIEL_CHECK_REMOTE_WAITS:
+        return (1 + input_below(&input, WORLD)) * sizeof(struct oriel_wait_report);
+    case ORIEL_CHECK_REMOTE_GATHERING:
+        return oriel_collective_progress_bytes((int)input_below(&input, WORLD + 1),
+                                               input_byte(&input) % 2 == 0);
     default: return 0;
     }
 }
@@ -114,22 +119,27 @@ static void head(struct oriel_check_remote_answer *answer)
     const uint8_t how = input_byte(&input);
     answer->len_bytes = right_bytes();
     if (how % 16 == 0)
-        answer->len_bytes = how / 16 % 4 == 0 ? 0 : how / 16 % 4 == 1 ? input_word(&input) : input_below(&input, 4000);
+        answer->len_bytes = how / 16 % 4 == 0   ? 0
+                            : how / 16 % 4 == 1 ? input_word(&input)
+                                                : input_below(&input, 4000);
     answer->word = how % 16 == 1 ? input_word(&input) : input_below(&input, 8);
 }
 
 static struct oriel_site draw_site(void)
 {
-    return (struct oriel_site){.address = input_byte(&input) % 2 == 0 ? input_word(&input)
-                                                                      : (uint64_t)(1 + input_byte(&input) % 4) << 48,
+    return (struct oriel_site){.address = input_byte(&input) % 2 == 0
+                                              ? input_word(&input)
+                                              : (uint64_t)(1 + input_byte(&input) % 4) << 48,
                                .call = input_byte(&input)};
 }
 
 static void draw_need(struct oriel_wait_need *need)
 {
     const uint8_t how = input_byte(&input);
-    *need = (struct oriel_wait_need){.kind = how % 8, .rank = (int32_t)input_below(&input, WORLD + 1) - 1,
-                                     .words = {comm, input_below(&input, 4), input_byte(&input), how & 16 ? window : comm}};
+    *need = (struct oriel_wait_need){
+        .kind = how % 8,
+        .rank = (int32_t)input_below(&input, WORLD + 1) - 1,
+        .words = {comm, input_below(&input, 4), input_byte(&input), how & 16 ? window : comm}};
     if (how % 32 == 9)
         need->rank = (int32_t)input_word(&input);
     if (how % 32 == 10)
@@ -146,8 +156,10 @@ static void draw_report(struct oriel_wait_report *report)
 {
     const uint8_t how = input_byte(&input);
     struct oriel_wait_noted *noted = &report->record.noted;
-    report->rank = how % 32 == 0 ? (int32_t)input_word(&input) : (int32_t)input_below(&input, WORLD);
-    report->state = how % 32 == 1 ? (uint32_t)input_word(&input) : ORIEL_DEADLOCK_SET_WAITS + (how % 4 == 2);
+    report->rank =
+        how % 32 == 0 ? (int32_t)input_word(&input) : (int32_t)input_below(&input, WORLD);
+    report->state =
+        how % 32 == 1 ? (uint32_t)input_word(&input) : ORIEL_DEADLOCK_SET_WAITS + (how % 4 == 2);
     report->serial = how % 64 == 3 ? input_word(&input) : 1;
     noted->site = draw_site();
     noted->mode = how / 8 % 4 == 0;
@@ -161,13 +173,16 @@ static void draw_gathering(struct oriel_collective_progress *gathering, size_t l
 {
     const uint8_t how = input_byte(&input);
     int n = 1;
-    while (n < WORLD && oriel_collective_progress_bytes(n, false) != len_bytes && oriel_collective_progress_bytes(n, true) != len_bytes)
+    while (n < WORLD && oriel_collective_progress_bytes(n, false) != len_bytes &&
+           oriel_collective_progress_bytes(n, true) != len_bytes)
         n++;
     gathering->n = how % 32 == 0 ? (int32_t)input_word(&input) : n;
     gathering->has_locks = oriel_collective_progress_bytes(n, true) == len_bytes;
     gathering->id = how & 8 ? window : comm;
     gathering->is_window = how & 8;
-    for (int i = 0; i < n && sizeof *gathering + (size_t)(i + 1) * sizeof gathering->slots[0] <= len_bytes; i++) {
+    for (int i = 0;
+         i < n && sizeof *gathering + (size_t)(i + 1) * sizeof gathering->slots[0] <= len_bytes;
+         i++) {
         gathering->slots[i].world_rank = how % 32 == 1 ? (int32_t)input_word(&input) : 1 + i;
         gathering->slots[i].number = input_below(&input, 5);
         gathering->slots[i].last = input_byte(&input) % 4 == 0;
@@ -177,8 +192,8 @@ static void draw_gathering(struct oriel_collective_progress *gathering, size_t l
 static void draw_conflict(struct oriel_conflict *conflict)
 {
     const uint8_t how = input_byte(&input);
-    conflict->earlier = (struct oriel_access){.kind = how % 5, .origin = (int32_t)input_below(&input, WORLD),
-                                              .site = draw_site()};
+    conflict->earlier = (struct oriel_access){
+        .kind = how % 5, .origin = (int32_t)input_below(&input, WORLD), .site = draw_site()};
     if (how % 16 == 0)
         conflict->earlier.origin = (int32_t)input_word(&input);
     conflict->offset = how % 16 == 1 ? (int64_t)input_word(&input) : input_byte(&input);
@@ -188,14 +203,16 @@ static void draw_conflict(struct oriel_conflict *conflict)
 
 static void draw_note(struct oriel_member_state_answer *answer)
 {
-    *answer = (struct oriel_member_state_answer){.found = input_byte(&input) % 4, .rank = (int32_t)input_word(&input), .gone_rank = -1};
+    *answer = (struct oriel_member_state_answer){
+        .found = input_byte(&input) % 4, .rank = (int32_t)input_word(&input), .gone_rank = -1};
 }
 
 static void fill(void *data, size_t len_bytes)
 {
     char *at = data;
     const size_t all_bytes = len_bytes;
-    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && said.len_bytes[wire.machine] == len_bytes) {
+    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats &&
+        said.len_bytes[wire.machine] == len_bytes) {
         memcpy(data, said.reports[wire.machine], len_bytes);
         return;
     }
@@ -211,9 +228,11 @@ static void fill(void *data, size_t len_bytes)
         for (; len_bytes >= sizeof(struct oriel_wait_report);
              at += sizeof(struct oriel_wait_report), len_bytes -= sizeof(struct oriel_wait_report))
             draw_report((struct oriel_wait_report *)(void *)at);
-    else if (wire.kind == ORIEL_CHECK_REMOTE_GATHERING && len_bytes >= sizeof(struct oriel_collective_progress))
+    else if (wire.kind == ORIEL_CHECK_REMOTE_GATHERING &&
+             len_bytes >= sizeof(struct oriel_collective_progress))
         draw_gathering(data, len_bytes);
-    else if (wire.kind == ORIEL_CHECK_REMOTE_NOTE && len_bytes == sizeof(struct oriel_member_state_answer))
+    else if (wire.kind == ORIEL_CHECK_REMOTE_NOTE &&
+             len_bytes == sizeof(struct oriel_member_state_answer))
         draw_note(data);
     else if (wire.kind == ORIEL_CHECK_REMOTE_SITE)
         memset(data, how, len_bytes);
@@ -247,15 +266,17 @@ static uint64_t ticket;
 static void tell(const struct oriel_conflict *conflict, void *closure)
 {
     (void)closure;
-    REQUIRE(conflict->earlier.origin >= 0 && conflict->earlier.origin < WORLD && conflict->later.origin == OWN);
-    REQUIRE(conflict->offset + (int64_t)conflict->len_bytes > 0 && (conflict->beside == 0 || conflict->beside == 1));
+    REQUIRE(conflict->earlier.origin >= 0 && conflict->earlier.origin < WORLD &&
+            conflict->later.origin == OWN);
+    REQUIRE(conflict->offset + (int64_t)conflict->len_bytes > 0 &&
+            (conflict->beside == 0 || conflict->beside == 1));
     look_at(conflict, sizeof *conflict);
 }
 
 static void use_part(oriel_shm_offset part)
 {
-    const struct oriel_access access = {.kind = ORIEL_ACCESS_PUT, .origin = OWN, .moment = ORIEL_MOMENT_NOW,
-                                        .site = {.call = 1}};
+    const struct oriel_access access = {
+        .kind = ORIEL_ACCESS_PUT, .origin = OWN, .moment = ORIEL_MOMENT_NOW, .site = {.call = 1}};
     const struct oriel_access_extent extent = {.offset = 8, .len_bytes = 8, .count = 1};
     switch (input_byte(&input) % 5) {
     case 0: oriel_part_complete(part, OWN, 0, oriel_order_now()); break;
@@ -323,11 +344,14 @@ static void look(void)
 
 static void act(uint64_t here)
 {
-    const uint64_t parts[] = {(uint64_t)1 << MACHINE_SHIFT | 4096, (uint64_t)3 << MACHINE_SHIFT | 4096, here};
+    const uint64_t parts[] = {(uint64_t)1 << MACHINE_SHIFT | 4096,
+                              (uint64_t)3 << MACHINE_SHIFT | 4096, here};
     switch (input_byte(&input) % 8) {
     case 0: use_part(oriel_part_of(parts[input_below(&input, 3)])); break;
     case 1:
-    case 2: use_order((struct oriel_key){.words = {ORIEL_ORDER_LOCK, window, input_below(&input, 3)}}); break;
+    case 2:
+        use_order((struct oriel_key){.words = {ORIEL_ORDER_LOCK, window, input_below(&input, 3)}});
+        break;
     case 3: ask_note(); break;
     case 4: use_sites(); break;
     case 5: {
@@ -346,12 +370,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     memset(&wire, 0, sizeof wire);
     ticket = 0;
     for (int i = 0; i < MACHINES; i++)
-        addresses[i] = (struct oriel_check_remote_address){.count = 1, .ports = {(uint16_t)(2 * i + 2), (uint16_t)(2 * i + 3)}};
+        addresses[i] = (struct oriel_check_remote_address){
+            .count = 1, .ports = {(uint16_t)(2 * i + 2), (uint16_t)(2 * i + 3)}};
     board_open(WORLD);
     REQUIRE(oriel_check_remote_start(machine_of, WORLD, machine_of[OWN], addresses, MACHINES));
     REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_sites_start() == ORIEL_OK);
     REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_waits_start(OWN, WORLD, false) == ORIEL_OK);
-    REQUIRE(oriel_collective_progress_find(window, true, WORLD, NULL) != NULL && oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
+    REQUIRE(oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
+            oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
     const uint64_t here = oriel_part_open();
     REQUIRE(here != 0);
     oriel_check_remote_span();

@@ -11,7 +11,8 @@ void board_open(int world_size)
 {
     char path[64];
     REQUIRE(oriel_shm_make_sized(world_size, BOARD_BYTES, path, sizeof path) == ORIEL_OK);
-    ASAN_POISON_MEMORY_REGION(oriel_shm_base + oriel_shm_head->top, oriel_shm_head->size_bytes - oriel_shm_head->top);
+    ASAN_POISON_MEMORY_REGION(oriel_shm_base + oriel_shm_head->top,
+                              oriel_shm_head->size_bytes - oriel_shm_head->top);
 }
 
 void board_close(void)

@@ -13,8 +13,19 @@
 #include "check/order/rank_clocks.h"
 #include "check/report/call_sites.h"
 
-enum { WORLD = 4, OWN = 0, NEIGHBOUR = 1, QUESTIONS_MOST = 32, DATA_MOST_BYTES = 2400, PARTS = 2, TICKETS = 4 };
-enum { SITE_NUMBER_BYTES = 16, SITE_MODULE_BYTES = ORIEL_RECORD_LONG + 24 }; /* entries of sites.c's tables */
+enum {
+    WORLD = 4,
+    OWN = 0,
+    NEIGHBOUR = 1,
+    QUESTIONS_MOST = 32,
+    DATA_MOST_BYTES = 2400,
+    PARTS = 2,
+    TICKETS = 4
+};
+enum {
+    SITE_NUMBER_BYTES = 16,
+    SITE_MODULE_BYTES = ORIEL_RECORD_LONG + 24
+}; /* entries of sites.c's tables */
 static const uint64_t window = 77, comm = 78;
 
 static oriel_shm_offset parts[PARTS]; /* histories; 0: the board was full */
@@ -48,10 +59,12 @@ int oriel_check_remote_machines(void)
     return 2;
 }
 
-bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request, const struct iovec *given, int given_count,
-                    struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
+bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request,
+                            const struct iovec *given, int given_count,
+                            struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
 {
-    (void)machine, (void)request, (void)given, (void)given_count, (void)answer, (void)data, (void)room_bytes;
+    (void)machine, (void)request, (void)given, (void)given_count, (void)answer, (void)data,
+        (void)room_bytes;
     abort();
 }
 
@@ -80,7 +93,8 @@ bool oriel_check_remote_write(int fd, struct iovec *given, int count)
 {
     const struct oriel_check_remote_answer *answer = given[0].iov_base;
     (void)fd;
-    REQUIRE(count == 2 && given[0].iov_len == sizeof *answer && answer->len_bytes == given[1].iov_len);
+    REQUIRE(count == 2 && given[0].iov_len == sizeof *answer &&
+            answer->len_bytes == given[1].iov_len);
     look_at(given[1].iov_base, given[1].iov_len);
     wire.answered = true;
     wire.word = answer->word;
@@ -97,17 +111,32 @@ static uint64_t draw_place(struct input *input)
 
 static uint64_t draw_word(struct input *input)
 {
-    const uint64_t list[] = {tickets[0], tickets[1], tickets[2], tickets[3], ORIEL_ACCESS_GROUP + 1, ORIEL_ACCESS_GROUP + 2,
-                             ORIEL_ACCESS_REQUEST_DONE, ORIEL_ACCESS_FLUSHED_OTHER};
+    const uint64_t list[] = {tickets[0],
+                             tickets[1],
+                             tickets[2],
+                             tickets[3],
+                             ORIEL_ACCESS_GROUP + 1,
+                             ORIEL_ACCESS_GROUP + 2,
+                             ORIEL_ACCESS_REQUEST_DONE,
+                             ORIEL_ACCESS_FLUSHED_OTHER};
     return draw_number(input, list, 8);
 }
 
 /* Of the checker's own kinds too: "PART", "NOTES", "SITES", "WAITS", "GATH", a window's, the lock of those beside. */
 static struct oriel_key draw_key(struct input *input)
 {
-    static const uint64_t kinds[] = {ORIEL_ORDER_MESSAGE, ORIEL_ORDER_POST, ORIEL_ORDER_WORD, ORIEL_ORDER_COUNT,
-                                     ORIEL_ORDER_CLOCKS, 0x50415254, 0x4e4f544553, 0x5349544553, 0x5741495453, 0x47415448,
-                                     100, 101};
+    static const uint64_t kinds[] = {ORIEL_ORDER_MESSAGE,
+                                     ORIEL_ORDER_POST,
+                                     ORIEL_ORDER_WORD,
+                                     ORIEL_ORDER_COUNT,
+                                     ORIEL_ORDER_CLOCKS,
+                                     0x50415254,
+                                     0x4e4f544553,
+                                     0x5349544553,
+                                     0x5741495453,
+                                     0x47415448,
+                                     100,
+                                     101};
     struct oriel_key key = {.words = {kinds[input_below(input, 12)], draw_place(input)}};
     const uint8_t how = input_byte(input);
     if (how % 8 == 0)
@@ -119,24 +148,33 @@ static struct oriel_key draw_key(struct input *input)
 
 static struct oriel_site draw_site(struct input *input)
 {
-    return (struct oriel_site){.address = draw_word(input), .world_rank = input_byte(input), .call = input_byte(input),
+    return (struct oriel_site){.address = draw_word(input),
+                               .world_rank = input_byte(input),
+                               .call = input_byte(input),
                                .epoch = input_byte(input)};
 }
 
 static struct oriel_access_extent draw_extent(struct input *input)
 {
-    struct oriel_access_extent extent = {.offset = input_byte(input), .len_bytes = input_below(input, 100),
-                                  .count = 1 + input_below(input, 4), .stride_bytes = input_byte(input)};
+    struct oriel_access_extent extent = {.offset = input_byte(input),
+                                         .len_bytes = input_below(input, 100),
+                                         .count = 1 + input_below(input, 4),
+                                         .stride_bytes = input_byte(input)};
     const uint8_t how = input_byte(input);
     if (how % 8 == 0)
-        extent.offset = (int64_t)(how % 16 == 0 ? input_word(input) : (uint64_t)input_byte(input) << (input_byte(input) % 64));
+        extent.offset =
+            (int64_t)(how % 16 == 0 ? input_word(input)
+                                    : (uint64_t)input_byte(input) << (input_byte(input) % 64));
     if (how % 8 == 1)
-        extent.len_bytes = how % 16 == 1 ? input_word(input) : (uint64_t)input_byte(input) << (input_byte(input) % 64);
+        extent.len_bytes = how % 16 == 1 ? input_word(input)
+                                         : (uint64_t)input_byte(input) << (input_byte(input) % 64);
     if (how % 8 == 2 || how % 8 == 4)
-        extent.count = how % 16 == 2 ? input_word(input) : (uint64_t)input_byte(input) << (input_byte(input) % 64);
+        extent.count = how % 16 == 2 ? input_word(input)
+                                     : (uint64_t)input_byte(input) << (input_byte(input) % 64);
     if (how % 8 == 3 || how % 8 == 4)
         extent.stride_bytes = (int64_t)(how % 16 == 3 ? input_word(input)
-                                                      : (uint64_t)(int64_t)(int8_t)input_byte(input) << (input_byte(input) % 57));
+                                                      : (uint64_t)(int64_t)(int8_t)input_byte(input)
+                                                            << (input_byte(input) % 57));
     return extent;
 }
 
@@ -151,7 +189,8 @@ static void put(const void *bytes, size_t len_bytes)
 static void draw_clock(struct input *input)
 {
     for (int i = 0; i < WORLD; i++) {
-        const oriel_tick tick = input_byte(input) % 8 == 0 ? input_word(input) : input_below(input, 9);
+        const oriel_tick tick =
+            input_byte(input) % 8 == 0 ? input_word(input) : input_below(input, 9);
         put(&tick, sizeof tick);
     }
 }
@@ -159,9 +198,12 @@ static void draw_clock(struct input *input)
 static void draw_access(struct input *input)
 {
     const uint8_t how = input_byte(input);
-    struct oriel_access access = {.kind = (uint8_t)(ORIEL_ACCESS_GET + how % 3), .op = input_byte(input) % 16,
-                                  .element = input_byte(input) % 32, .origin = (int32_t)(how / 4 % WORLD),
-                                  .issued = input_below(input, 9), .site = draw_site(input)};
+    struct oriel_access access = {.kind = (uint8_t)(ORIEL_ACCESS_GET + how % 3),
+                                  .op = input_byte(input) % 16,
+                                  .element = input_byte(input) % 32,
+                                  .origin = (int32_t)(how / 4 % WORLD),
+                                  .issued = input_below(input, 9),
+                                  .site = draw_site(input)};
     access.flags = how % 8 == 0 ? input_byte(input) : how % 8 == 1 ? ORIEL_ACCESS_ALONE : 0;
     access.group = how % 16 == 2 ? draw_word(input) : how % 16 < 6 ? ORIEL_ACCESS_GROUP + 1 : 0;
     if (how == 255)
@@ -178,10 +220,14 @@ static void draw_access(struct input *input)
 
 static void draw_note(struct input *input)
 {
-    struct oriel_member_state_ask ask = {.kind = input_below(input, ORIEL_MEMBER_KINDS + 1), .member = (int32_t)input_below(input, WORLD),
-                                 .other = (int32_t)input_below(input, WORLD), .assert = input_byte(input),
-                                 .number = draw_word(input), .tick = input_byte(input), .site = draw_site(input),
-                                 .extent = draw_extent(input)};
+    struct oriel_member_state_ask ask = {.kind = input_below(input, ORIEL_MEMBER_KINDS + 1),
+                                         .member = (int32_t)input_below(input, WORLD),
+                                         .other = (int32_t)input_below(input, WORLD),
+                                         .assert = input_byte(input),
+                                         .number = draw_word(input),
+                                         .tick = input_byte(input),
+                                         .site = draw_site(input),
+                                         .extent = draw_extent(input)};
     const uint8_t how = input_byte(input);
     if (how % 8 == 0)
         ask.member = (int32_t)input_word(input);
@@ -199,7 +245,9 @@ static void draw_data(struct input *input)
     case ORIEL_CHECK_REMOTE_GIVE: draw_clock(input); return;
     case ORIEL_CHECK_REMOTE_ADD: draw_access(input); return;
     case ORIEL_CHECK_REMOTE_NOTE: draw_note(input); return;
-    case ORIEL_CHECK_REMOTE_SITE: len_bytes = how % 4 == 1 ? SITE_NUMBER_BYTES : how % 4 == 2 ? 0 : SITE_MODULE_BYTES; break;
+    case ORIEL_CHECK_REMOTE_SITE:
+        len_bytes = how % 4 == 1 ? SITE_NUMBER_BYTES : how % 4 == 2 ? 0 : SITE_MODULE_BYTES;
+        break;
     case ORIEL_CHECK_REMOTE_KINDS: len_bytes = input_below(input, sizeof any); break;
     default: return;
     }
@@ -213,7 +261,8 @@ static void draw_question(struct input *input)
 {
     const uint8_t how = input_byte(input);
     memset(&wire, 0, sizeof wire);
-    wire.request.kind = how % 64 == 0 ? input_word(input) : input_below(input, ORIEL_CHECK_REMOTE_KINDS);
+    wire.request.kind =
+        how % 64 == 0 ? input_word(input) : input_below(input, ORIEL_CHECK_REMOTE_KINDS);
     wire.request.key = draw_key(input);
     wire.request.words[0] = draw_place(input);
     for (int i = 1; i < 4; i++)
@@ -225,8 +274,9 @@ static void draw_question(struct input *input)
     draw_data(input);
     if (how % 16 == 2)
         wire.data_bytes = input_below(input, (uint32_t)wire.data_bytes + 1);
-    wire.request.len_bytes = how % 32 == 1 ? draw_number(input, (const uint64_t[]){UINT64_MAX, UINT64_MAX - 1023}, 2)
-                                           : wire.data_bytes;
+    wire.request.len_bytes =
+        how % 32 == 1 ? draw_number(input, (const uint64_t[]){UINT64_MAX, UINT64_MAX - 1023}, 2)
+                      : wire.data_bytes;
 }
 
 static void ask(struct input *input, struct oriel_check_remote_desk desks[2])
@@ -253,9 +303,13 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
 static void access_here(struct input *input, oriel_shm_offset history)
 {
     const oriel_shm_offset moment = oriel_order_moment();
-    struct oriel_access access = {.kind = (uint8_t)(input_byte(input) % 5), .origin = OWN, .moment = moment,
-                                  .issued = oriel_order_now(), .site = {.call = 1, .address = input_byte(input)}};
-    const struct oriel_access_extent extent = {.offset = input_byte(input), .len_bytes = 1 + input_below(input, 80), .count = 1};
+    struct oriel_access access = {.kind = (uint8_t)(input_byte(input) % 5),
+                                  .origin = OWN,
+                                  .moment = moment,
+                                  .issued = oriel_order_now(),
+                                  .site = {.call = 1, .address = input_byte(input)}};
+    const struct oriel_access_extent extent = {
+        .offset = input_byte(input), .len_bytes = 1 + input_below(input, 80), .count = 1};
     const uint64_t ticket = oriel_history_add(history, &access, &extent, 1, tell, NULL);
     if (input_byte(input) % 2 == 0)
         oriel_history_complete(history, OWN, 0, oriel_order_now());
@@ -283,8 +337,11 @@ static void do_here(struct input *input)
 {
     const int which = (int)input_below(input, PARTS);
     struct oriel_member_state_answer answer;
-    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_ATTACH, .member = OWN,
-                                 .extent = {.offset = input_byte(input), .len_bytes = 1 + input_below(input, 60), .count = 1}};
+    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_ATTACH,
+                                         .member = OWN,
+                                         .extent = {.offset = input_byte(input),
+                                                    .len_bytes = 1 + input_below(input, 60),
+                                                    .count = 1}};
     switch (input_byte(input) % 8) {
     case 0: close_part(which); break;
     case 1:
@@ -339,7 +396,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     REQUIRE(notes != NULL && oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
             oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
     open_part(0);
-    REQUIRE(oriel_check_remote_desk_open(&desks[0], false) && oriel_check_remote_desk_open(&desks[1], true));
+    REQUIRE(oriel_check_remote_desk_open(&desks[0], false) &&
+            oriel_check_remote_desk_open(&desks[1], true));
     for (int i = 0; i < QUESTIONS_MOST && input.left_bytes > 0; i++) {
         if (input_byte(&input) % 4 == 0)
             do_here(&input);

@@ -36,7 +36,8 @@ static int type_size(MPI_Datatype type, int *size)
 
 const struct oriel_host_calls *oriel_host(void)
 {
-    static const struct oriel_host_calls calls = {.Type_get_extent = type_get_extent, .Type_size = type_size};
+    static const struct oriel_host_calls calls = {.Type_get_extent = type_get_extent,
+                                                  .Type_size = type_size};
     return &calls;
 }
 
@@ -93,8 +94,10 @@ static int64_t draw_count(struct input *input)
 
 static void draw_list(struct input *input, struct drawn *type)
 {
-    const bool same = type->combiner == MPI_COMBINER_INDEXED_BLOCK || type->combiner == MPI_COMBINER_HINDEXED_BLOCK;
-    const int64_t count = type->combiner == MPI_COMBINER_STRUCT ? type->parts : (int64_t)input_below(input, 9);
+    const bool same = type->combiner == MPI_COMBINER_INDEXED_BLOCK ||
+                      type->combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    const int64_t count =
+        type->combiner == MPI_COMBINER_STRUCT ? type->parts : (int64_t)input_below(input, 9);
     const int64_t lengths = same ? 1 : count;
     type->numbers[0] = count;
     for (int64_t i = 0; i < lengths; i++)
@@ -121,13 +124,15 @@ static void draw_array(struct input *input, struct drawn *type)
     numbers = type->numbers + 3;
     int64_t processes = 1;
     for (int d = 0; d < n; d++) {
-        static const int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE};
+        static const int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC,
+                                            MPI_DISTRIBUTE_NONE};
         const int64_t size = numbers[d] = 1 + input_below(input, 6);
         const int distribution = distributions[input_below(input, 3)];
         const int64_t psize = distribution == MPI_DISTRIBUTE_NONE ? 1 : 1 + input_below(input, 3);
         const int64_t least = distribution == MPI_DISTRIBUTE_BLOCK ? (size + psize - 1) / psize : 1;
         numbers[n + d] = distribution;
-        numbers[2 * n + d] = input_byte(input) % 2 ? MPI_DISTRIBUTE_DFLT_DARG : least + input_below(input, 3);
+        numbers[2 * n + d] =
+            input_byte(input) % 2 ? MPI_DISTRIBUTE_DFLT_DARG : least + input_below(input, 3);
         numbers[3 * n + d] = psize;
         processes *= psize;
     }
@@ -147,7 +152,8 @@ static int draw_leaf(struct input *input)
         .kind = kind,
         .extent_bytes = properties->extent_bytes,
         .elements = 1,
-        .size_bytes = properties->padded ? properties->value_bytes + properties->index_bytes : properties->extent_bytes,
+        .size_bytes = properties->padded ? properties->value_bytes + properties->index_bytes
+                                         : properties->extent_bytes,
         .high_bytes = properties->extent_bytes - tail_bytes,
         .types = {drawn_handle(count_of_types)},
     };
@@ -158,9 +164,12 @@ static int draw_leaf(struct input *input)
 int drawn_make(struct input *input, int depth)
 {
     static const int combiners[] = {
-        MPI_COMBINER_DUP,     MPI_COMBINER_RESIZED,       MPI_COMBINER_CONTIGUOUS,     MPI_COMBINER_VECTOR,
-        MPI_COMBINER_HVECTOR, MPI_COMBINER_INDEXED,       MPI_COMBINER_HINDEXED,       MPI_COMBINER_INDEXED_BLOCK,
-        MPI_COMBINER_STRUCT,  MPI_COMBINER_HINDEXED_BLOCK, MPI_COMBINER_SUBARRAY,      MPI_COMBINER_DARRAY,
+        MPI_COMBINER_DUP,        MPI_COMBINER_RESIZED,
+        MPI_COMBINER_CONTIGUOUS, MPI_COMBINER_VECTOR,
+        MPI_COMBINER_HVECTOR,    MPI_COMBINER_INDEXED,
+        MPI_COMBINER_HINDEXED,   MPI_COMBINER_INDEXED_BLOCK,
+        MPI_COMBINER_STRUCT,     MPI_COMBINER_HINDEXED_BLOCK,
+        MPI_COMBINER_SUBARRAY,   MPI_COMBINER_DARRAY,
     };
     const uint8_t choice = input_byte(input);
     if (count_of_types > 0 && (choice % 8 == 7 || count_of_types >= DRAWN_MOST - DEPTH * PARTS / 2))

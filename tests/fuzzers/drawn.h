@@ -14,7 +14,7 @@ enum { DRAWN_MOST = 48, NUMBERS_MOST = 32, PARTS = 4, DIMENSIONS = 3, DEPTH = 10
 /* A datatype, and what MPI says of it. */
 struct drawn {
     int combiner;
-    enum oriel_kind kind; /* of a leaf */
+    enum oriel_kind kind;          /* of a leaf */
     int64_t numbers[NUMBERS_MOST]; /* as of struct oriel_contents */
     int integers[NUMBERS_MOST];    /* likewise, where all of them fit */
     MPI_Datatype types[PARTS];

@@ -52,17 +52,18 @@ static inline uint64_t input_word(struct input *input)
 static inline void input_text(struct input *input, char *out, size_t room)
 {
     size_t len_bytes = 0;
-    while (len_bytes + 1 < room && input->left_bytes > 0 && (out[len_bytes] = (char)input_byte(input)) != '\0')
+    while (len_bytes + 1 < room && input->left_bytes > 0 &&
+           (out[len_bytes] = (char)input_byte(input)) != '\0')
         len_bytes++;
     out[len_bytes] = '\0';
 }
 
-#define REQUIRE(condition)                                                                          \
-    do {                                                                                            \
-        if (!(condition)) {                                                                         \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);          \
-            abort();                                                                                \
-        }                                                                                           \
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);         \
+            abort();                                                                               \
+        }                                                                                          \
     } while (0)
 
 #endif

@@ -46,7 +46,8 @@ static int info_create(MPI_Info *out)
 
 const struct oriel_host_calls *oriel_host(void)
 {
-    static const struct oriel_host_calls calls = {.Info_get = info_get, .Info_set = info_set, .Info_create = info_create};
+    static const struct oriel_host_calls calls = {
+        .Info_get = info_get, .Info_set = info_set, .Info_create = info_create};
     return &calls;
 }
 
@@ -96,10 +97,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 #include "window/hints.def"
 #undef HINT
     uint64_t align_bytes = oriel_hints_alignment(&hints);
-    REQUIRE(align_bytes >= 64 && align_bytes <= ORIEL_MAP_ALIGN && (align_bytes & (align_bytes - 1)) == 0);
+    REQUIRE(align_bytes >= 64 && align_bytes <= ORIEL_MAP_ALIGN &&
+            (align_bytes & (align_bytes - 1)) == 0);
     again = before;
     REQUIRE(oriel_hints_update(&again, MPI_INFO_ENV) == ORIEL_OK);
-    REQUIRE(strcmp(again.noncontig, before.noncontig) == 0 && strcmp(again.minimum_alignment, before.minimum_alignment) == 0);
+    REQUIRE(strcmp(again.noncontig, before.noncontig) == 0 &&
+            strcmp(again.minimum_alignment, before.minimum_alignment) == 0);
     REQUIRE(oriel_hints_write(&hints, &paths, &info) == ORIEL_OK);
     oriel_hints_init(&again);
     REQUIRE(oriel_hints_read(&again, info) == ORIEL_OK);

@@ -6,7 +6,7 @@
 enum { WALKED_MOST = 1500, PLACES_MOST = 32 * WALKED_MOST };
 
 static struct {
-    bool overflows; /* some number of some type */
+    bool overflows;              /* some number of some type */
     int64_t places[PLACES_MOST]; /* of the bytes that move, in order */
     uint64_t places_count;
 } all;
@@ -22,23 +22,28 @@ static wide check(wide number)
 
 static wide product(wide a, wide b)
 {
-    const bool is_far = a != 0 && (b > ((wide)1 << 100) / (a < 0 ? -a : a) || b < -(((wide)1 << 100) / (a < 0 ? -a : a)));
+    const bool is_far = a != 0 && (b > ((wide)1 << 100) / (a < 0 ? -a : a) ||
+                                   b < -(((wide)1 << 100) / (a < 0 ? -a : a)));
     return check(is_far ? (wide)1 << 100 : a * b);
 }
 
 /* count items of part, stride_bytes apart, from offset_bytes on: more of out. */
-static void add(struct drawn *out, const struct drawn *part, wide count, wide stride_bytes, wide offset_bytes)
+static void add(struct drawn *out, const struct drawn *part, wide count, wide stride_bytes,
+                wide offset_bytes)
 {
     if (count == 0 || part->elements == 0)
         return;
     const wide last_bytes = product(count - 1, stride_bytes);
-    const wide low_bytes = check(offset_bytes + part->low_bytes + (last_bytes < 0 ? last_bytes : 0));
-    const wide high_bytes = check(offset_bytes + part->high_bytes + (last_bytes > 0 ? last_bytes : 0));
+    const wide low_bytes =
+        check(offset_bytes + part->low_bytes + (last_bytes < 0 ? last_bytes : 0));
+    const wide high_bytes =
+        check(offset_bytes + part->high_bytes + (last_bytes > 0 ? last_bytes : 0));
     check(offset_bytes);
     check(part->high_bytes + (last_bytes > 0 ? last_bytes : 0));
     check(part->low_bytes + (last_bytes < 0 ? last_bytes : 0));
     out->low_bytes = out->elements == 0 || low_bytes < out->low_bytes ? low_bytes : out->low_bytes;
-    out->high_bytes = out->elements == 0 || high_bytes > out->high_bytes ? high_bytes : out->high_bytes;
+    out->high_bytes =
+        out->elements == 0 || high_bytes > out->high_bytes ? high_bytes : out->high_bytes;
     out->elements = check(out->elements + product(count, part->elements));
     out->size_bytes = check(out->size_bytes + product(count, part->size_bytes));
 }
@@ -53,15 +58,19 @@ static struct drawn block_of(const struct drawn *part, wide count)
 
 /* The index of the datatype's part i begins where, and how many items it has; false where there is none.  For the constructors
  * that are lists of blocks. */
-static bool list_block(const struct drawn *type, int64_t i, int64_t *length, wide *offset_bytes, const struct drawn **part)
+static bool list_block(const struct drawn *type, int64_t i, int64_t *length, wide *offset_bytes,
+                       const struct drawn **part)
 {
     const int64_t count = type->numbers[0];
     const int64_t *numbers = type->numbers;
     *part = drawn_of(type->types[type->combiner == MPI_COMBINER_STRUCT ? i : 0]);
-    const bool same = type->combiner == MPI_COMBINER_INDEXED_BLOCK || type->combiner == MPI_COMBINER_HINDEXED_BLOCK;
-    const bool items = type->combiner == MPI_COMBINER_INDEXED || type->combiner == MPI_COMBINER_INDEXED_BLOCK;
+    const bool same = type->combiner == MPI_COMBINER_INDEXED_BLOCK ||
+                      type->combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    const bool items =
+        type->combiner == MPI_COMBINER_INDEXED || type->combiner == MPI_COMBINER_INDEXED_BLOCK;
     *length = same ? numbers[1] : numbers[1 + i];
-    *offset_bytes = product(same ? numbers[2 + i] : numbers[1 + count + i], items ? (*part)->extent_bytes : 1);
+    *offset_bytes =
+        product(same ? numbers[2 + i] : numbers[1 + count + i], items ? (*part)->extent_bytes : 1);
     return i < count;
 }
 
@@ -71,7 +80,8 @@ static bool takes(const struct drawn *type, int d, int64_t index)
     const int64_t *numbers = type->numbers;
     if (type->combiner == MPI_COMBINER_SUBARRAY) {
         const int64_t n = numbers[0];
-        return index >= numbers[1 + 2 * n + d] && index < numbers[1 + 2 * n + d] + numbers[1 + n + d];
+        return index >= numbers[1 + 2 * n + d] &&
+               index < numbers[1 + 2 * n + d] + numbers[1 + n + d];
     }
     const int64_t n = numbers[2];
     const int64_t size = numbers[3 + d];
@@ -83,12 +93,14 @@ static bool takes(const struct drawn *type, int d, int64_t index)
     if (numbers[3 + n + d] == MPI_DISTRIBUTE_NONE)
         return true;
     if (block == MPI_DISTRIBUTE_DFLT_DARG)
-        block = numbers[3 + n + d] == MPI_DISTRIBUTE_CYCLIC ? 1 : (size + processes - 1) / processes;
+        block =
+            numbers[3 + n + d] == MPI_DISTRIBUTE_CYCLIC ? 1 : (size + processes - 1) / processes;
     return index / block % processes == coordinate % processes;
 }
 
 /* Calls visit for each element that an array constructor takes, in the order of the type map. */
-static void visit_array(const struct drawn *type, void (*visit)(const struct drawn *part, wide offset_bytes, void *context),
+static void visit_array(const struct drawn *type,
+                        void (*visit)(const struct drawn *part, wide offset_bytes, void *context),
                         void *context)
 {
     const bool sub = type->combiner == MPI_COMBINER_SUBARRAY;
@@ -127,23 +139,19 @@ void drawn_sum_up(struct drawn *type)
     type->elements = type->size_bytes = type->low_bytes = type->high_bytes = 0;
     switch (type->combiner) {
     case MPI_COMBINER_DUP:
-    case MPI_COMBINER_RESIZED:
-        add(type, part, 1, 0, 0);
-        break;
-    case MPI_COMBINER_CONTIGUOUS:
-        add(type, part, numbers[0], part->extent_bytes, 0);
-        break;
+    case MPI_COMBINER_RESIZED: add(type, part, 1, 0, 0); break;
+    case MPI_COMBINER_CONTIGUOUS: add(type, part, numbers[0], part->extent_bytes, 0); break;
     case MPI_COMBINER_VECTOR:
     case MPI_COMBINER_HVECTOR:
         block = block_of(part, numbers[1]);
-        add(type, &block, numbers[0], product(numbers[2], type->combiner == MPI_COMBINER_VECTOR ? part->extent_bytes : 1), 0);
+        add(type, &block, numbers[0],
+            product(numbers[2], type->combiner == MPI_COMBINER_VECTOR ? part->extent_bytes : 1), 0);
         break;
     case MPI_COMBINER_SUBARRAY:
-    case MPI_COMBINER_DARRAY:
-        visit_array(type, add_element, type);
-        break;
+    case MPI_COMBINER_DARRAY: visit_array(type, add_element, type); break;
     default:
-        for (int64_t i = 0; i < numbers[0] && list_block(type, i, &length, &offset_bytes, &part); i++) {
+        for (int64_t i = 0; i < numbers[0] && list_block(type, i, &length, &offset_bytes, &part);
+             i++) {
             block = block_of(part, length);
             add(type, &block, 1, 0, offset_bytes);
         }
@@ -186,24 +194,21 @@ static void walk(const struct drawn *type, wide at_bytes)
             note(at_bytes + kind->index_offset, kind->index_bytes);
         break;
     case MPI_COMBINER_DUP:
-    case MPI_COMBINER_RESIZED:
-        walk(part, at_bytes);
-        break;
-    case MPI_COMBINER_CONTIGUOUS:
-        walk_items(part, numbers[0], part->extent_bytes, at_bytes);
-        break;
+    case MPI_COMBINER_RESIZED: walk(part, at_bytes); break;
+    case MPI_COMBINER_CONTIGUOUS: walk_items(part, numbers[0], part->extent_bytes, at_bytes); break;
     case MPI_COMBINER_VECTOR:
     case MPI_COMBINER_HVECTOR:
         for (int64_t i = 0; type->elements > 0 && i < numbers[0]; i++)
             walk_items(part, numbers[1], part->extent_bytes,
-                       at_bytes + (wide)i * numbers[2] * (type->combiner == MPI_COMBINER_VECTOR ? part->extent_bytes : 1));
+                       at_bytes +
+                           (wide)i * numbers[2] *
+                               (type->combiner == MPI_COMBINER_VECTOR ? part->extent_bytes : 1));
         break;
     case MPI_COMBINER_SUBARRAY:
-    case MPI_COMBINER_DARRAY:
-        visit_array(type, walk_element, &at_bytes);
-        break;
+    case MPI_COMBINER_DARRAY: visit_array(type, walk_element, &at_bytes); break;
     default:
-        for (int64_t i = 0; i < numbers[0] && list_block(type, i, &length, &offset_bytes, &part); i++)
+        for (int64_t i = 0; i < numbers[0] && list_block(type, i, &length, &offset_bytes, &part);
+             i++)
             walk_items(part, length, part->extent_bytes, at_bytes + offset_bytes);
     }
 }
@@ -251,13 +256,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     if (status != ORIEL_OK)
         return 0;
     REQUIRE(layout->elements == type->elements && layout->size_bytes == type->size_bytes);
-    REQUIRE(type->elements == 0 || (layout->low_bytes == type->low_bytes && layout->high_bytes == type->high_bytes));
+    REQUIRE(type->elements == 0 ||
+            (layout->low_bytes == type->low_bytes && layout->high_bytes == type->high_bytes));
     struct drawn items = {.elements = 0};
     const bool fitted = !all.overflows;
     add(&items, type, (wide)count, type->extent_bytes, 0);
-    const bool bounded = oriel_layout_bounds(layout, count, type->extent_bytes, &low_bytes, &high_bytes);
+    const bool bounded =
+        oriel_layout_bounds(layout, count, type->extent_bytes, &low_bytes, &high_bytes);
     REQUIRE(bounded || !fitted || all.overflows || items.elements == 0);
-    REQUIRE(!bounded || items.elements == 0 || (low_bytes == items.low_bytes && high_bytes == items.high_bytes));
+    REQUIRE(!bounded || items.elements == 0 ||
+            (low_bytes == items.low_bytes && high_bytes == items.high_bytes));
     if (bounded && items.elements <= WALKED_MOST) {
         walk_items(type, (wide)count, type->extent_bytes, 0);
         compare_bytes(layout, count, type->extent_bytes);

@@ -19,7 +19,13 @@
 #include <sanitizer/asan_interface.h>
 
 enum { RANKS = 4, SELF = 1, LOST = 3 };
-enum { WINDOW_BYTES = 704, GUARD_BYTES = 4096, MESSAGES_MOST = 24, DATA_MOST_BYTES = 1500, WINDOW_ID = 77 };
+enum {
+    WINDOW_BYTES = 704,
+    GUARD_BYTES = 4096,
+    MESSAGES_MOST = 24,
+    DATA_MOST_BYTES = 1500,
+    WINDOW_ID = 77
+};
 
 const struct oriel_transport oriel_transport_agent;
 
@@ -29,7 +35,8 @@ static char *const exposed = memory + GUARD_BYTES;
 /* What lies in memory files. */
 static struct {
     _Alignas(ORIEL_CACHE_LINE) struct oriel_control controls[RANKS];
-    _Alignas(ORIEL_CACHE_LINE) char common[sizeof(struct oriel_common) + RANKS * sizeof(struct oriel_target)];
+    _Alignas(ORIEL_CACHE_LINE) char common[sizeof(struct oriel_common) +
+                                           RANKS * sizeof(struct oriel_target)];
     struct oriel_machines machines;
 } file;
 static struct oriel_common *const common = (struct oriel_common *)file.common;
@@ -56,7 +63,8 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
     uint64_t len_bytes = 0;
     const struct oriel_internode_answer *head = answer->head;
     REQUIRE(asker->words[1] < MESSAGES_MOST);
-    REQUIRE(answer->head_bytes == (head->status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof *head));
+    REQUIRE(answer->head_bytes ==
+            (head->status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof *head));
     answers[asker->words[1]]++;
     for (unsigned i = 0; i < answer->pieces; i++) {
         for (size_t at = 0; at < answer->data[i].iov_len; at++)
@@ -179,7 +187,8 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *who)
     return world.copies ? ORIEL_OK : ORIEL_E_OTHER;
 }
 
-static enum oriel_status copy_there(const struct oriel_remote *to, const void *from, uint64_t len_bytes)
+static enum oriel_status copy_there(const struct oriel_remote *to, const void *from,
+                                    uint64_t len_bytes)
 {
     memcpy(to->direct, from, len_bytes);
     return ORIEL_OK;
@@ -191,14 +200,16 @@ static enum oriel_status copy_here(const struct oriel_remote *from, void *to, ui
     return ORIEL_OK;
 }
 
-static enum oriel_status copy_pieces_there(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count)
+static enum oriel_status copy_pieces_there(const struct oriel_remote *to,
+                                           const struct oriel_piece *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         memcpy(oriel_at(to->direct, pieces[i].offset_bytes), pieces[i].here, pieces[i].len_bytes);
     return ORIEL_OK;
 }
 
-static enum oriel_status copy_pieces_here(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count)
+static enum oriel_status copy_pieces_here(const struct oriel_remote *from,
+                                          const struct oriel_piece *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         memcpy(pieces[i].here, oriel_at(from->direct, pieces[i].offset_bytes), pieces[i].len_bytes);
@@ -211,14 +222,17 @@ const struct oriel_transport oriel_transport_cma = {.name = "copies",
                                                     .write_pieces = copy_pieces_there,
                                                     .read_pieces = copy_pieces_here};
 
-bool oriel_region_lookup_hold(const struct oriel_window *whose, int32_t target, uint64_t address, uint64_t len_bytes)
+bool oriel_region_lookup_hold(const struct oriel_window *whose, int32_t target, uint64_t address,
+                              uint64_t len_bytes)
 {
     const uint64_t from = (uint64_t)(uintptr_t)exposed;
     (void)whose, (void)target;
-    return address >= from && address - from <= WINDOW_BYTES && len_bytes <= WINDOW_BYTES - (address - from);
+    return address >= from && address - from <= WINDOW_BYTES &&
+           len_bytes <= WINDOW_BYTES - (address - from);
 }
 
-bool oriel_region_lookup_find(const struct oriel_window *whose, int32_t target, uint64_t address, struct oriel_region_lookup *out)
+bool oriel_region_lookup_find(const struct oriel_window *whose, int32_t target, uint64_t address,
+                              struct oriel_region_lookup *out)
 {
     const uint64_t from = (uint64_t)(uintptr_t)exposed;
     *out = (struct oriel_region_lookup){from, from + WINDOW_BYTES, 0};
@@ -247,14 +261,24 @@ static void open_window(bool is_dynamic)
         common->targets[i].control_offset = (uint64_t)((char *)&file.controls[i] - (char *)&file);
         common->targets[i].mechanism = is_dynamic ? ORIEL_BY_ADDRESS : ORIEL_BY_ARENA;
         common->targets[i].offset = GUARD_BYTES;
-        common->targets[i].size_bytes = common->targets[i].direct_bytes = is_dynamic ? 0 : WINDOW_BYTES;
+        common->targets[i].size_bytes = common->targets[i].direct_bytes =
+            is_dynamic ? 0 : WINDOW_BYTES;
         common->targets[i].address = is_dynamic ? 0 : (uint64_t)(uintptr_t)exposed;
     }
     file.machines.count = 2;
-    window = (struct oriel_window){.n = RANKS, .rank = SELF, .here = 2, .targets = common->targets, .memory_bases = memory_bases,
-                                   .access = access, .control_bases = bases, .common = common,
-                                   .control = &file.controls[SELF], .group = &group, .base = exposed,
-                                   .flavour = is_dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_ALLOCATE};
+    window = (struct oriel_window){.n = RANKS,
+                                   .rank = SELF,
+                                   .here = 2,
+                                   .targets = common->targets,
+                                   .memory_bases = memory_bases,
+                                   .access = access,
+                                   .control_bases = bases,
+                                   .common = common,
+                                   .control = &file.controls[SELF],
+                                   .group = &group,
+                                   .base = exposed,
+                                   .flavour =
+                                       is_dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_ALLOCATE};
     window.far = oriel_internode_make(WINDOW_ID, RANKS);
     REQUIRE(window.far != NULL && oriel_serve_add(&window));
     atomic_store(&window.far->is_finished, true);
@@ -269,7 +293,8 @@ static uint64_t draw_place(struct input *input)
     if (byte >= 240)
         return input_word(input);
     const int64_t place = (int64_t)input_below(input, WINDOW_BYTES + 96) - 48;
-    const uint64_t base = window.flavour == ORIEL_FLAVOUR_DYNAMIC ? (uint64_t)(uintptr_t)exposed : 0;
+    const uint64_t base =
+        window.flavour == ORIEL_FLAVOUR_DYNAMIC ? (uint64_t)(uintptr_t)exposed : 0;
     return (byte % 4 != 0 ? base : 0) + (uint64_t)place;
 }
 
@@ -287,11 +312,12 @@ static size_t draw_places(struct input *input, const struct oriel_internode_head
     uint32_t count = head->c > 30 ? 30 : head->c;
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t at = draw_place(input) - head->a * (input_byte(input) % 4 != 0);
-        const struct oriel_internode_batch batch = {.at_bytes = (int64_t)at,
-                                              .stride_bytes = (int64_t)(draw_length(input) - 40),
-                                              .run_bytes = (uint32_t)draw_length(input),
-                                              .runs = (uint32_t)draw_length(input) % 9,
-                                              .kind = input_byte(input) % 4 == 0 ? input_byte(input) : ORIEL_KIND_CHAR};
+        const struct oriel_internode_batch batch = {
+            .at_bytes = (int64_t)at,
+            .stride_bytes = (int64_t)(draw_length(input) - 40),
+            .run_bytes = (uint32_t)draw_length(input),
+            .runs = (uint32_t)draw_length(input) % 9,
+            .kind = input_byte(input) % 4 == 0 ? input_byte(input) : ORIEL_KIND_CHAR};
         const uint64_t length = draw_length(input);
         if (blocks) {
             memcpy(data + 8 * i, &at, sizeof at);
@@ -304,7 +330,8 @@ static size_t draw_places(struct input *input, const struct oriel_internode_head
 }
 
 /* The length that the message says, or another. */
-static size_t draw_operands(struct input *input, const struct oriel_internode_head *head, char *data, size_t room)
+static size_t draw_operands(struct input *input, const struct oriel_internode_head *head,
+                            char *data, size_t room)
 {
     const uint32_t kind = head->d >> 8 & 255;
     uint64_t len_bytes = head->b;
@@ -323,18 +350,15 @@ static size_t draw_operands(struct input *input, const struct oriel_internode_he
 static bool is_asked(const struct oriel_internode_head *head)
 {
     switch (head->kind) {
-    case ORIEL_INTERNODE_ACCUMULATE:
-        return (head->d >> 16 & ORIEL_INTERNODE_RETURNS) != 0;
+    case ORIEL_INTERNODE_ACCUMULATE: return (head->d >> 16 & ORIEL_INTERNODE_RETURNS) != 0;
     case ORIEL_INTERNODE_FLUSH:
     case ORIEL_INTERNODE_GET:
     case ORIEL_INTERNODE_SWAP:
     case ORIEL_INTERNODE_LOCK:
     case ORIEL_INTERNODE_UNLOCK:
     case ORIEL_INTERNODE_ADDRESS:
-    case ORIEL_INTERNODE_KEY:
-        return true;
-    default:
-        return false;
+    case ORIEL_INTERNODE_KEY: return true;
+    default: return false;
     }
 }
 
@@ -348,7 +372,8 @@ struct due {
 
 static bool is_answered(const struct due *due, unsigned times)
 {
-    const bool is_lost = due->may_wait && due->from >= 0 && due->from < RANKS && world.lost[due->from];
+    const bool is_lost =
+        due->may_wait && due->from >= 0 && due->from < RANKS && world.lost[due->from];
     return times <= due->most && (times == due->most || is_lost);
 }
 
@@ -357,11 +382,11 @@ static struct due send_message(struct input *input, unsigned number)
     const uint8_t how = input_byte(input);
     const struct oriel_net_asker asker = {{0, number}};
     struct oriel_internode_head head = {.window = how % 32 == 0 ? input_word(input) : WINDOW_ID,
-                                  .kind = input_below(input, ORIEL_INTERNODE_KEY + 2),
-                                  .from = (int32_t)input_below(input, RANKS + 2) - 1,
-                                  .a = draw_place(input),
-                                  .b = draw_length(input),
-                                  .c = (uint32_t)draw_length(input) * (how % 4 != 0)};
+                                        .kind = input_below(input, ORIEL_INTERNODE_KEY + 2),
+                                        .from = (int32_t)input_below(input, RANKS + 2) - 1,
+                                        .a = draw_place(input),
+                                        .b = draw_length(input),
+                                        .c = (uint32_t)draw_length(input) * (how % 4 != 0)};
     head.c = how % 8 != 1 && head.c > 0 ? 1 + head.c % 5 : head.c;
     if (head.kind == ORIEL_INTERNODE_LOCK && how % 16 != 4) {
         head.a %= ORIEL_INTERNODE_WANTS_ALL_IN_TURN + 2;
@@ -369,8 +394,10 @@ static struct due send_message(struct input *input, unsigned number)
     }
     head.d = (uint32_t)input_word(input);
     if (how % 16 != 2)
-        head.d = oriel_internode_word(head.d % ORIEL_OPERATOR_COUNT, (head.d >> 8) % ORIEL_KIND_COUNT, head.d >> 16 & 3);
-    const struct oriel_identity from = {.id = {how % 32 == 3 ? input_word(input) : (uint64_t)head.from, 0}};
+        head.d = oriel_internode_word(head.d % ORIEL_OPERATOR_COUNT,
+                                      (head.d >> 8) % ORIEL_KIND_COUNT, head.d >> 16 & 3);
+    const struct oriel_identity from = {
+        .id = {how % 32 == 3 ? input_word(input) : (uint64_t)head.from, 0}};
     static char data[30 * sizeof(struct oriel_internode_batch) + DATA_MOST_BYTES];
     size_t len_bytes = draw_places(input, &head, data);
     len_bytes += draw_operands(input, &head, data + len_bytes, DATA_MOST_BYTES);

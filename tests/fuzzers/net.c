@@ -12,7 +12,8 @@ _Thread_local bool oriel_net_in_agent = true;
 
 /* --- in the place of the rest of the net --- */
 
-static ucs_status_t refuse_connection(ucp_worker_h worker, const ucp_ep_params_t *how, ucp_ep_h *out)
+static ucs_status_t refuse_connection(ucp_worker_h worker, const ucp_ep_params_t *how,
+                                      ucp_ep_h *out)
 {
     (void)worker, (void)how, (void)out;
     return UCS_ERR_UNREACHABLE;
@@ -60,10 +61,12 @@ static void look_at(const void *bytes, size_t len_bytes)
         sum = (char)(sum + ((const char *)bytes)[i]);
 }
 
-static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from, const struct oriel_net_arrived *message)
+static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
+                  const struct oriel_net_arrived *message)
 {
     (void)from;
-    REQUIRE(message->head_bytes <= ORIEL_NET_HEAD_BYTES && message->len_bytes <= ORIEL_NET_DATA_BYTES);
+    REQUIRE(message->head_bytes <= ORIEL_NET_HEAD_BYTES &&
+            message->len_bytes <= ORIEL_NET_DATA_BYTES);
     REQUIRE((uintptr_t)message->head % 8 == 0 && (uintptr_t)message->data % 8 == 0);
     look_at(message->head, message->head_bytes);
     look_at(message->data, message->len_bytes);
@@ -82,7 +85,8 @@ static struct oriel_wire draw_wire(struct input *input, size_t head_bytes)
     const uint8_t how = input_byte(input);
     return (struct oriel_wire){
         .version = how % 32 == 0 ? (uint32_t)input_word(input) : ORIEL_WIRE_VERSION,
-        .kind = how % 32 == 1 ? (uint16_t)input_word(input) : (uint16_t)input_below(input, ORIEL_WIRE_GATHERED + 1),
+        .kind = how % 32 == 1 ? (uint16_t)input_word(input)
+                              : (uint16_t)input_below(input, ORIEL_WIRE_GATHERED + 1),
         .head_bytes = how % 16 == 2 ? (uint16_t)input_word(input) : (uint16_t)head_bytes,
         .from = 1 + input_below(input, CALLERS),
         .to = how % 32 == 3 ? input_word(input) : SESSION,
@@ -138,11 +142,14 @@ static void arrive(struct input *input)
     else
         input_take(input, data, len_bytes);
     const size_t whole_bytes = is_gathered ? 0 : sizeof wire + head_bytes;
-    const size_t header_bytes = input_byte(input) % 32 == 0 ? input_below(input, sizeof header) : whole_bytes;
-    const ucp_am_recv_param_t how = {.recv_attr = input_byte(input) % 64 == 0 ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
+    const size_t header_bytes =
+        input_byte(input) % 32 == 0 ? input_below(input, sizeof header) : whole_bytes;
+    const ucp_am_recv_param_t how = {
+        .recv_attr = input_byte(input) % 64 == 0 ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
     void *own_header = exact_copy(header, header_bytes);
     void *own_data = exact_copy(data, len_bytes);
-    REQUIRE(oriel_net_take_message(NULL, own_header, header_bytes, own_data, len_bytes, &how) == UCS_OK);
+    REQUIRE(oriel_net_take_message(NULL, own_header, header_bytes, own_data, len_bytes, &how) ==
+            UCS_OK);
     free(own_header);
     free(own_data);
 }
@@ -159,13 +166,15 @@ static void serve_ready(uint64_t *next)
         oriel_net_serve_one(held);
         oriel_net_release(held);
         for (uint64_t session = 1; session <= CALLERS; session++)
-            next[session] = oriel_hash_table_find(&oriel_net.by_session, session) != NULL ? next[session] : 0;
+            next[session] =
+                oriel_hash_table_find(&oriel_net.by_session, session) != NULL ? next[session] : 0;
     }
 }
 
 static void close_all(void)
 {
-    for (struct oriel_net_caller *next, *caller = oriel_net.callers; caller != NULL; caller = next) {
+    for (struct oriel_net_caller *next, *caller = oriel_net.callers; caller != NULL;
+         caller = next) {
         next = caller->next;
         oriel_net_drop_early(caller);
         free(caller);

@@ -13,7 +13,7 @@ static void free_strings(struct oriel_options *options)
 #define FREE_count(field)
 #define FREE_size(field)
 #define FREE_choice(field)
-#define FREE_string(field) free((char *)(uintptr_t)options->field);
+#define FREE_string(field)                                        free((char *)(uintptr_t)options->field);
 #define OPTION(kind, field, name, initial, words, shown, meaning) FREE_##kind(field)
 #include "base/options.def"
 #undef OPTION
@@ -23,11 +23,13 @@ static bool is_same(const struct oriel_options *a, const struct oriel_options *b
 {
     bool same = true;
 #define SAME_bool(field) same = same && a->field == b->field;
-#define SAME_int SAME_bool
-#define SAME_count SAME_bool
-#define SAME_size SAME_bool
-#define SAME_choice SAME_bool
-#define SAME_string(field) same = same && (a->field == NULL) == (b->field == NULL) && (!a->field || !strcmp(a->field, b->field));
+#define SAME_int         SAME_bool
+#define SAME_count       SAME_bool
+#define SAME_size        SAME_bool
+#define SAME_choice      SAME_bool
+#define SAME_string(field)                                                                         \
+    same = same && (a->field == NULL) == (b->field == NULL) &&                                     \
+           (!a->field || !strcmp(a->field, b->field));
 #define OPTION(kind, field, name, initial, words, shown, meaning) SAME_##kind(field)
 #include "base/options.def"
 #undef OPTION

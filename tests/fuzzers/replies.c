@@ -49,17 +49,26 @@ static void open_window(void)
     common->n = RANKS;
     common->machines_offset = MACHINES_AT;
     machines->count = 2;
-    machines->machine[1] = (struct oriel_machine){.process = identity_of(LEADER), .leader = LEADER, .address = ADDRESS_AT};
+    machines->machine[1] = (struct oriel_machine){
+        .process = identity_of(LEADER), .leader = LEADER, .address = ADDRESS_AT};
     machines->machine[1].address_bytes = (uint32_t)address_of(session_of(LEADER), 16, address);
     for (int rank = 0; rank < RANKS; rank++) {
         const struct oriel_identity who = identity_of(rank);
         memcpy(ids[rank].id, who.id, sizeof who.id);
-        common->targets[rank] = (struct oriel_target){.disp_unit = 1, .offset = WINDOW_ID, .control_offset = rank >= LEADER,
-                                                      .mechanism = rank >= LEADER ? ORIEL_BY_NETWORK : ORIEL_BY_ARENA};
+        common->targets[rank] =
+            (struct oriel_target){.disp_unit = 1,
+                                  .offset = WINDOW_ID,
+                                  .control_offset = rank >= LEADER,
+                                  .mechanism = rank >= LEADER ? ORIEL_BY_NETWORK : ORIEL_BY_ARENA};
     }
     group = (struct oriel_group){.n = RANKS, .ids = ids, .net_peers = net_peers};
-    window = (struct oriel_window){.n = RANKS, .rank = OWN, .here = 2, .targets = common->targets, .common = common,
-                                   .group = &group, .flavour = ORIEL_FLAVOUR_ALLOCATE};
+    window = (struct oriel_window){.n = RANKS,
+                                   .rank = OWN,
+                                   .here = 2,
+                                   .targets = common->targets,
+                                   .common = common,
+                                   .group = &group,
+                                   .flavour = ORIEL_FLAVOUR_ALLOCATE};
     window.far = oriel_internode_make(WINDOW_ID, RANKS);
     REQUIRE(window.far != NULL);
 }
@@ -85,12 +94,17 @@ static struct oriel_type draw_type(struct input *input, enum oriel_kind kind, ui
     struct oriel_branch *branches = malloc(2 * sizeof *branches);
     REQUIRE(branches != NULL);
     branches[0] = (struct oriel_branch){0, oriel_node_run(kind, input_byte(input) % 2)};
-    branches[1] = (struct oriel_branch){extent_bytes, oriel_node_loop(runs, stride_bytes, oriel_node_run(kind, each))};
+    branches[1] = (struct oriel_branch){
+        extent_bytes, oriel_node_loop(runs, stride_bytes, oriel_node_run(kind, each))};
     struct oriel_node *node = oriel_node_list(2, branches);
     REQUIRE(node != NULL);
     *count = 1;
-    struct oriel_type type = {.kind = kind, .elements = node->elements, .size_bytes = node->size_bytes,
-                              .extent_bytes = node->high_bytes, .plain_bytes = INT64_MAX, .layout = node};
+    struct oriel_type type = {.kind = kind,
+                              .elements = node->elements,
+                              .size_bytes = node->size_bytes,
+                              .extent_bytes = node->high_bytes,
+                              .plain_bytes = INT64_MAX,
+                              .layout = node};
     if ((uint64_t)type.extent_bytes < BUFFER_BYTES / 2)
         *count = 1 + input_below(input, 2);
     REQUIRE((uint64_t)type.extent_bytes * *count <= BUFFER_BYTES);
@@ -147,8 +161,8 @@ static void end_buffers(int32_t target)
 
 static enum oriel_kind draw_kind(struct input *input)
 {
-    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR, ORIEL_KIND_INT32, ORIEL_KIND_INT64, ORIEL_KIND_SHORT_INT,
-                                            ORIEL_KIND_DOUBLE_INT};
+    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR, ORIEL_KIND_INT32, ORIEL_KIND_INT64,
+                                            ORIEL_KIND_SHORT_INT, ORIEL_KIND_DOUBLE_INT};
     return kinds[input_below(input, sizeof kinds / sizeof kinds[0])];
 }
 
@@ -156,7 +170,8 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
 {
     static const char operands[BUFFER_BYTES];
     uint64_t count;
-    struct oriel_type type = draw_type(input, which < 2 ? draw_kind(input) : ORIEL_KIND_INT64, &count);
+    struct oriel_type type =
+        draw_type(input, which < 2 ? draw_kind(input) : ORIEL_KIND_INT64, &count);
     if (which == 2) {
         oriel_node_free(type.layout);
         type.layout = oriel_node_run(ORIEL_KIND_INT64, 1);
@@ -176,11 +191,13 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
     else if (which == 0)
         (void)oriel_internode_get(&window, &span, buffer->bytes, &side);
     else if (which == 1)
-        (void)oriel_internode_accumulate(&window, &span, elements, ORIEL_OPERATOR_REPLACE, &origin, &result);
+        (void)oriel_internode_accumulate(&window, &span, elements, ORIEL_OPERATOR_REPLACE, &origin,
+                                         &result);
     else if (which == 2)
         (void)oriel_internode_compare_and_swap(&window, &span, operands, operands, buffer->bytes);
     else
-        (void)oriel_internode_accumulate(&window, &span, elements, ORIEL_OPERATOR_NO_OP, &origin, &result);
+        (void)oriel_internode_accumulate(&window, &span, elements, ORIEL_OPERATOR_NO_OP, &origin,
+                                         &result);
     oriel_node_free(type.layout);
 }
 
@@ -188,8 +205,13 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
 static void put_or_get(struct input *input, int32_t target, int pending)
 {
     static const char operands[BUFFER_BYTES];
-    struct oriel_type type = {.kind = ORIEL_KIND_CHAR, .dense = true, .elements = 1, .size_bytes = 1, .extent_bytes = 1,
-                              .plain_bytes = 1, .layout = oriel_node_run(ORIEL_KIND_CHAR, 1)};
+    struct oriel_type type = {.kind = ORIEL_KIND_CHAR,
+                              .dense = true,
+                              .elements = 1,
+                              .size_bytes = 1,
+                              .extent_bytes = 1,
+                              .plain_bytes = 1,
+                              .layout = oriel_node_run(ORIEL_KIND_CHAR, 1)};
     const bool puts = input_byte(input) % 2 != 0;
     const uint64_t count = 1 + input_below(input, BUFFER_BYTES);
     struct buffer *buffer = puts ? NULL : make_buffer(target, &type, count);
@@ -215,7 +237,8 @@ static void operate_somehow(struct input *input, int32_t target, unsigned which,
 
 static void take_ended(void)
 {
-    for (struct oriel_rma_request *ended = oriel_rma_request_take_ended(); ended != NULL; ended = ended->next_ended) {
+    for (struct oriel_rma_request *ended = oriel_rma_request_take_ended(); ended != NULL;
+         ended = ended->next_ended) {
         const int number = (int)(ended - pendings);
         for (struct buffer *buffer = buffers; buffer < buffers + BUFFERS_MOST; buffer++)
             if (buffer->bytes != NULL && buffer->pending == number)
@@ -288,7 +311,8 @@ static void act(struct input *input)
         end_buffers(target);
         break;
     case 7:
-        (void)(has_devices && what >= 128 ? oriel_internode_flush_placed : oriel_internode_flush_local)(&window, target);
+        (void)(has_devices && what >= 128 ? oriel_internode_flush_placed
+                                          : oriel_internode_flush_local)(&window, target);
         end_buffers(target);
         break;
     case 8: take_and_give_lock(target, what % 24 == 8); break;

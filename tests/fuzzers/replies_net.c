@@ -8,7 +8,7 @@
 #include "internode/internode.h"
 
 enum { ASKED_MOST = 512, SESSION = 99, REPLY_MOST_BYTES = 2000, ENDS_MOST = 64, MOVES_MOST = 64 };
-enum { KEY_MOST_BYTES = ORIEL_NET_KEY_BYTES + 64 }; /* more than is taken */
+enum { KEY_MOST_BYTES = ORIEL_NET_KEY_BYTES + 64 };     /* more than is taken */
 enum { GATHERED_MOST = 3, GATHERED_MOST_BYTES = 1000 }; /* no more than is gathered */
 
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -120,7 +120,8 @@ void __wrap_oriel_note(const char *format, ...)
 
 static void note_asked(const struct oriel_wire *wire, const char *head)
 {
-    if ((wire->kind != ORIEL_WIRE_ASKED && wire->kind != ORIEL_WIRE_SYNC) || asked_count == ASKED_MOST)
+    if ((wire->kind != ORIEL_WIRE_ASKED && wire->kind != ORIEL_WIRE_SYNC) ||
+        asked_count == ASKED_MOST)
         return;
     struct asked *one = &asked[asked_count++];
     *one = (struct asked){.number = wire->number, .session = wire->to};
@@ -128,8 +129,9 @@ static void note_asked(const struct oriel_wire *wire, const char *head)
         memcpy(&one->head, head, sizeof one->head);
 }
 
-static ucs_status_ptr_t send_message(ucp_ep_h ep, unsigned id, const void *header, size_t header_bytes, const void *data,
-                                     size_t len_bytes, const ucp_request_param_t *how)
+static ucs_status_ptr_t send_message(ucp_ep_h ep, unsigned id, const void *header,
+                                     size_t header_bytes, const void *data, size_t len_bytes,
+                                     const ucp_request_param_t *how)
 {
     const struct end *end = (const struct end *)(const void *)ep;
     const char *at = data;
@@ -224,7 +226,8 @@ static void destroy_key(ucp_rkey_h key)
 }
 
 /* Done at once, not at all, or later. */
-static ucs_status_ptr_t begin_move(ucp_ep_h ep, void *to, size_t len_bytes, const ucp_request_param_t *how)
+static ucs_status_ptr_t begin_move(ucp_ep_h ep, void *to, size_t len_bytes,
+                                   const ucp_request_param_t *how)
 {
     struct end *end = (struct end *)(void *)ep;
     const uint8_t which = input_byte(input);
@@ -246,11 +249,12 @@ static ucs_status_ptr_t begin_move(ucp_ep_h ep, void *to, size_t len_bytes, cons
 static void check_place(ucp_ep_h ep, ucp_rkey_h key, uint64_t address)
 {
     const struct rkey *read = (const struct rkey *)(const void *)key;
-    REQUIRE(read->end == (const struct end *)(const void *)ep && address == read->address + DISPLACEMENT);
+    REQUIRE(read->end == (const struct end *)(const void *)ep &&
+            address == read->address + DISPLACEMENT);
 }
 
-static ucs_status_ptr_t put(ucp_ep_h ep, const void *from, size_t len_bytes, uint64_t address, ucp_rkey_h key,
-                            const ucp_request_param_t *how)
+static ucs_status_ptr_t put(ucp_ep_h ep, const void *from, size_t len_bytes, uint64_t address,
+                            ucp_rkey_h key, const ucp_request_param_t *how)
 {
     volatile char sum = 0;
     check_place(ep, key, address);
@@ -259,8 +263,8 @@ static ucs_status_ptr_t put(ucp_ep_h ep, const void *from, size_t len_bytes, uin
     return begin_move(ep, NULL, len_bytes, how);
 }
 
-static ucs_status_ptr_t get(ucp_ep_h ep, void *to, size_t len_bytes, uint64_t address, ucp_rkey_h key,
-                            const ucp_request_param_t *how)
+static ucs_status_ptr_t get(ucp_ep_h ep, void *to, size_t len_bytes, uint64_t address,
+                            ucp_rkey_h key, const ucp_request_param_t *how)
 {
     check_place(ep, key, address);
     return begin_move(ep, to, len_bytes, how);
@@ -302,9 +306,12 @@ static unsigned progress_devices(void)
 }
 
 /* As long as it is. */
-struct oriel_net_key *__real_oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes);
-struct oriel_net_key *__wrap_oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes);
-struct oriel_net_key *__wrap_oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes)
+struct oriel_net_key *__real_oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
+                                                size_t len_bytes);
+struct oriel_net_key *__wrap_oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
+                                                size_t len_bytes);
+struct oriel_net_key *__wrap_oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
+                                                size_t len_bytes)
 {
     void *exact = exact_copy(text, len_bytes);
     struct oriel_net_key *key = __real_oriel_net_key_open(peer, exact, len_bytes);
@@ -343,7 +350,8 @@ static size_t draw_address(char *out)
 static size_t draw_key(char *out)
 {
     const uint8_t how = input_byte(input);
-    const uint32_t key_bytes = how % 8 == 3 ? ORIEL_NET_KEY_BYTES - 64 + input_below(input, 64) : input_below(input, 64);
+    const uint32_t key_bytes =
+        how % 8 == 3 ? ORIEL_NET_KEY_BYTES - 64 + input_below(input, 64) : input_below(input, 64);
     const uint32_t address_bytes = input_below(input, 40);
     uint64_t numbers[] = {input_word(input), input_word(input), key_bytes};
     const size_t len_bytes = sizeof numbers + key_bytes + address_bytes;
@@ -393,8 +401,10 @@ static size_t draw_head(char *out)
     const uint8_t how = input_byte(input);
     struct oriel_internode_answer answer = {.status = ORIEL_OK};
     if (how % 8 == 0) {
-        answer.status = how % 16 == 0 ? (uint32_t)input_word(input) : input_below(input, ORIEL_STATUS_COUNT);
-        memset(answer.text, 'x', how % 3 == 0 ? sizeof answer.text : input_below(input, sizeof answer.text));
+        answer.status =
+            how % 16 == 0 ? (uint32_t)input_word(input) : input_below(input, ORIEL_STATUS_COUNT);
+        memset(answer.text, 'x',
+               how % 3 == 0 ? sizeof answer.text : input_below(input, sizeof answer.text));
     }
     memcpy(out, &answer, sizeof answer);
     if (how % 16 == 1)
@@ -408,25 +418,31 @@ struct reply {
     char data[KEY_MOST_BYTES];
     size_t len_bytes;
     struct asked *question; /* that it ends, if it is open by then; or NULL */
-    bool is_whole;          /* and surely, since all that it says to be comes, behind others that do */
+    bool is_whole; /* and surely, since all that it says to be comes, behind others that do */
 };
 
 static void draw_reply(struct reply *reply, size_t room)
 {
     static const struct asked nothing;
     const uint8_t how = input_byte(input);
-    struct asked *question = asked_count > 0 ? &asked[asked_count - 1 - input_below(input, asked_count)] : NULL;
+    struct asked *question =
+        asked_count > 0 ? &asked[asked_count - 1 - input_below(input, asked_count)] : NULL;
     const struct asked *likely = question != NULL ? question : &nothing;
     memset(reply->head, 0, sizeof reply->head);
     const size_t head_bytes = draw_head(reply->head);
     reply->len_bytes = draw_data(&likely->head, reply->data, room);
-    reply->wire = (struct oriel_wire){.version = ORIEL_WIRE_VERSION, .kind = ORIEL_WIRE_ANSWER,
-                                      .head_bytes = (uint16_t)head_bytes, .from = likely->session, .to = SESSION,
-                                      .number = likely->number, .len_bytes = reply->len_bytes};
+    reply->wire = (struct oriel_wire){.version = ORIEL_WIRE_VERSION,
+                                      .kind = ORIEL_WIRE_ANSWER,
+                                      .head_bytes = (uint16_t)head_bytes,
+                                      .from = likely->session,
+                                      .to = SESSION,
+                                      .number = likely->number,
+                                      .len_bytes = reply->len_bytes};
     if (how % 16 == 0)
         reply->wire.from = session_of((int)input_below(input, RANKS));
     if (how % 16 == 1)
-        reply->wire.number = how < 128 ? input_word(input) : reply->wire.number + 64; /* another of the same place */
+        reply->wire.number =
+            how < 128 ? input_word(input) : reply->wire.number + 64; /* another of the same place */
     if (how % 16 == 2)
         reply->wire.kind = (uint16_t)input_below(input, ORIEL_WIRE_GATHERED + 2);
     if (how % 32 == 3)
@@ -437,14 +453,16 @@ static void draw_reply(struct reply *reply, size_t room)
     for (unsigned i = 0; i < asked_count; i++)
         if (asked[i].number == reply->wire.number && asked[i].session == reply->wire.from)
             reply->question = &asked[i];
-    if (reply->wire.kind != ORIEL_WIRE_ANSWER || reply->wire.to != SESSION || reply->wire.version != ORIEL_WIRE_VERSION)
+    if (reply->wire.kind != ORIEL_WIRE_ANSWER || reply->wire.to != SESSION ||
+        reply->wire.version != ORIEL_WIRE_VERSION)
         reply->question = NULL;
 }
 
 /* Whether the data came with it, and not the promise to bring them. */
 static bool arrive(const void *header, size_t header_bytes, const void *data, size_t len_bytes)
 {
-    const ucp_am_recv_param_t how = {.recv_attr = input_byte(input) % 64 == 0 ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
+    const ucp_am_recv_param_t how = {
+        .recv_attr = input_byte(input) % 64 == 0 ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
     const bool is_shifted = input_byte(input) % 8 == 0;
     char *own_header = exact_copy(header, header_bytes);
     char *own_data = malloc(len_bytes + 2);
@@ -452,7 +470,8 @@ static bool arrive(const void *header, size_t header_bytes, const void *data, si
     memcpy(own_data + is_shifted, data, len_bytes);
     own_data = realloc(own_data, len_bytes + (is_shifted || len_bytes == 0));
     REQUIRE(own_data != NULL);
-    REQUIRE(oriel_net_take_reply(NULL, own_header, header_bytes, own_data + is_shifted, len_bytes, &how) == UCS_OK);
+    REQUIRE(oriel_net_take_reply(NULL, own_header, header_bytes, own_data + is_shifted, len_bytes,
+                                 &how) == UCS_OK);
     free(own_header);
     free(own_data);
     return how.recv_attr == 0;
@@ -461,7 +480,9 @@ static bool arrive(const void *header, size_t header_bytes, const void *data, si
 static bool is_open(const struct asked *question)
 {
     const struct oriel_net_request *request =
-        oriel_net.request_room == 0 ? NULL : oriel_net.requests[question->number & (oriel_net.request_room - 1)];
+        oriel_net.request_room == 0
+            ? NULL
+            : oriel_net.requests[question->number & (oriel_net.request_room - 1)];
     return request != NULL && request->number == question->number;
 }
 
@@ -484,8 +505,8 @@ static void after_replies(const struct reply *replies, unsigned count)
         REQUIRE(may_end);
     }
     for (unsigned k = 0; k < count; k++)
-        REQUIRE(!replies[k].is_whole || replies[k].question == NULL || !were_open[replies[k].question - asked] ||
-                !is_open(replies[k].question));
+        REQUIRE(!replies[k].is_whole || replies[k].question == NULL ||
+                !were_open[replies[k].question - asked] || !is_open(replies[k].question));
 }
 
 static void arrive_alone(void)
@@ -521,8 +542,10 @@ static void arrive_gathered(void)
             reply->wire.len_bytes = input_word(input);
         if (input_byte(input) % 16 == 0)
             reply->wire.head_bytes = (uint16_t)input_word(input);
-        are_whole = are_whole && reply->wire.version == ORIEL_WIRE_VERSION && reply->wire.head_bytes == head_bytes &&
-                    reply->wire.len_bytes == reply->len_bytes && reply->len_bytes <= GATHERED_MOST_BYTES;
+        are_whole = are_whole && reply->wire.version == ORIEL_WIRE_VERSION &&
+                    reply->wire.head_bytes == head_bytes &&
+                    reply->wire.len_bytes == reply->len_bytes &&
+                    reply->len_bytes <= GATHERED_MOST_BYTES;
         reply->is_whole = are_whole;
         memcpy(all + used_bytes, &reply->wire, sizeof reply->wire);
         memcpy(all + used_bytes + sizeof reply->wire, reply->head, sizeof reply->head);
@@ -579,7 +602,8 @@ void replies_open(struct input *from, bool has_devices, bool has_verbs)
     static char context;
     input = from;
     ends_count = asked_count = 0;
-    memset((char *)&oriel_net + offsetof(struct oriel_net, service), 0, sizeof oriel_net - offsetof(struct oriel_net, service));
+    memset((char *)&oriel_net + offsetof(struct oriel_net, service), 0,
+           sizeof oriel_net - offsetof(struct oriel_net, service));
     oriel_net.by_identity = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
     oriel_net.session = SESSION;
     oriel_net.self = identity_of(OWN);

@@ -36,8 +36,14 @@ static void file_write(const char *name, const void *bytes, size_t len_bytes)
 
 static void leave(void)
 {
-    static const char *const names[] = {"share/oriel/report.html", "share/oriel", "share", "rank-0.oriel", "rank-1.oriel",
-                                        "events.json", "page.html", ""};
+    static const char *const names[] = {"share/oriel/report.html",
+                                        "share/oriel",
+                                        "share",
+                                        "rank-0.oriel",
+                                        "rank-1.oriel",
+                                        "events.json",
+                                        "page.html",
+                                        ""};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         remove(path_of(names[i]));
 }
@@ -45,7 +51,8 @@ static void leave(void)
 static void start(void)
 {
     snprintf(folder, sizeof folder, "/tmp/oriel-fuzzer.XXXXXX");
-    REQUIRE(mkdtemp(folder) != NULL && mkdir(path_of("share"), 0700) == 0 && mkdir(path_of("share/oriel"), 0700) == 0);
+    REQUIRE(mkdtemp(folder) != NULL && mkdir(path_of("share"), 0700) == 0 &&
+            mkdir(path_of("share/oriel"), 0700) == 0);
     file_write("share/oriel/report.html", "@DATA@", 6);
     atexit(leave);
 }

@@ -23,10 +23,13 @@ struct seen {
 static bool look(const struct oriel_trace_event *event, void *context)
 {
     struct seen *seen = context;
-    REQUIRE(event->window < seen->parsed->windows_count && seen->parsed->windows[event->window] != NULL);
+    REQUIRE(event->window < seen->parsed->windows_count &&
+            seen->parsed->windows[event->window] != NULL);
     int32_t n = seen->parsed->windows[event->window]->head.n;
-    REQUIRE(event->target >= -1 && event->target < n && event->cause_rank >= -1 && event->cause_rank < n);
-    REQUIRE(event->begin_ns >= seen->parsed->first_ns && event->begin_ns + event->duration_ns <= seen->parsed->last_ns);
+    REQUIRE(event->target >= -1 && event->target < n && event->cause_rank >= -1 &&
+            event->cause_rank < n);
+    REQUIRE(event->begin_ns >= seen->parsed->first_ns &&
+            event->begin_ns + event->duration_ns <= seen->parsed->last_ns);
     REQUIRE(event->waiting_ns <= event->duration_ns);
     REQUIRE(event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
     seen->events++;
@@ -49,11 +52,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     bool readable = oriel_trace_parse(&source, &parsed);
     REQUIRE(readable || parsed.trouble[0] != '\0');
     if (readable) {
-        REQUIRE(oriel_trace_events_visit(&source, &parsed, look, &seen) && seen.events == parsed.events);
+        REQUIRE(oriel_trace_events_visit(&source, &parsed, look, &seen) &&
+                seen.events == parsed.events);
         REQUIRE(is_clean(parsed.header.program, sizeof parsed.header.program));
         for (uint32_t i = 0; i < parsed.windows_count; i++)
-            REQUIRE(parsed.windows[i] == NULL || (is_clean(parsed.windows[i]->head.name, 64) &&
-                                                  parsed.windows[i]->ranks_count <= (uint32_t)parsed.windows[i]->head.n));
+            REQUIRE(parsed.windows[i] == NULL ||
+                    (is_clean(parsed.windows[i]->head.name, 64) &&
+                     parsed.windows[i]->ranks_count <= (uint32_t)parsed.windows[i]->head.n));
     }
     oriel_trace_parsed_free(&parsed);
     free(exact);

@@ -9,7 +9,8 @@
 #include "observe/trace/trace_format.h"
 
 /* mend_window, or NULL, is given what each block of a window holds, before its checksum is made. */
-static inline void mend_trace(uint8_t *bytes, size_t len_bytes, void (*mend_window)(uint8_t *payload, size_t len_bytes))
+static inline void mend_trace(uint8_t *bytes, size_t len_bytes,
+                              void (*mend_window)(uint8_t *payload, size_t len_bytes))
 {
     struct oriel_trace_header header;
     struct oriel_trace_block block;
@@ -22,7 +23,8 @@ static inline void mend_trace(uint8_t *bytes, size_t len_bytes, void (*mend_wind
     header.event_bytes = sizeof(struct oriel_trace_event);
     header.checksum = oriel_crc32(0, &header, offsetof(struct oriel_trace_header, checksum));
     memcpy(bytes, &header, sizeof header);
-    for (size_t at = sizeof header; at + sizeof block <= len_bytes; at += sizeof block + block.len_bytes) {
+    for (size_t at = sizeof header; at + sizeof block <= len_bytes;
+         at += sizeof block + block.len_bytes) {
         uint8_t *payload = bytes + at + sizeof block;
         memcpy(&block, bytes + at, sizeof block);
         if (block.len_bytes > len_bytes - at - sizeof block)

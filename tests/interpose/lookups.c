@@ -24,9 +24,9 @@ static int puts_each = 1;
 #else
 #define PREDEFINED(type, name, symbol) name
 #endif
-#define WORLD PREDEFINED(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world")
+#define WORLD   PREDEFINED(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world")
 #define NO_INFO PREDEFINED(MPI_Info, MPI_INFO_NULL, "ompi_mpi_info_null")
-#define LONG PREDEFINED(MPI_Datatype, MPI_LONG, "ompi_mpi_long")
+#define LONG    PREDEFINED(MPI_Datatype, MPI_LONG, "ompi_mpi_long")
 
 /* A function of MPI by the host's handle. */
 #define BY_HANDLE(name) ((__typeof__(name) *)dlsym(library, #name))
@@ -62,8 +62,8 @@ static void expect_put(put_fn *put, const char *how)
 }
 
 static put_fn *plugin_put;
-static int linked(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp, int target_count,
-                  MPI_Datatype target_type, MPI_Win window)
+static int linked(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+                  int target_count, MPI_Datatype target_type, MPI_Win window)
 {
     return plugin_put(origin, count, type, target, disp, target_count, target_type, window);
 }
@@ -77,8 +77,10 @@ static int is_in(void *address, const char *file)
 /* What is not Oriel's is found as without it. */
 static void expect_others(const char *library_name, void *plugin, void *alone)
 {
-    expect(is_in(dlsym(library, "MPI_Type_size"), library_name), "a function that Oriel has not is the host's");
-    expect(dlsym(library, "MPI_Put") == dlsym(RTLD_DEFAULT, "MPI_Put") || getenv("LOOKUPS_TOOL") != NULL,
+    expect(is_in(dlsym(library, "MPI_Type_size"), library_name),
+           "a function that Oriel has not is the host's");
+    expect(dlsym(library, "MPI_Put") == dlsym(RTLD_DEFAULT, "MPI_Put") ||
+               getenv("LOOKUPS_TOOL") != NULL,
            "handles and links have the same function");
     expect(dlerror() == NULL, "no error is left");
     expect(dlsym(library, "MPI_Nothing") == NULL, "a name that nothing has is not found");
@@ -86,11 +88,14 @@ static void expect_others(const char *library_name, void *plugin, void *alone)
     expect(error != NULL && strstr(error, "MPI_Nothing") != NULL, "dlerror has its name");
     expect(dlvsym(library, "MPI_Put", "ANY_1.0") == NULL, "no host has versions");
     put_fn *own = (put_fn *)dlsym(alone, "MPI_Put");
-    expect(own != NULL && own(NULL, 0, LONG, 0, 0, 0, LONG, win) == ALONE, "a library without MPI keeps its MPI_Put");
+    expect(own != NULL && own(NULL, 0, LONG, 0, 0, 0, LONG, win) == ALONE,
+           "a library without MPI keeps its MPI_Put");
     expect(dlsym(alone, "PMPI_Put") == NULL, "and has no PMPI_Put");
     void *(*found)(const char *) = (void *(*)(const char *))dlsym(plugin, "plugin_next");
-    expect(found("getppid") != dlsym(plugin, "getppid") && is_in(found("getppid"), "libc.so"), "RTLD_NEXT finds libc's");
-    expect(dlsym(RTLD_NEXT, "getppid") == found("getppid"), "RTLD_NEXT of the program finds it too");
+    expect(found("getppid") != dlsym(plugin, "getppid") && is_in(found("getppid"), "libc.so"),
+           "RTLD_NEXT finds libc's");
+    expect(dlsym(RTLD_NEXT, "getppid") == found("getppid"),
+           "RTLD_NEXT of the program finds it too");
 }
 
 /* Fortran's functions are in a library of their own, which may not be installed. */
@@ -98,13 +103,15 @@ static void expect_fortran(void)
 {
 #ifdef OPEN_MPI
     void *fortran = dlopen("libmpi_mpifh.so.40", RTLD_NOW | RTLD_LOCAL);
-    expect(fortran == NULL || dlsym(fortran, "mpi_win_get_attr_") == dlsym(RTLD_DEFAULT, "ompi_win_get_attr_f"),
+    expect(fortran == NULL ||
+               dlsym(fortran, "mpi_win_get_attr_") == dlsym(RTLD_DEFAULT, "ompi_win_get_attr_f"),
            "a function for Fortran by its library's handle");
 #else
     void *fortran = dlopen("libmpichfort.so.12", RTLD_NOW | RTLD_LOCAL);
 #endif
     if (fortran != NULL)
-        expect_put((put_fn *)dlsym(fortran, "MPI_Put"), "MPI_Put by the handle of Fortran's library");
+        expect_put((put_fn *)dlsym(fortran, "MPI_Put"),
+                   "MPI_Put by the handle of Fortran's library");
     dlerror();
 }
 
@@ -147,20 +154,23 @@ int main(int argc, char **argv)
     BY_HANDLE(MPI_Win_allocate)(800, 8, NO_INFO, WORLD, &memory, &win);
     memset(memory, 0, 800);
 
-    void *plugin = opened(argv[2], RTLD_LOCAL), *alone = opened(argv[3], RTLD_LOCAL), *self = opened(NULL, 0);
+    void *plugin = opened(argv[2], RTLD_LOCAL), *alone = opened(argv[3], RTLD_LOCAL),
+         *self = opened(NULL, 0);
     plugin_put = (put_fn *)dlsym(plugin, "plugin_put");
     void *(*next)(const char *) = (void *(*)(const char *))dlsym(plugin, "plugin_next");
     void *(*any)(const char *) = (void *(*)(const char *))dlsym(plugin, "plugin_default");
     expect_put((put_fn *)dlsym(library, "MPI_Put"), "MPI_Put by the host's handle");
     expect_put((put_fn *)dlsym(library, "PMPI_Put"), "PMPI_Put by the host's handle");
-    expect_put((put_fn *)dlsym(plugin, "MPI_Put"), "MPI_Put by the handle of a library that is linked to the host");
+    expect_put((put_fn *)dlsym(plugin, "MPI_Put"),
+               "MPI_Put by the handle of a library that is linked to the host");
     expect_put((put_fn *)dlsym(self, "MPI_Put"), "MPI_Put by the program's handle");
     expect_put((put_fn *)dlsym(RTLD_DEFAULT, "MPI_Put"), "MPI_Put by RTLD_DEFAULT");
     expect_put((put_fn *)dlsym(RTLD_NEXT, "MPI_Put"), "MPI_Put by RTLD_NEXT");
     expect_put(linked, "MPI_Put that a library calls by its links");
     expect_put((put_fn *)any("MPI_Put"), "MPI_Put by RTLD_DEFAULT of a library");
     expect_put((put_fn *)next("MPI_Put"), "MPI_Put by RTLD_NEXT of a library");
-    expect_put((put_fn *)dlsym(opened(argv[1], RTLD_GLOBAL), "MPI_Put"), "MPI_Put by a handle with RTLD_GLOBAL");
+    expect_put((put_fn *)dlsym(opened(argv[1], RTLD_GLOBAL), "MPI_Put"),
+               "MPI_Put by a handle with RTLD_GLOBAL");
     expect_fortran();
     expect_others(argv[1], plugin, alone);
 

@@ -3,8 +3,8 @@
 #include <mpi.h>
 #include <stdio.h>
 
-int MPI_Put(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp, int target_count,
-            MPI_Datatype target_type, MPI_Win window)
+int MPI_Put(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+            int target_count, MPI_Datatype target_type, MPI_Win window)
 {
     __typeof__(MPI_Put) *next = (__typeof__(MPI_Put) *)dlsym(RTLD_NEXT, "MPI_Put");
     printf("tool: MPI_Put\n");

@@ -4,13 +4,13 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-int plugin_put(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp, int target_count,
-               MPI_Datatype target_type, MPI_Win window);
+int plugin_put(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+               int target_count, MPI_Datatype target_type, MPI_Win window);
 void *plugin_next(const char *name);
 void *plugin_default(const char *name);
 
-int plugin_put(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp, int target_count,
-               MPI_Datatype target_type, MPI_Win window)
+int plugin_put(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+               int target_count, MPI_Datatype target_type, MPI_Win window)
 {
     return MPI_Put(origin, count, type, target, disp, target_count, target_type, window);
 }

@@ -32,18 +32,21 @@ static void slots_free(struct window *window)
 
 static struct slot slot_of(const struct window *window, int distance)
 {
-    return (struct slot){ window->win, (world_rank + distance) % world_size, (MPI_Aint)world_rank * SLOT_BYTES };
+    return (struct slot){window->win, (world_rank + distance) % world_size,
+                         (MPI_Aint)world_rank * SLOT_BYTES};
 }
 
 static void slot_write(struct slot slot, const void *bytes, size_t len_bytes)
 {
-    MPI_Put(bytes, (int)len_bytes, MPI_BYTE, slot.target, slot.disp, (int)len_bytes, MPI_BYTE, slot.win);
+    MPI_Put(bytes, (int)len_bytes, MPI_BYTE, slot.target, slot.disp, (int)len_bytes, MPI_BYTE,
+            slot.win);
     MPI_Win_flush(slot.target, slot.win);
 }
 
 static void slot_read(struct slot slot, void *bytes, size_t len_bytes)
 {
-    MPI_Get(bytes, (int)len_bytes, MPI_BYTE, slot.target, slot.disp, (int)len_bytes, MPI_BYTE, slot.win);
+    MPI_Get(bytes, (int)len_bytes, MPI_BYTE, slot.target, slot.disp, (int)len_bytes, MPI_BYTE,
+            slot.win);
     MPI_Win_flush(slot.target, slot.win);
 }
 
@@ -53,8 +56,8 @@ struct run {
     int count;
     size_t offset_bytes;
     char what[120];
-    unsigned char model[SLOT_BYTES];   /* what the target must hold */
-    unsigned char before[SLOT_BYTES];  /* what it held */
+    unsigned char model[SLOT_BYTES];  /* what the target must hold */
+    unsigned char before[SLOT_BYTES]; /* what it held */
     unsigned char operand[SLOT_BYTES];
 };
 
@@ -76,7 +79,8 @@ static void run_prepare(struct run *run, struct slot slot, struct random *random
                    run->operand + (size_t)i * extent);
 }
 
-static bool elements_equal(const struct run *run, const unsigned char *got, const unsigned char *wanted)
+static bool elements_equal(const struct run *run, const unsigned char *got,
+                           const unsigned char *wanted)
 {
     for (int i = 0; i < run->count; i++)
         if (!type_equal(run->type, got + (size_t)i * run->type->extent_bytes,
@@ -90,15 +94,16 @@ static void run_verify(const struct run *run, struct slot slot)
     static unsigned char now[SLOT_BYTES];
     size_t end = run->offset_bytes + (size_t)run->count * run->type->extent_bytes;
     slot_read(slot, now, sizeof now);
-    CHECK(elements_equal(run, now + run->offset_bytes, run->model + run->offset_bytes), "%s: the target is wrong",
-          run->what);
-    CHECK(memcmp(now, run->model, run->offset_bytes) == 0 && memcmp(now + end, run->model + end, SLOT_BYTES - end) == 0,
+    CHECK(elements_equal(run, now + run->offset_bytes, run->model + run->offset_bytes),
+          "%s: the target is wrong", run->what);
+    CHECK(memcmp(now, run->model, run->offset_bytes) == 0 &&
+              memcmp(now + end, run->model + end, SLOT_BYTES - end) == 0,
           "%s: bytes beside the target changed", run->what);
 }
 
 /* Calls the function for every type, every allowed operator (and MPI_NO_OP if wanted), with one element and with many. */
-static void for_every_operator(struct slot slot, size_t offset_bytes, bool with_no_op, bool only_one,
-                               void (*operate)(struct run *run, struct slot slot))
+static void for_every_operator(struct slot slot, size_t offset_bytes, bool with_no_op,
+                               bool only_one, void (*operate)(struct run *run, struct slot slot))
 {
     static struct run run;
     struct random random = random_start((uint64_t)world_rank);
@@ -112,10 +117,12 @@ static void for_every_operator(struct slot slot, size_t offset_bytes, bool with_
             run.op = no_op ? MPI_NO_OP : test_ops[j].op;
             if (!no_op && !type_allows(run.type, run.op))
                 continue;
-            for (run.count = 1; run.count <= (only_one ? 1 : MAX_COUNT); run.count += MAX_COUNT - 1) {
+            for (run.count = 1; run.count <= (only_one ? 1 : MAX_COUNT);
+                 run.count += MAX_COUNT - 1) {
                 run.offset_bytes = offset_bytes;
-                snprintf(run.what, sizeof run.what, "%s of %d %s at offset %zu", no_op ? "MPI_NO_OP" : test_ops[j].name,
-                         run.count, run.type->name, offset_bytes);
+                snprintf(run.what, sizeof run.what, "%s of %d %s at offset %zu",
+                         no_op ? "MPI_NO_OP" : test_ops[j].name, run.count, run.type->name,
+                         offset_bytes);
                 run_prepare(&run, slot, &random);
                 operate(&run, slot);
                 run_verify(&run, slot);
@@ -126,16 +133,18 @@ static void for_every_operator(struct slot slot, size_t offset_bytes, bool with_
 
 static void operate_accumulate(struct run *run, struct slot slot)
 {
-    MPI_Accumulate(run->operand, run->count, run->type->type, slot.target, slot.disp + (MPI_Aint)run->offset_bytes,
-                   run->count, run->type->type, run->op, slot.win);
+    MPI_Accumulate(run->operand, run->count, run->type->type, slot.target,
+                   slot.disp + (MPI_Aint)run->offset_bytes, run->count, run->type->type, run->op,
+                   slot.win);
     MPI_Win_flush(slot.target, slot.win);
 }
 
 static void operate_raccumulate(struct run *run, struct slot slot)
 {
     MPI_Request request;
-    MPI_Raccumulate(run->operand, run->count, run->type->type, slot.target, slot.disp + (MPI_Aint)run->offset_bytes,
-                    run->count, run->type->type, run->op, slot.win, &request);
+    MPI_Raccumulate(run->operand, run->count, run->type->type, slot.target,
+                    slot.disp + (MPI_Aint)run->offset_bytes, run->count, run->type->type, run->op,
+                    slot.win, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Win_flush(slot.target, slot.win);
 }
@@ -146,19 +155,21 @@ static void result_verify(const struct run *run, unsigned char *result, size_t r
     size_t extent = run->type->extent_bytes, end = (size_t)run->count * extent;
     for (size_t i = 0; i < end; i++) {
         if (type_is_padding(run->type, i % extent)) {
-            CHECK(result[i] == RESULT_GUARD, "%s: the result's padding changed at byte %zu", run->what, i);
+            CHECK(result[i] == RESULT_GUARD, "%s: the result's padding changed at byte %zu",
+                  run->what, i);
             result[i] = GUARD;
         }
     }
-    CHECK(elements_equal(run, result, run->before + run->offset_bytes), "%s: the result is wrong", run->what);
+    CHECK(elements_equal(run, result, run->before + run->offset_bytes), "%s: the result is wrong",
+          run->what);
     for (size_t i = end; i < room_bytes; i++)
         if (!CHECK(result[i] == RESULT_GUARD, "%s: wrote beyond the result", run->what))
             break;
 }
 
 /* The call's arguments from the origin on; MPI_NO_OP has none. */
-#define ORIGIN_OF(run)                                                     \
-    (run)->op == MPI_NO_OP ? NULL : (run)->operand, (run)->op == MPI_NO_OP ? 0 : (run)->count, \
+#define ORIGIN_OF(run)                                                                             \
+    (run)->op == MPI_NO_OP ? NULL : (run)->operand, (run)->op == MPI_NO_OP ? 0 : (run)->count,     \
         (run)->op == MPI_NO_OP ? MPI_BYTE : (run)->type->type
 
 static void operate_get_accumulate(struct run *run, struct slot slot)
@@ -166,7 +177,8 @@ static void operate_get_accumulate(struct run *run, struct slot slot)
     static unsigned char result[SLOT_BYTES];
     memset(result, RESULT_GUARD, sizeof result);
     MPI_Get_accumulate(ORIGIN_OF(run), result, run->count, run->type->type, slot.target,
-                       slot.disp + (MPI_Aint)run->offset_bytes, run->count, run->type->type, run->op, slot.win);
+                       slot.disp + (MPI_Aint)run->offset_bytes, run->count, run->type->type,
+                       run->op, slot.win);
     MPI_Win_flush(slot.target, slot.win);
     result_verify(run, result, sizeof result);
 }
@@ -177,7 +189,8 @@ static void operate_rget_accumulate(struct run *run, struct slot slot)
     MPI_Request request;
     memset(result, RESULT_GUARD, sizeof result);
     MPI_Rget_accumulate(ORIGIN_OF(run), result, run->count, run->type->type, slot.target,
-                        slot.disp + (MPI_Aint)run->offset_bytes, run->count, run->type->type, run->op, slot.win, &request);
+                        slot.disp + (MPI_Aint)run->offset_bytes, run->count, run->type->type,
+                        run->op, slot.win, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     result_verify(run, result, sizeof result);
     MPI_Win_flush(slot.target, slot.win);
@@ -187,8 +200,8 @@ static void operate_fetch_and_op(struct run *run, struct slot slot)
 {
     static unsigned char result[2 * TYPE_MAX_BYTES];
     memset(result, RESULT_GUARD, sizeof result);
-    MPI_Fetch_and_op(run->op == MPI_NO_OP ? NULL : run->operand, result, run->type->type, slot.target,
-                     slot.disp + (MPI_Aint)run->offset_bytes, run->op, slot.win);
+    MPI_Fetch_and_op(run->op == MPI_NO_OP ? NULL : run->operand, result, run->type->type,
+                     slot.target, slot.disp + (MPI_Aint)run->offset_bytes, run->op, slot.win);
     MPI_Win_flush(slot.target, slot.win);
     result_verify(run, result, sizeof result);
 }
@@ -239,9 +252,11 @@ static void fetch_and_op_returns_the_old_element(enum window_kind kind)
 }
 
 /* Fails with a wrong compare value, succeeds with the right one; the result is the old value either way. */
-static void swap_twice(struct slot slot, const struct test_type *type, size_t offset_bytes, struct random *random)
+static void swap_twice(struct slot slot, const struct test_type *type, size_t offset_bytes,
+                       struct random *random)
 {
-    unsigned char old[TYPE_MAX_BYTES], other[TYPE_MAX_BYTES], new[TYPE_MAX_BYTES], got[TYPE_MAX_BYTES];
+    unsigned char old[TYPE_MAX_BYTES], other[TYPE_MAX_BYTES], new[TYPE_MAX_BYTES],
+        got[TYPE_MAX_BYTES];
     unsigned char around[64], wanted[64];
     size_t bytes = type->extent_bytes;
     for (size_t i = 0; i < bytes; i++) {
@@ -260,15 +275,17 @@ static void swap_twice(struct slot slot, const struct test_type *type, size_t of
     slot_write(slot, wanted, sizeof wanted);
     for (int turn = 0; turn < 2; turn++) {
         memset(got, 0, sizeof got);
-        MPI_Compare_and_swap(new, turn ? old : other, got, type->type, slot.target, slot.disp + (MPI_Aint)offset_bytes,
-                             slot.win);
+        MPI_Compare_and_swap(new, turn ? old : other, got, type->type, slot.target,
+                             slot.disp + (MPI_Aint)offset_bytes, slot.win);
         MPI_Win_flush(slot.target, slot.win);
-        CHECK(memcmp(got, old, bytes) == 0, "%s at offset %zu: the result is not the old value", type->name, offset_bytes);
+        CHECK(memcmp(got, old, bytes) == 0, "%s at offset %zu: the result is not the old value",
+              type->name, offset_bytes);
         if (turn == 1)
             memcpy(wanted + offset_bytes, new, bytes);
         slot_read(slot, around, sizeof around);
-        CHECK(memcmp(around, wanted, sizeof wanted) == 0, "%s at offset %zu: the target is wrong after a swap that %s",
-              type->name, offset_bytes, turn ? "succeeds" : "fails");
+        CHECK(memcmp(around, wanted, sizeof wanted) == 0,
+              "%s at offset %zu: the target is wrong after a swap that %s", type->name,
+              offset_bytes, turn ? "succeeds" : "fails");
     }
 }
 
@@ -301,7 +318,8 @@ static void derived_types_accumulate_by_their_elements(enum window_kind kind)
     slot_write(slot, start, sizeof start);
     MPI_Accumulate(operand, 12, MPI_DOUBLE, slot.target, slot.disp, 2, six, MPI_SUM, slot.win);
     MPI_Win_flush(slot.target, slot.win);
-    MPI_Get_accumulate(operand, 4, three, result, 12, MPI_DOUBLE, slot.target, slot.disp, 2, six, MPI_SUM, slot.win);
+    MPI_Get_accumulate(operand, 4, three, result, 12, MPI_DOUBLE, slot.target, slot.disp, 2, six,
+                       MPI_SUM, slot.win);
     MPI_Win_flush(slot.target, slot.win);
     slot_read(slot, now, sizeof now);
     for (int i = 0; i < 12; i++) {
@@ -316,18 +334,20 @@ static void derived_types_accumulate_by_their_elements(enum window_kind kind)
 static void many_elements_accumulate_at_once(enum window_kind kind)
 {
     enum { ELEMENTS = 100003 };
-    struct window window = window_make(kind, (MPI_Aint)(ELEMENTS * sizeof(double)), 8, MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)(ELEMENTS * sizeof(double)), 8, MPI_COMM_WORLD);
     double *operand = malloc(ELEMENTS * sizeof *operand);
     for (int i = 0; i < ELEMENTS; i++)
         operand[i] = i % 1000;
     MPI_Win_lock_all(0, window.win);
     for (int target = 0; target < world_size; target++)
-        MPI_Accumulate(operand, ELEMENTS, MPI_DOUBLE, target, 0, ELEMENTS, MPI_DOUBLE, MPI_SUM, window.win);
+        MPI_Accumulate(operand, ELEMENTS, MPI_DOUBLE, target, 0, ELEMENTS, MPI_DOUBLE, MPI_SUM,
+                       window.win);
     MPI_Win_unlock_all(window.win);
     barrier(MPI_COMM_WORLD);
     for (int i = 0; i < ELEMENTS; i++)
-        if (!CHECK(((double *)window.base)[i] == (double)world_size * (i % 1000), "element %d is %g", i,
-                   ((double *)window.base)[i]))
+        if (!CHECK(((double *)window.base)[i] == (double)world_size * (i % 1000),
+                   "element %d is %g", i, ((double *)window.base)[i]))
             break;
     free(operand);
     barrier(MPI_COMM_WORLD);
@@ -344,12 +364,14 @@ static void accumulates_of_one_origin_are_ordered(enum window_kind kind)
     for (int i = 0; i < 60; i++) {
         values[i] = i + 1;
         if (i % 3 == 0)
-            MPI_Accumulate(&values[i], 1, MPI_INT64_T, slot.target, slot.disp, 1, MPI_INT64_T, MPI_REPLACE, slot.win);
+            MPI_Accumulate(&values[i], 1, MPI_INT64_T, slot.target, slot.disp, 1, MPI_INT64_T,
+                           MPI_REPLACE, slot.win);
         else
-            MPI_Fetch_and_op(&values[i], &results[i], MPI_INT64_T, slot.target, slot.disp, MPI_REPLACE, slot.win);
+            MPI_Fetch_and_op(&values[i], &results[i], MPI_INT64_T, slot.target, slot.disp,
+                             MPI_REPLACE, slot.win);
     }
-    MPI_Get_accumulate(NULL, 0, MPI_INT64_T, &seen, 1, MPI_INT64_T, slot.target, slot.disp, 1, MPI_INT64_T, MPI_NO_OP,
-                       slot.win);
+    MPI_Get_accumulate(NULL, 0, MPI_INT64_T, &seen, 1, MPI_INT64_T, slot.target, slot.disp, 1,
+                       MPI_INT64_T, MPI_NO_OP, slot.win);
     MPI_Win_flush(slot.target, slot.win);
     CHECK_EQUAL(seen, 60);
     for (int i = 0; i < 60; i++)
@@ -361,7 +383,7 @@ static void accumulates_of_one_origin_are_ordered(enum window_kind kind)
 /* What MPI_Type_create_f90_real gives for the digits that a C type has; 16 bytes hold the x87's format or IEEE's. */
 static void parameterised_reals_are_added(enum window_kind kind)
 {
-    const int digits[] = { 6, 15, LDBL_DIG };
+    const int digits[] = {6, 15, LDBL_DIG};
     struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -371,8 +393,8 @@ static void parameterised_reals_are_added(enum window_kind kind)
         float single = 1.25f;
         double twice = 1.25;
         long double extended = 1.25L;
-        const void *const ones[] = { &single, &twice, &extended };
-        const size_t sizes[] = { sizeof single, sizeof twice, sizeof extended };
+        const void *const ones[] = {&single, &twice, &extended};
+        const size_t sizes[] = {sizeof single, sizeof twice, sizeof extended};
         if (MPI_Type_create_f90_real(digits[i], MPI_UNDEFINED, &type) != MPI_SUCCESS)
             continue; /* the host's Fortran has no such real */
         MPI_Type_size(type, &size);
@@ -380,12 +402,15 @@ static void parameterised_reals_are_added(enum window_kind kind)
             continue;
         memset(window.base, 0, 64);
         MPI_Win_fence(0, window.win);
-        CHECK_OK(MPI_Accumulate(ones[i], 1, type, (world_rank + 1) % world_size, 16, 1, type, MPI_SUM, window.win));
+        CHECK_OK(MPI_Accumulate(ones[i], 1, type, (world_rank + 1) % world_size, 16, 1, type,
+                                MPI_SUM, window.win));
         MPI_Win_fence(0, window.win);
-        CHECK_OK(MPI_Accumulate(ones[i], 1, type, (world_rank + 1) % world_size, 16, 1, type, MPI_SUM, window.win));
+        CHECK_OK(MPI_Accumulate(ones[i], 1, type, (world_rank + 1) % world_size, 16, 1, type,
+                                MPI_SUM, window.win));
         MPI_Win_fence(0, window.win);
-        long double sum = i == 0 ? *(float *)(window.base + 16) : i == 1 ? *(double *)(window.base + 16)
-                                                                         : *(long double *)(window.base + 16);
+        long double sum = i == 0   ? *(float *)(window.base + 16)
+                          : i == 1 ? *(double *)(window.base + 16)
+                                   : *(long double *)(window.base + 16);
         CHECK(sum == 2.5L, "%d digits: the sum is %Lg", digits[i], sum);
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
@@ -407,4 +432,7 @@ static const struct test_case cases[] = {
     CASE(parameterised_reals_are_added, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

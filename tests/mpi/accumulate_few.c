@@ -26,15 +26,15 @@ struct work {
 static void value_set(MPI_Datatype type, void *element, int value)
 {
     if (type == MPI_DOUBLE)
-        memcpy(element, &(double){ value }, 8);
+        memcpy(element, &(double){value}, 8);
     else if (type == MPI_FLOAT)
-        memcpy(element, &(float){ (float)value }, 4);
+        memcpy(element, &(float){(float)value}, 4);
     else if (type == MPI_INT32_T)
-        memcpy(element, &(int32_t){ value }, 4);
+        memcpy(element, &(int32_t){value}, 4);
     else if (type == MPI_INT16_T)
-        memcpy(element, &(int16_t){ (int16_t)value }, 2);
+        memcpy(element, &(int16_t){(int16_t)value}, 2);
     else
-        memcpy(element, &(int64_t){ value }, 8);
+        memcpy(element, &(int64_t){value}, 8);
 }
 
 static double value_of(MPI_Datatype type, const void *element)
@@ -62,7 +62,8 @@ static void look_at_results(struct work *work, int first, int step, int count)
     for (int i = 0; i < count; i++) {
         int element = first + i * step;
         double now = value_of(work->type, work->results + (size_t)i * work->extent_bytes);
-        CHECK(now >= work->seen[element], "element %d went back from %g to %g", element, work->seen[element], now);
+        CHECK(now >= work->seen[element], "element %d went back from %g to %g", element,
+              work->seen[element], now);
         work->seen[element] = now;
     }
 }
@@ -95,12 +96,14 @@ static void update(struct work *work)
     else if (form == 7 && swaps)
         update_swapping(work, first, disp);
     else if (form == 5)
-        MPI_Get_accumulate(work->ones, count, work->type, work->results, count, work->type, 0, disp, count, work->type, MPI_SUM,
-                           work->win);
+        MPI_Get_accumulate(work->ones, count, work->type, work->results, count, work->type, 0, disp,
+                           count, work->type, MPI_SUM, work->win);
     else if (form == 6)
-        MPI_Accumulate(work->ones, count, work->type, 0, disp, 1, work->seconds[count], MPI_SUM, work->win);
+        MPI_Accumulate(work->ones, count, work->type, 0, disp, 1, work->seconds[count], MPI_SUM,
+                       work->win);
     else
-        MPI_Accumulate(work->ones, count, work->type, 0, disp, count, work->type, MPI_SUM, work->win);
+        MPI_Accumulate(work->ones, count, work->type, 0, disp, count, work->type, MPI_SUM,
+                       work->win);
     if (form == 0 || form == 5)
         look_at_results(work, first, 1, count);
     for (int i = 0; i < count; i++)
@@ -109,7 +112,8 @@ static void update(struct work *work)
         random_pause(&work->random, 20);
     if (random_below(&work->random, 100) == 0)
         for (int i = 0; i < 70; i++) { /* so many that the target's singles are free again */
-            MPI_Accumulate(work->ones, 1, work->type, 0, work->disp, 1, work->type, MPI_SUM, work->win);
+            MPI_Accumulate(work->ones, 1, work->type, 0, work->disp, 1, work->type, MPI_SUM,
+                           work->win);
             work->added[0]++;
         }
 }
@@ -121,8 +125,8 @@ static void check(const struct work *work)
     unsigned char elements[HOT * 8];
     MPI_Iallreduce(work->added, all, HOT, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, &request);
     request_await(&request);
-    MPI_Get(elements, (int)(HOT * work->extent_bytes), MPI_BYTE, 0, work->disp, (int)(HOT * work->extent_bytes), MPI_BYTE,
-            work->win);
+    MPI_Get(elements, (int)(HOT * work->extent_bytes), MPI_BYTE, 0, work->disp,
+            (int)(HOT * work->extent_bytes), MPI_BYTE, work->win);
     MPI_Win_flush(0, work->win);
     for (int i = 0; i < HOT; i++) {
         double now = value_of(work->type, elements + (size_t)i * work->extent_bytes);
@@ -132,7 +136,7 @@ static void check(const struct work *work)
 
 static void work_on(MPI_Win win, MPI_Datatype type, size_t extent_bytes, MPI_Aint disp, int rounds)
 {
-    struct work work = { .win = win, .type = type, .extent_bytes = extent_bytes, .disp = disp };
+    struct work work = {.win = win, .type = type, .extent_bytes = extent_bytes, .disp = disp};
     work.random = random_start((uint64_t)world_rank * 31 + (uint64_t)disp);
     for (size_t i = 0; i < FEW_MOST; i++)
         value_set(type, work.ones + i * extent_bytes, 1);
@@ -157,7 +161,8 @@ static void every_type(MPI_Win win, MPI_Aint shift, int rounds)
     work_on(win, MPI_DOUBLE, 8, shift + 256, rounds);
     work_on(win, MPI_INT32_T, 4, shift + 512 + 20, rounds);
     work_on(win, MPI_FLOAT, 4, shift + 768 + 44, rounds);
-    work_on(win, MPI_INT16_T, 2, shift + 1024 + 30, rounds > 500 ? 500 : rounds); /* they hold no more */
+    work_on(win, MPI_INT16_T, 2, shift + 1024 + 30,
+            rounds > 500 ? 500 : rounds); /* they hold no more */
     MPI_Win_unlock_all(win);
 }
 
@@ -177,19 +182,21 @@ static void the_ways_without_a_look_lose_nothing(enum window_kind kind)
     struct window window = window_make(kind, 4096, 1, MPI_COMM_WORLD);
     const int rounds = scaled_rounds(100000);
     struct random random = random_start((uint64_t)world_rank);
-    double ones[TOUCHED], sums[TOUCHED], all[TOUCHED], added[TOUCHED] = { 0 };
+    double ones[TOUCHED], sums[TOUCHED], all[TOUCHED], added[TOUCHED] = {0};
     MPI_Request request;
     for (int i = 0; i < TOUCHED; i++)
         ones[i] = 1;
     MPI_Win_lock_all(0, window.win);
     const double begin_s = MPI_Wtime();
-    for (int round = 0; round < rounds && (round % 64 != 0 || MPI_Wtime() - begin_s < MOST_S); round++) {
+    for (int round = 0; round < rounds && (round % 64 != 0 || MPI_Wtime() - begin_s < MOST_S);
+         round++) {
         const uint64_t drawn = random_next(&random) >> 20;
         const int few = 4 + (int)(drawn % (TOUCHED - 3));
         const int count = drawn >> 20 & 1 ? few : 1;
         const int first = (int)((drawn >> 24) % (uint64_t)(TOUCHED - count + 1));
         for (int i = 0; i < 20; i++) {
-            MPI_Accumulate(ones, count, MPI_DOUBLE, 0, 8 * first, count, MPI_DOUBLE, MPI_SUM, window.win);
+            MPI_Accumulate(ones, count, MPI_DOUBLE, 0, 8 * first, count, MPI_DOUBLE, MPI_SUM,
+                           window.win);
             if (round % 16 == 0)
                 break;
         }
@@ -210,7 +217,7 @@ static void the_ways_without_a_look_lose_nothing(enum window_kind kind)
 
 static void hints_change_nothing(enum window_kind kind)
 {
-    static const char *const values[] = { "same_op", "same_op_no_op" };
+    static const char *const values[] = {"same_op", "same_op_no_op"};
     (void)kind;
     for (int i = 0; i < 2; i++) {
         MPI_Info info;
@@ -235,4 +242,7 @@ static const struct test_case cases[] = {
     CASE(hints_change_nothing, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

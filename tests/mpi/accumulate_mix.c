@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ELEMENTS = 1100, BACKWARD = 90, AREAS_MOST = 14, THREADS = 2, KINDS_HERE = KIND_ALLOCATE | KIND_SHARED | KIND_HEAP };
+enum {
+    ELEMENTS = 1100,
+    BACKWARD = 90,
+    AREAS_MOST = 14,
+    THREADS = 2,
+    KINDS_HERE = KIND_ALLOCATE | KIND_SHARED | KIND_HEAP
+};
 
 /* One type at work: an area of elements for each of its operators, one after the other. */
 struct phase {
@@ -29,8 +35,9 @@ struct origin {
     const struct phase *phase;
     struct random random;
     int rounds;
-    unsigned char *model;    /* all areas: its own updates applied to the operators' identities */
-    uint64_t *balance;       /* by element: hashes of what MPI_REPLACE brought, less those of what it took out */
+    unsigned char *model; /* all areas: its own updates applied to the operators' identities */
+    uint64_t *
+        balance; /* by element: hashes of what MPI_REPLACE brought, less those of what it took out */
     unsigned char *operands, *results;
     pthread_t thread;
 };
@@ -43,15 +50,20 @@ struct shape {
     MPI_Datatype type;
 };
 
-static bool is_one_of(MPI_Op op, MPI_Op a, MPI_Op b, MPI_Op c) { return op == a || op == b || op == c; }
+static bool is_one_of(MPI_Op op, MPI_Op a, MPI_Op b, MPI_Op c)
+{
+    return op == a || op == b || op == c;
+}
 
 static bool is_integer(const struct test_type *type)
 {
-    return type->group == GROUP_SIGNED || type->group == GROUP_UNSIGNED || type->group == GROUP_BYTE;
+    return type->group == GROUP_SIGNED || type->group == GROUP_UNSIGNED ||
+           type->group == GROUP_BYTE;
 }
 
 /* Products keep their lowest bit or change the sign; sets of bits and truths fill up slowly. */
-static void operand_make(const struct test_type *type, MPI_Op op, unsigned char *element, struct random *random)
+static void operand_make(const struct test_type *type, MPI_Op op, unsigned char *element,
+                         struct random *random)
 {
     type_fill(type, element, random, 0x77);
     if (op == MPI_PROD && is_integer(type))
@@ -59,12 +71,16 @@ static void operand_make(const struct test_type *type, MPI_Op op, unsigned char 
     else if (op == MPI_PROD)
         type_set(type, element, -1);
     else if (is_one_of(op, MPI_LAND, MPI_LOR, MPI_LXOR))
-        type_set(type, element, (int)random_below(random, op == MPI_LXOR ? 2 : 40) == 0 ? op != MPI_LAND : op == MPI_LAND);
+        type_set(type, element,
+                 (int)random_below(random, op == MPI_LXOR ? 2 : 40) == 0 ? op != MPI_LAND
+                                                                         : op == MPI_LAND);
     for (size_t i = 0; i < type->extent_bytes; i++) {
         if (op == MPI_BAND)
-            element[i] |= (unsigned char)(random_next(random) | random_next(random) | random_next(random));
+            element[i] |=
+                (unsigned char)(random_next(random) | random_next(random) | random_next(random));
         else if (op == MPI_BOR)
-            element[i] &= (unsigned char)(random_next(random) & random_next(random) & random_next(random));
+            element[i] &=
+                (unsigned char)(random_next(random) & random_next(random) & random_next(random));
         else if (op == MPI_REPLACE && !type_is_padding(type, i))
             element[i] = (unsigned char)(random_next(random) >> 9);
     }
@@ -79,7 +95,8 @@ static uint64_t element_hash(const struct test_type *type, const unsigned char *
 }
 
 /* What leaves every element as it is, or, where repeating an operand changes nothing, the element that it starts from. */
-static void identity_make(const struct test_type *type, MPI_Op op, unsigned char *element, const unsigned char *initial)
+static void identity_make(const struct test_type *type, MPI_Op op, unsigned char *element,
+                          const unsigned char *initial)
 {
     if (is_one_of(op, MPI_SUM, MPI_BXOR, MPI_LXOR))
         type_set(type, element, 0);
@@ -91,13 +108,14 @@ static void identity_make(const struct test_type *type, MPI_Op op, unsigned char
 
 static MPI_Aint element_disp(const struct phase *phase, int area, int element)
 {
-    return phase->disp + (MPI_Aint)area * (MPI_Aint)phase->area_bytes + (MPI_Aint)element * (MPI_Aint)phase->type->extent_bytes;
+    return phase->disp + (MPI_Aint)area * (MPI_Aint)phase->area_bytes +
+           (MPI_Aint)element * (MPI_Aint)phase->type->extent_bytes;
 }
 
 static void shape_choose(struct shape *shape, const struct phase *phase, struct random *random)
 {
     int choice = (int)random_below(random, 6);
-    *shape = (struct shape){ .step = 1, .type = phase->type->type };
+    *shape = (struct shape){.step = 1, .type = phase->type->type};
     if (choice < 2) { /* a single one, often the same for all */
         shape->count = 1;
         shape->first = choice ? (int)random_below(random, ELEMENTS) : 0;
@@ -107,16 +125,17 @@ static void shape_choose(struct shape *shape, const struct phase *phase, struct 
         shape->first = (int)random_below(random, ELEMENTS - 1);
         shape->count = 1 + (int)random_below(random, (uint64_t)(ELEMENTS - shape->first));
     } else if (choice == 4) {
-        *shape = (struct shape){ ELEMENTS / 2, 0, 2, 1, phase->strided };
+        *shape = (struct shape){ELEMENTS / 2, 0, 2, 1, phase->strided};
     } else {
-        *shape = (struct shape){ BACKWARD, ELEMENTS - 1, -7, 1, phase->backward };
+        *shape = (struct shape){BACKWARD, ELEMENTS - 1, -7, 1, phase->backward};
     }
     if (shape->items == 0)
         shape->items = shape->count;
 }
 
 /* By the calls, with or without the old elements. */
-static void shape_update(struct origin *origin, int area, const struct shape *shape, bool with_result)
+static void shape_update(struct origin *origin, int area, const struct shape *shape,
+                         bool with_result)
 {
     const struct phase *phase = origin->phase;
     MPI_Win win = phase->window->win;
@@ -125,12 +144,13 @@ static void shape_update(struct origin *origin, int area, const struct shape *sh
     MPI_Aint disp = element_disp(phase, area, shape->step < 0 ? 0 : shape->first);
     unsigned char *from = origin->operands, *to = origin->results;
     if (!with_result)
-        MPI_Accumulate(from, shape->count, type, phase->target, disp, shape->items, shape->type, op, win);
+        MPI_Accumulate(from, shape->count, type, phase->target, disp, shape->items, shape->type, op,
+                       win);
     else if (shape->count == 1 && random_below(&origin->random, 2))
         MPI_Fetch_and_op(from, to, type, phase->target, disp, op, win);
     else
-        MPI_Get_accumulate(from, shape->count, type, to, shape->count, type, phase->target, disp, shape->items, shape->type, op,
-                           win);
+        MPI_Get_accumulate(from, shape->count, type, to, shape->count, type, phase->target, disp,
+                           shape->items, shape->type, op, win);
     MPI_Win_flush(phase->target, win);
 }
 
@@ -161,11 +181,13 @@ static void model_update(struct origin *origin, int area, const struct shape *sh
         int element = shape->first + i * shape->step;
         const unsigned char *operand = origin->operands + (size_t)i * extent;
         if (phase->ops[area]->op == MPI_REPLACE)
-            origin->balance[element] += element_hash(phase->type, operand) -
-                                        element_hash(phase->type, origin->results + (size_t)i * extent);
+            origin->balance[element] +=
+                element_hash(phase->type, operand) -
+                element_hash(phase->type, origin->results + (size_t)i * extent);
         else
             type_apply(phase->type, phase->ops[area]->op,
-                       origin->model + (size_t)area * phase->area_bytes + (size_t)element * extent, operand);
+                       origin->model + (size_t)area * phase->area_bytes + (size_t)element * extent,
+                       operand);
     }
 }
 
@@ -179,11 +201,14 @@ static void *origin_run(void *argument)
         struct shape shape;
         shape_choose(&shape, phase, &origin->random);
         for (int i = 0; i < shape.count; i++)
-            operand_make(phase->type, op, origin->operands + (size_t)i * phase->type->extent_bytes, &origin->random);
-        if (shape.count == 1 && type_allows_swap(phase->type) && random_below(&origin->random, 3) == 0)
+            operand_make(phase->type, op, origin->operands + (size_t)i * phase->type->extent_bytes,
+                         &origin->random);
+        if (shape.count == 1 && type_allows_swap(phase->type) &&
+            random_below(&origin->random, 3) == 0)
             swap_update(origin, area, shape.first);
         else
-            shape_update(origin, area, &shape, op == MPI_REPLACE || random_below(&origin->random, 2));
+            shape_update(origin, area, &shape,
+                         op == MPI_REPLACE || random_below(&origin->random, 2));
         model_update(origin, area, &shape);
     }
     return NULL;
@@ -202,9 +227,12 @@ static void phase_start(struct phase *phase)
     for (int area = 0; area < phase->areas; area++)
         for (int i = 0; i < ELEMENTS; i++)
             operand_make(type, phase->ops[area]->op,
-                         phase->initial + (size_t)area * phase->area_bytes + (size_t)i * type->extent_bytes, &random);
+                         phase->initial + (size_t)area * phase->area_bytes +
+                             (size_t)i * type->extent_bytes,
+                         &random);
     if (world_rank == phase->target)
-        memcpy(phase->window->base + phase->disp, phase->initial, (size_t)phase->areas * phase->area_bytes);
+        memcpy(phase->window->base + phase->disp, phase->initial,
+               (size_t)phase->areas * phase->area_bytes);
     MPI_Type_create_hvector(ELEMENTS / 2, 1, 2 * extent, type->type, &phase->strided);
     for (int i = 0; i < BACKWARD; i++)
         places[i] = (ELEMENTS - 1 - 7 * i) * extent;
@@ -219,7 +247,7 @@ static void origin_start(struct origin *origin, const struct phase *phase, int r
 {
     size_t extent = phase->type->extent_bytes;
     uint64_t stream = (uint64_t)(world_rank * THREADS + number);
-    *origin = (struct origin){ .phase = phase, .rounds = rounds, .random = random_start(stream) };
+    *origin = (struct origin){.phase = phase, .rounds = rounds, .random = random_start(stream)};
     origin->model = malloc((size_t)phase->areas * phase->area_bytes);
     origin->balance = calloc(ELEMENTS, sizeof *origin->balance);
     origin->operands = malloc(phase->area_bytes);
@@ -227,7 +255,8 @@ static void origin_start(struct origin *origin, const struct phase *phase, int r
     for (int area = 0; area < phase->areas; area++)
         for (int i = 0; i < ELEMENTS; i++) {
             size_t at = (size_t)area * phase->area_bytes + (size_t)i * extent;
-            identity_make(phase->type, phase->ops[area]->op, origin->model + at, phase->initial + at);
+            identity_make(phase->type, phase->ops[area]->op, origin->model + at,
+                          phase->initial + at);
         }
 }
 
@@ -242,11 +271,14 @@ static void origin_stop(struct origin *origin)
 /* To the target; NULL at the others.  By turns with sleep: ranks outnumber cores. */
 static unsigned char *gather(const struct phase *phase, const void *mine, size_t len_bytes)
 {
-    unsigned char *all = world_rank == phase->target ? malloc(len_bytes * (size_t)world_size) : NULL;
+    unsigned char *all =
+        world_rank == phase->target ? malloc(len_bytes * (size_t)world_size) : NULL;
     MPI_Request request;
     int done = 0;
-    MPI_Igather(mine, (int)len_bytes, MPI_BYTE, all, (int)len_bytes, MPI_BYTE, phase->target, MPI_COMM_WORLD, &request);
-    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done; MPI_Test(&request, &done, MPI_STATUS_IGNORE))
+    MPI_Igather(mine, (int)len_bytes, MPI_BYTE, all, (int)len_bytes, MPI_BYTE, phase->target,
+                MPI_COMM_WORLD, &request);
+    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
+         MPI_Test(&request, &done, MPI_STATUS_IGNORE))
         sleep_us(20);
     return all;
 }
@@ -272,16 +304,19 @@ static void wanted_add(const struct origin *origin, unsigned char *wanted, uint6
     free(balances);
 }
 
-static void phase_check(const struct phase *phase, const unsigned char *wanted, const uint64_t *balance)
+static void phase_check(const struct phase *phase, const unsigned char *wanted,
+                        const uint64_t *balance)
 {
     size_t extent = phase->type->extent_bytes, len_bytes = (size_t)phase->areas * phase->area_bytes;
     unsigned char *now = malloc(len_bytes);
-    MPI_Get(now, (int)len_bytes, MPI_BYTE, phase->target, phase->disp, (int)len_bytes, MPI_BYTE, phase->window->win);
+    MPI_Get(now, (int)len_bytes, MPI_BYTE, phase->target, phase->disp, (int)len_bytes, MPI_BYTE,
+            phase->window->win);
     MPI_Win_flush(phase->target, phase->window->win);
     for (size_t at = 0; at < len_bytes; at += extent) {
         const struct test_op *op = phase->ops[at / phase->area_bytes];
         int element = (int)(at % phase->area_bytes / extent);
-        bool right = op->op == MPI_REPLACE ? element_hash(phase->type, now + at) - element_hash(phase->type, wanted + at) ==
+        bool right = op->op == MPI_REPLACE ? element_hash(phase->type, now + at) -
+                                                     element_hash(phase->type, wanted + at) ==
                                                  balance[element]
                                            : type_equal(phase->type, now + at, wanted + at);
         if (!CHECK(right, "%s on %s: element %d is wrong", op->name, phase->type->name, element))
@@ -290,12 +325,12 @@ static void phase_check(const struct phase *phase, const unsigned char *wanted, 
     free(now);
 }
 
-static void phase_run(const struct test_type *type, const struct window *window, int target, MPI_Aint disp, int threads,
-                      int rounds)
+static void phase_run(const struct test_type *type, const struct window *window, int target,
+                      MPI_Aint disp, int threads, int rounds)
 {
-    struct phase phase = { .type = type, .window = window, .target = target, .disp = disp };
+    struct phase phase = {.type = type, .window = window, .target = target, .disp = disp};
     struct origin origins[THREADS];
-    uint64_t balance[ELEMENTS] = { 0 };
+    uint64_t balance[ELEMENTS] = {0};
     phase_start(&phase);
     for (int i = 0; i < threads; i++)
         origin_start(&origins[i], &phase, rounds, i);
@@ -331,8 +366,14 @@ static void for_every_type(enum window_kind kind, MPI_Aint shift, int threads, i
     window_free(&window);
 }
 
-static void mixed_updates_of_every_type_lose_nothing(enum window_kind kind) { for_every_type(kind, 0, 1, scaled_rounds(24)); }
-static void misaligned_elements_lose_nothing(enum window_kind kind) { for_every_type(kind, 3, 1, scaled_rounds(16)); }
+static void mixed_updates_of_every_type_lose_nothing(enum window_kind kind)
+{
+    for_every_type(kind, 0, 1, scaled_rounds(24));
+}
+static void misaligned_elements_lose_nothing(enum window_kind kind)
+{
+    for_every_type(kind, 3, 1, scaled_rounds(16));
+}
 
 static void threads_of_all_ranks_lose_nothing(enum window_kind kind)
 {
@@ -346,7 +387,8 @@ static void threads_of_all_ranks_lose_nothing(enum window_kind kind)
 static void long_updates_and_fetches_lose_nothing(enum window_kind kind)
 {
     enum { LONG = 150000, ROUNDS = 4, FETCHES = 300 };
-    struct window window = window_make(kind, LONG * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, LONG * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
     int64_t *ones = malloc(LONG * sizeof *ones), one = 1, before;
     int64_t sum = 0, updates = (int64_t)ROUNDS * (LONG + FETCHES) * world_size;
     for (int i = 0; i < LONG; i++)
@@ -376,4 +418,7 @@ static const struct test_case cases[] = {
     CASE(long_updates_and_fetches_lose_nothing, KINDS_HERE, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

@@ -19,7 +19,8 @@ static struct area area_make(enum window_kind kind, MPI_Aint shift)
 {
     MPI_Aint places[CELLS];
     struct area area;
-    area.window = window_make(kind, world_rank == 0 ? (MPI_Aint)CELLS * 8 * world_size + 8 : 8, 1, MPI_COMM_WORLD);
+    area.window = window_make(kind, world_rank == 0 ? (MPI_Aint)CELLS * 8 * world_size + 8 : 8, 1,
+                              MPI_COMM_WORLD);
     MPI_Type_vector(CELLS, 1, world_size, MPI_INT64_T, &area.mine);
     for (int i = 0; i < CELLS; i++)
         places[i] = (MPI_Aint)(CELLS - 1 - i) * 8 * world_size;
@@ -40,11 +41,15 @@ static void area_free(struct area *area)
     window_free(&area->window);
 }
 
-static MPI_Aint cell(const struct area *area, int number) { return area->first + (MPI_Aint)number * 8 * world_size; }
+static MPI_Aint cell(const struct area *area, int number)
+{
+    return area->first + (MPI_Aint)number * 8 * world_size;
+}
 
 static void replace_one(const struct area *area, int number, const int64_t *value)
 {
-    MPI_Accumulate(value, 1, MPI_INT64_T, 0, cell(area, number), 1, MPI_INT64_T, MPI_REPLACE, area->window.win);
+    MPI_Accumulate(value, 1, MPI_INT64_T, 0, cell(area, number), 1, MPI_INT64_T, MPI_REPLACE,
+                   area->window.win);
 }
 
 static void fetch_one(const struct area *area, int number, int64_t *value)
@@ -54,22 +59,27 @@ static void fetch_one(const struct area *area, int number, int64_t *value)
 
 static void replace_all(const struct area *area, const int64_t values[CELLS], MPI_Datatype layout)
 {
-    MPI_Accumulate(values, CELLS, MPI_INT64_T, 0, area->first, 1, layout, MPI_REPLACE, area->window.win);
+    MPI_Accumulate(values, CELLS, MPI_INT64_T, 0, area->first, 1, layout, MPI_REPLACE,
+                   area->window.win);
 }
 
 static void fetch_all(const struct area *area, int64_t values[CELLS], MPI_Datatype layout)
 {
-    MPI_Get_accumulate(NULL, 0, MPI_BYTE, values, CELLS, MPI_INT64_T, 0, area->first, 1, layout, MPI_NO_OP, area->window.win);
+    MPI_Get_accumulate(NULL, 0, MPI_BYTE, values, CELLS, MPI_INT64_T, 0, area->first, 1, layout,
+                       MPI_NO_OP, area->window.win);
 }
 
-static void settle(const struct area *area) { MPI_Win_flush(0, area->window.win); }
+static void settle(const struct area *area)
+{
+    MPI_Win_flush(0, area->window.win);
+}
 
 /* waw: single elements, whole arrays over them, and single elements over those; the last one stays. */
 static void write_write_round(const struct area *area, int64_t round, struct random *random)
 {
     static int64_t low[CELLS], high[CELLS], seen[CELLS];
     int number = (int)random_below(random, CELLS);
-    int64_t values[3] = { round * 1000 + 1, round * 1000 + 2, round * 1000 + 3 };
+    int64_t values[3] = {round * 1000 + 1, round * 1000 + 2, round * 1000 + 3};
     for (int i = 0; i < CELLS; i++) {
         low[i] = -round * CELLS - i;
         high[i] = round * CELLS + i;
@@ -102,7 +112,7 @@ static void read_write_round(const struct area *area, int64_t round, struct rand
 {
     static int64_t values[CELLS], seen_all[CELLS], later[CELLS], doubled[CELLS];
     int number = (int)random_below(random, CELLS);
-    int64_t seen[6] = { 0 }, ten = 10, before = round, next = round + 1, other = -5;
+    int64_t seen[6] = {0}, ten = 10, before = round, next = round + 1, other = -5;
     for (int i = 0; i < CELLS; i++) {
         values[i] = round * CELLS + i;
         later[i] = -1;
@@ -110,12 +120,15 @@ static void read_write_round(const struct area *area, int64_t round, struct rand
     replace_all(area, values, area->mine);
     fetch_one(area, number, &seen[0]);
     MPI_Fetch_and_op(&ten, &seen[1], MPI_INT64_T, 0, cell(area, number), MPI_SUM, area->window.win);
-    MPI_Fetch_and_op(&before, &seen[2], MPI_INT64_T, 0, cell(area, number), MPI_REPLACE, area->window.win);
-    MPI_Compare_and_swap(&next, &before, &seen[3], MPI_INT64_T, 0, cell(area, number), area->window.win);
-    MPI_Compare_and_swap(&other, &before, &seen[4], MPI_INT64_T, 0, cell(area, number), area->window.win);
+    MPI_Fetch_and_op(&before, &seen[2], MPI_INT64_T, 0, cell(area, number), MPI_REPLACE,
+                     area->window.win);
+    MPI_Compare_and_swap(&next, &before, &seen[3], MPI_INT64_T, 0, cell(area, number),
+                         area->window.win);
+    MPI_Compare_and_swap(&other, &before, &seen[4], MPI_INT64_T, 0, cell(area, number),
+                         area->window.win);
     fetch_all(area, seen_all, area->backward);
-    MPI_Get_accumulate(values, CELLS, MPI_INT64_T, doubled, CELLS, MPI_INT64_T, 0, area->first, 1, area->mine, MPI_SUM,
-                       area->window.win);
+    MPI_Get_accumulate(values, CELLS, MPI_INT64_T, doubled, CELLS, MPI_INT64_T, 0, area->first, 1,
+                       area->mine, MPI_SUM, area->window.win);
     replace_all(area, later, area->mine);
     fetch_one(area, number, &seen[5]);
     settle(area);
@@ -172,14 +185,16 @@ static void operations_with_requests_are_ordered(enum window_kind kind)
 {
     struct area area = area_make(kind, 0);
     for (int64_t round = 1; round <= scaled_rounds(400) && !harness_failed(); round++) {
-        int64_t values[3] = { round, -round, 7 * round }, seen = 0, old = 0;
+        int64_t values[3] = {round, -round, 7 * round}, seen = 0, old = 0;
         MPI_Request requests[4];
-        MPI_Raccumulate(&values[0], 1, MPI_INT64_T, 0, area.first, 1, MPI_INT64_T, MPI_REPLACE, area.window.win, &requests[0]);
-        MPI_Raccumulate(&values[1], 1, MPI_INT64_T, 0, area.first, 1, MPI_INT64_T, MPI_REPLACE, area.window.win, &requests[1]);
-        MPI_Rget_accumulate(&values[2], 1, MPI_INT64_T, &old, 1, MPI_INT64_T, 0, area.first, 1, MPI_INT64_T, MPI_SUM,
-                            area.window.win, &requests[2]);
-        MPI_Rget_accumulate(NULL, 0, MPI_INT64_T, &seen, 1, MPI_INT64_T, 0, area.first, 1, MPI_INT64_T, MPI_NO_OP,
-                            area.window.win, &requests[3]);
+        MPI_Raccumulate(&values[0], 1, MPI_INT64_T, 0, area.first, 1, MPI_INT64_T, MPI_REPLACE,
+                        area.window.win, &requests[0]);
+        MPI_Raccumulate(&values[1], 1, MPI_INT64_T, 0, area.first, 1, MPI_INT64_T, MPI_REPLACE,
+                        area.window.win, &requests[1]);
+        MPI_Rget_accumulate(&values[2], 1, MPI_INT64_T, &old, 1, MPI_INT64_T, 0, area.first, 1,
+                            MPI_INT64_T, MPI_SUM, area.window.win, &requests[2]);
+        MPI_Rget_accumulate(NULL, 0, MPI_INT64_T, &seen, 1, MPI_INT64_T, 0, area.first, 1,
+                            MPI_INT64_T, MPI_NO_OP, area.window.win, &requests[3]);
         for (int i = 3; i >= 0; i--)
             MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
         CHECK_EQUAL(old, -round);
@@ -192,13 +207,13 @@ static void operations_with_requests_are_ordered(enum window_kind kind)
 /* Sums of all ranks on all words, with less ordering asked for. */
 static void sums_are_right_without_ordering(enum window_kind kind)
 {
-    static const char *const orderings[] = { "none", "rar", "waw,rar", "rar,raw,war,waw" };
+    static const char *const orderings[] = {"none", "rar", "waw,rar", "rar,raw,war,waw"};
     static int64_t ones[CELLS], totals[CELLS];
     (void)kind;
     for (int i = 0; i < CELLS; i++)
         ones[i] = i + 1;
     for (size_t k = 0; k < COUNT_OF(orderings); k++) {
-        struct window window = { MPI_WIN_NULL, NULL, KIND_ANY };
+        struct window window = {MPI_WIN_NULL, NULL, KIND_ANY};
         MPI_Info info;
         int rounds = scaled_rounds(400);
         MPI_Info_create(&info);
@@ -211,11 +226,13 @@ static void sums_are_right_without_ordering(enum window_kind kind)
         MPI_Win_lock_all(0, window.win);
         for (int round = 0; round < rounds; round++) {
             MPI_Accumulate(ones, CELLS, MPI_INT64_T, 0, 0, CELLS, MPI_INT64_T, MPI_SUM, window.win);
-            MPI_Accumulate(ones, 1, MPI_INT64_T, 0, round % CELLS, 1, MPI_INT64_T, MPI_SUM, window.win);
+            MPI_Accumulate(ones, 1, MPI_INT64_T, 0, round % CELLS, 1, MPI_INT64_T, MPI_SUM,
+                           window.win);
         }
         MPI_Win_flush(0, window.win);
         barrier(MPI_COMM_WORLD);
-        MPI_Get_accumulate(NULL, 0, MPI_INT64_T, totals, CELLS, MPI_INT64_T, 0, 0, CELLS, MPI_INT64_T, MPI_NO_OP, window.win);
+        MPI_Get_accumulate(NULL, 0, MPI_INT64_T, totals, CELLS, MPI_INT64_T, 0, 0, CELLS,
+                           MPI_INT64_T, MPI_NO_OP, window.win);
         MPI_Win_flush(0, window.win);
         for (int i = 0; i < CELLS; i++) {
             int64_t singles = rounds / CELLS + (i < rounds % CELLS);
@@ -235,4 +252,7 @@ static const struct test_case cases[] = {
     CASE(sums_are_right_without_ordering, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -9,7 +9,10 @@
 
 enum { ELEMENTS = 3, BYTES = ELEMENTS * TYPE_MAX_BYTES, AT = 32, WINDOW_BYTES = 256 };
 
-static int right_of(int rank) { return (rank + 1) % world_size; }
+static int right_of(int rank)
+{
+    return (rank + 1) % world_size;
+}
 
 /* A window of errors that return, filled by its owner with a pattern that is valid for each type. */
 static struct window refusing_make(enum window_kind kind)
@@ -54,19 +57,19 @@ static int call(struct attempt *a, int which, int count)
     MPI_Request request = MPI_REQUEST_NULL;
     int code = MPI_SUCCESS;
     switch (which) {
-    case 0:
-        return MPI_Accumulate(a->origin, count, a->type, to, AT, count, a->type, a->op, a->win);
+    case 0: return MPI_Accumulate(a->origin, count, a->type, to, AT, count, a->type, a->op, a->win);
     case 1:
-        code = MPI_Raccumulate(a->origin, count, a->type, to, AT, count, a->type, a->op, a->win, &request);
+        code = MPI_Raccumulate(a->origin, count, a->type, to, AT, count, a->type, a->op, a->win,
+                               &request);
         break;
     case 2:
-        return MPI_Get_accumulate(a->origin, count, a->type, a->result, count, a->type, to, AT, count, a->type, a->op, a->win);
+        return MPI_Get_accumulate(a->origin, count, a->type, a->result, count, a->type, to, AT,
+                                  count, a->type, a->op, a->win);
     case 3:
-        code = MPI_Rget_accumulate(a->origin, count, a->type, a->result, count, a->type, to, AT, count, a->type, a->op, a->win,
-                                   &request);
+        code = MPI_Rget_accumulate(a->origin, count, a->type, a->result, count, a->type, to, AT,
+                                   count, a->type, a->op, a->win, &request);
         break;
-    default:
-        return MPI_Fetch_and_op(a->origin, a->result, a->type, to, AT, a->op, a->win);
+    default: return MPI_Fetch_and_op(a->origin, a->result, a->type, to, AT, a->op, a->win);
     }
     if (code == MPI_SUCCESS)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -91,10 +94,11 @@ static void all_calls_refuse(struct attempt *a, int first)
             code = call(a, which, count);
             if (code != MPI_SUCCESS)
                 MPI_Error_class(code, &class);
-            CHECK(class == MPI_ERR_OP, "%s on %s by call %d gave class %d", a->op_name, a->type_name, which, class);
+            CHECK(class == MPI_ERR_OP, "%s on %s by call %d gave class %d", a->op_name,
+                  a->type_name, which, class);
             MPI_Win_flush(right_of(world_rank), a->win);
-            CHECK(all_are(a->result, sizeof a->result, 3), "%s on %s by call %d wrote a result", a->op_name, a->type_name,
-                  which);
+            CHECK(all_are(a->result, sizeof a->result, 3), "%s on %s by call %d wrote a result",
+                  a->op_name, a->type_name, which);
         }
     }
     target_read(a, now);
@@ -106,9 +110,13 @@ static void operators_on_types_without_them_are_refused(enum window_kind kind)
     struct window window = refusing_make(kind);
     for (size_t i = 0; i < test_type_count; i++) {
         for (size_t j = 0; j < test_op_count; j++) {
-            struct attempt a = { .win = window.win, .type = test_types[i].type, .op = test_ops[j].op,
-                                 .type_name = test_types[i].name, .op_name = test_ops[j].name };
-            if (type_exists(&test_types[i]) && !type_allows(&test_types[i], a.op) && !type_tolerates(&test_types[i], a.op))
+            struct attempt a = {.win = window.win,
+                                .type = test_types[i].type,
+                                .op = test_ops[j].op,
+                                .type_name = test_types[i].name,
+                                .op_name = test_ops[j].name};
+            if (type_exists(&test_types[i]) && !type_allows(&test_types[i], a.op) &&
+                !type_tolerates(&test_types[i], a.op))
                 all_calls_refuse(&a, 0);
         }
     }
@@ -116,7 +124,8 @@ static void operators_on_types_without_them_are_refused(enum window_kind kind)
 }
 
 /* Elements of random bytes; where the window's bytes before and after them change, the call did more than it was asked. */
-static void tolerated_call(struct attempt *a, const struct test_type *type, int which, struct random *random)
+static void tolerated_call(struct attempt *a, const struct test_type *type, int which,
+                           struct random *random)
 {
     unsigned char old[WINDOW_BYTES], wanted[WINDOW_BYTES], now[WINDOW_BYTES];
     const int target = right_of(world_rank), count = which == CALLS - 1 ? 1 : ELEMENTS;
@@ -133,9 +142,10 @@ static void tolerated_call(struct attempt *a, const struct test_type *type, int 
     CHECK_OK(call(a, which, count));
     MPI_Win_flush(target, a->win);
     target_read(a, now);
-    CHECK(memcmp(now, wanted, sizeof now) == 0, "%s on %s by call %d computes otherwise", a->op_name, a->type_name, which);
-    CHECK(which < FIRST_WITH_RESULT || memcmp(a->result, old + AT, (size_t)count * bytes) == 0, "%s on %s by call %d: other result",
+    CHECK(memcmp(now, wanted, sizeof now) == 0, "%s on %s by call %d computes otherwise",
           a->op_name, a->type_name, which);
+    CHECK(which < FIRST_WITH_RESULT || memcmp(a->result, old + AT, (size_t)count * bytes) == 0,
+          "%s on %s by call %d: other result", a->op_name, a->type_name, which);
 }
 
 /* MPI does not define these pairs, and hosts compute them: bytes as unsigned integers, letters as signed ones. */
@@ -145,8 +155,11 @@ static void arithmetic_that_hosts_tolerate_is_computed(enum window_kind kind)
     struct random random = random_start((uint64_t)world_rank);
     for (size_t i = 0; i < test_type_count; i++) {
         for (size_t j = 0; j < test_op_count; j++) {
-            struct attempt a = { .win = window.win, .type = test_types[i].type, .op = test_ops[j].op,
-                                 .type_name = test_types[i].name, .op_name = test_ops[j].name };
+            struct attempt a = {.win = window.win,
+                                .type = test_types[i].type,
+                                .op = test_ops[j].op,
+                                .type_name = test_types[i].name,
+                                .op_name = test_ops[j].name};
             if (!type_exists(&test_types[i]) || !type_tolerates(&test_types[i], a.op))
                 continue;
             for (int which = 0; which < CALLS; which++)
@@ -159,10 +172,11 @@ static void arithmetic_that_hosts_tolerate_is_computed(enum window_kind kind)
 static void letters_are_swapped(enum window_kind kind)
 {
     struct window window = refusing_make(kind);
-    const MPI_Datatype types[] = { MPI_CHAR, MPI_CHARACTER };
+    const MPI_Datatype types[] = {MPI_CHAR, MPI_CHARACTER};
     for (size_t i = 0; i < COUNT_OF(types); i++) {
         char expected = (char)(i + 1), new = (char)(i + 2), result = 0;
-        CHECK_OK(MPI_Compare_and_swap(&new, &expected, &result, types[i], right_of(world_rank), AT, window.win));
+        CHECK_OK(MPI_Compare_and_swap(&new, &expected, &result, types[i], right_of(world_rank), AT,
+                                      window.win));
         MPI_Win_flush(right_of(world_rank), window.win);
         CHECK_EQUAL(result, expected);
     }
@@ -174,13 +188,13 @@ static void what_moves_nothing_may_be_of_any_types(enum window_kind kind)
 {
     struct window window = refusing_make(kind);
     MPI_Win win = window.win;
-    const int to = right_of(world_rank), lengths[] = { 1, 1 };
-    const MPI_Aint places[] = { 0, 8 };
-    const MPI_Datatype parts[] = { MPI_INT, MPI_DOUBLE };
-    MPI_Datatype types[] = { MPI_INT, MPI_DOUBLE, MPI_BYTE, MPI_WCHAR, MPI_DOUBLE_INT, MPI_C_BOOL, MPI_DATATYPE_NULL,
-                             MPI_DATATYPE_NULL };
+    const int to = right_of(world_rank), lengths[] = {1, 1};
+    const MPI_Aint places[] = {0, 8};
+    const MPI_Datatype parts[] = {MPI_INT, MPI_DOUBLE};
+    MPI_Datatype types[] = {MPI_INT,        MPI_DOUBLE, MPI_BYTE,          MPI_WCHAR,
+                            MPI_DOUBLE_INT, MPI_C_BOOL, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
     enum { EMPTY = COUNT_OF(types) - 1, MIXED = EMPTY - 1 };
-    char word[64] = { 0 }, old[64] = { 0 };
+    char word[64] = {0}, old[64] = {0};
     MPI_Type_vector(0, 1, 1, MPI_DOUBLE, &types[EMPTY]);
     MPI_Type_create_struct(2, lengths, places, parts, &types[MIXED]);
     MPI_Type_commit(&types[EMPTY]);
@@ -191,21 +205,33 @@ static void what_moves_nothing_may_be_of_any_types(enum window_kind kind)
                 const MPI_Op op = test_ops[k].op;
                 CHECK_OK(MPI_Accumulate(word, 0, types[i], to, AT, 0, types[j], op, win));
                 CHECK_OK(MPI_Accumulate(word, 0, types[i], to, AT, 1, types[j], op, win));
-                CHECK_OK(MPI_Get_accumulate(word, 0, types[i], old, 0, types[j], to, AT, 0, types[i], op, win));
-                CHECK_OK(MPI_Get_accumulate(word, 0, types[i], old, 0, types[i], to, AT, 0, types[j], op, win));
-                CHECK_OK(MPI_Get_accumulate(word, 0, types[i], old, 1, types[j], to, AT, 1, types[j], op, win));
+                CHECK_OK(MPI_Get_accumulate(word, 0, types[i], old, 0, types[j], to, AT, 0,
+                                            types[i], op, win));
+                CHECK_OK(MPI_Get_accumulate(word, 0, types[i], old, 0, types[i], to, AT, 0,
+                                            types[j], op, win));
+                CHECK_OK(MPI_Get_accumulate(word, 0, types[i], old, 1, types[j], to, AT, 1,
+                                            types[j], op, win));
                 CHECK_OK(MPI_Accumulate(word, 1, types[EMPTY], to, AT, 1, types[i], op, win));
             }
-            CHECK_OK(MPI_Get_accumulate(NULL, 0, types[i], old, 0, types[i], to, AT, 0, types[j], MPI_NO_OP, win));
+            CHECK_OK(MPI_Get_accumulate(NULL, 0, types[i], old, 0, types[i], to, AT, 0, types[j],
+                                        MPI_NO_OP, win));
         }
-        CHECK_CLASS(MPI_ERR_TYPE, MPI_Accumulate(word, 0, MPI_DATATYPE_NULL, to, AT, 0, types[i], MPI_SUM, win));
-        CHECK_CLASS(MPI_ERR_TYPE, MPI_Accumulate(word, 0, types[i], to, AT, 0, MPI_DATATYPE_NULL, MPI_SUM, win));
-        CHECK_CLASS(MPI_ERR_TYPE, MPI_Get_accumulate(word, 0, types[i], old, 0, MPI_DATATYPE_NULL, to, AT, 0, types[i], MPI_SUM, win));
-        CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(word, 0, types[i], to, AT, 0, types[i], MPI_OP_NULL, win));
-        CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(word, 0, types[i], to, AT, 0, types[i], MPI_NO_OP, win));
-        CHECK_CLASS(MPI_ERR_COUNT, MPI_Accumulate(word, -1, types[i], to, AT, 0, types[i], MPI_SUM, win));
-        CHECK_CLASS(MPI_ERR_COUNT, MPI_Get_accumulate(word, 0, types[i], old, -1, types[i], to, AT, 0, types[i], MPI_SUM, win));
-        CHECK_CLASS(MPI_ERR_RANK, MPI_Accumulate(word, 0, types[i], world_size, AT, 0, types[i], MPI_SUM, win));
+        CHECK_CLASS(MPI_ERR_TYPE,
+                    MPI_Accumulate(word, 0, MPI_DATATYPE_NULL, to, AT, 0, types[i], MPI_SUM, win));
+        CHECK_CLASS(MPI_ERR_TYPE,
+                    MPI_Accumulate(word, 0, types[i], to, AT, 0, MPI_DATATYPE_NULL, MPI_SUM, win));
+        CHECK_CLASS(MPI_ERR_TYPE, MPI_Get_accumulate(word, 0, types[i], old, 0, MPI_DATATYPE_NULL,
+                                                     to, AT, 0, types[i], MPI_SUM, win));
+        CHECK_CLASS(MPI_ERR_OP,
+                    MPI_Accumulate(word, 0, types[i], to, AT, 0, types[i], MPI_OP_NULL, win));
+        CHECK_CLASS(MPI_ERR_OP,
+                    MPI_Accumulate(word, 0, types[i], to, AT, 0, types[i], MPI_NO_OP, win));
+        CHECK_CLASS(MPI_ERR_COUNT,
+                    MPI_Accumulate(word, -1, types[i], to, AT, 0, types[i], MPI_SUM, win));
+        CHECK_CLASS(MPI_ERR_COUNT, MPI_Get_accumulate(word, 0, types[i], old, -1, types[i], to, AT,
+                                                      0, types[i], MPI_SUM, win));
+        CHECK_CLASS(MPI_ERR_RANK,
+                    MPI_Accumulate(word, 0, types[i], world_size, AT, 0, types[i], MPI_SUM, win));
     }
     MPI_Win_flush_all(win);
     CHECK(all_are((unsigned char *)old, sizeof old, 0), "something came back");
@@ -229,16 +255,16 @@ struct unlike {
 
 static void sides_make(struct unlike *sides)
 {
-    const int lengths[] = { 1, 1, 1 };
-    const MPI_Aint places[] = { 4, 20, 8 };
-    const MPI_Datatype parts[] = { MPI_INT, MPI_FLOAT, MPI_DOUBLE };
-    const struct unlike all[SIDES] = { { "bytes", MPI_BYTE, 16 },
-                                       { "shorts", MPI_SHORT, 8 },
-                                       { "ints", MPI_INT, 4 },
-                                       { "floats", MPI_FLOAT, 4 },
-                                       { "doubles", MPI_DOUBLE, 2 },
-                                       { "ints with holes", MPI_DATATYPE_NULL, 2 },
-                                       { "struct", MPI_DATATYPE_NULL, 1 } };
+    const int lengths[] = {1, 1, 1};
+    const MPI_Aint places[] = {4, 20, 8};
+    const MPI_Datatype parts[] = {MPI_INT, MPI_FLOAT, MPI_DOUBLE};
+    const struct unlike all[SIDES] = {{"bytes", MPI_BYTE, 16},
+                                      {"shorts", MPI_SHORT, 8},
+                                      {"ints", MPI_INT, 4},
+                                      {"floats", MPI_FLOAT, 4},
+                                      {"doubles", MPI_DOUBLE, 2},
+                                      {"ints with holes", MPI_DATATYPE_NULL, 2},
+                                      {"struct", MPI_DATATYPE_NULL, 1}};
     memcpy(sides, all, sizeof all);
     MPI_Type_vector(2, 1, 2, MPI_INT, &sides[SIDES - 2].type);
     MPI_Type_create_struct(3, lengths, places, parts, &sides[SIDES - 1].type);
@@ -274,8 +300,9 @@ static void unlike_call(MPI_Win win, const struct unlike *origin, const struct u
 {
     const int to = right_of(world_rank);
     const bool doubles = target->type == MPI_DOUBLE;
-    double added[SIDE_SPAN / 8], back[SIDE_SPAN / 8] = { 0 }, wanted_back[SIDE_SPAN / 8] = { 0 };
-    unsigned char wanted[WINDOW_BYTES] __attribute__((aligned(16))), now[WINDOW_BYTES], packed[SIDE_BYTES];
+    double added[SIDE_SPAN / 8], back[SIDE_SPAN / 8] = {0}, wanted_back[SIDE_SPAN / 8] = {0};
+    unsigned char wanted[WINDOW_BYTES] __attribute__((aligned(16))), now[WINDOW_BYTES],
+        packed[SIDE_BYTES];
     memset(wanted, 1, sizeof wanted);
     side_fill(doubles, 0, wanted + AT);
     side_fill(doubles, 100, added);
@@ -292,15 +319,15 @@ static void unlike_call(MPI_Win win, const struct unlike *origin, const struct u
         else
             ((float *)(void *)(wanted + AT))[i] += ((float *)(void *)added)[i];
     }
-    CHECK_OK(MPI_Get_accumulate(added, origin->count, origin->type, back, result->count, result->type, to,
-                                AT, target->count, target->type, op, win));
+    CHECK_OK(MPI_Get_accumulate(added, origin->count, origin->type, back, result->count,
+                                result->type, to, AT, target->count, target->type, op, win));
     MPI_Win_flush(to, win);
-    target_read(&(struct attempt){ .win = win }, now);
+    target_read(&(struct attempt){.win = win}, now);
     const char *name = op == MPI_SUM ? "MPI_SUM" : op == MPI_NO_OP ? "MPI_NO_OP" : "MPI_REPLACE";
-    CHECK(memcmp(now, wanted, sizeof now) == 0, "%s of %s on %s: other contents", name, origin->name,
-          target->name);
-    CHECK(memcmp(back, wanted_back, sizeof back) == 0, "%s on %s into %s: other result", name, target->name,
-          result->name);
+    CHECK(memcmp(now, wanted, sizeof now) == 0, "%s of %s on %s: other contents", name,
+          origin->name, target->name);
+    CHECK(memcmp(back, wanted_back, sizeof back) == 0, "%s on %s into %s: other result", name,
+          target->name, result->name);
 }
 
 static void unlike_types_of_the_same_bytes_are_copied(enum window_kind kind)
@@ -339,15 +366,21 @@ static void operators_of_the_user_are_refused(enum window_kind kind)
         MPI_Op user;
         MPI_Op_create(add_up, commutes, &user);
         for (size_t i = 0; i < test_type_count; i++) {
-            struct attempt a = { .win = window.win, .type = test_types[i].type, .op = user, .type_name = test_types[i].name,
-                                 .op_name = "the user's" };
+            struct attempt a = {.win = window.win,
+                                .type = test_types[i].type,
+                                .op = user,
+                                .type_name = test_types[i].name,
+                                .op_name = "the user's"};
             if (type_exists(&test_types[i]))
                 all_calls_refuse(&a, 0);
         }
         MPI_Op_free(&user);
     }
-    struct attempt none = { .win = window.win, .type = MPI_INT, .op = MPI_OP_NULL, .type_name = "MPI_INT",
-                            .op_name = "MPI_OP_NULL" };
+    struct attempt none = {.win = window.win,
+                           .type = MPI_INT,
+                           .op = MPI_OP_NULL,
+                           .type_name = "MPI_INT",
+                           .op_name = "MPI_OP_NULL"};
     all_calls_refuse(&none, 0);
     refusing_free(&window);
 }
@@ -356,7 +389,7 @@ static void no_op_needs_a_result(enum window_kind kind)
 {
     struct window window = refusing_make(kind);
     for (size_t i = 0; i < test_type_count; i++) {
-        struct attempt a = { .win = window.win, .type = test_types[i].type, .op = MPI_NO_OP };
+        struct attempt a = {.win = window.win, .type = test_types[i].type, .op = MPI_NO_OP};
         if (!type_exists(&test_types[i]))
             continue;
         for (int which = 0; which < FIRST_WITH_RESULT; which++)
@@ -370,15 +403,20 @@ static void half_precision_reals_move(enum window_kind kind)
 {
 #ifdef MPIX_C_FLOAT16
     struct window window = refusing_make(kind);
-    struct attempt a = { .win = window.win, .type = MPIX_C_FLOAT16, .op = MPI_REPLACE, .type_name = "MPIX_C_FLOAT16" };
+    struct attempt a = {.win = window.win,
+                        .type = MPIX_C_FLOAT16,
+                        .op = MPI_REPLACE,
+                        .type_name = "MPIX_C_FLOAT16"};
     unsigned char now[WINDOW_BYTES];
     for (int which = 0; which < CALLS; which++) {
         memset(a.origin, 4 + which, sizeof a.origin);
         CHECK_OK(call(&a, which, ELEMENTS));
         MPI_Win_flush(right_of(world_rank), window.win);
         target_read(&a, now);
-        CHECK(now[AT] == 4 + which && now[AT + 1] == 4 + which && now[AT - 1] == 1, "call %d moved otherwise", which);
-        CHECK(now[AT + 5] == (which < CALLS - 1 ? 4 + which : 7), "call %d moved another number of elements", which);
+        CHECK(now[AT] == 4 + which && now[AT + 1] == 4 + which && now[AT - 1] == 1,
+              "call %d moved otherwise", which);
+        CHECK(now[AT + 5] == (which < CALLS - 1 ? 4 + which : 7),
+              "call %d moved another number of elements", which);
         if (which >= FIRST_WITH_RESULT)
             CHECK_EQUAL(a.result[0], 3 + which);
     }
@@ -400,4 +438,7 @@ static const struct test_case cases[] = {
     CASE(half_precision_reals_move, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -22,35 +22,35 @@ static bool may_fail_so(int code, int own_class)
 {
     int class = MPI_SUCCESS;
     MPI_Error_class(code, &class);
-    return class == own_class || class == MPI_ERR_NO_MEM || class == MPI_ERR_OTHER || class == MPI_ERR_INTERN ||
-           class == MPI_ERR_WIN;
+    return class == own_class || class == MPI_ERR_NO_MEM || class == MPI_ERR_OTHER ||
+           class == MPI_ERR_INTERN || class == MPI_ERR_WIN;
 }
 
 /* A call of this rank alone. */
 #define TRY(call) TRY_OR(MPI_ERR_NO_MEM, call)
-#define TRY_OR(own_class, call)                                                \
-    do {                                                                       \
-        int code = call;                                                       \
-        if (code != MPI_SUCCESS) {                                             \
-            failures++;                                                        \
-            CHECK(may_fail_so(code, own_class), "%s failed with another class", #call); \
-            CHECK_OK(call);                                                    \
-        }                                                                      \
+#define TRY_OR(own_class, call)                                                                    \
+    do {                                                                                           \
+        int code = call;                                                                           \
+        if (code != MPI_SUCCESS) {                                                                 \
+            failures++;                                                                            \
+            CHECK(may_fail_so(code, own_class), "%s failed with another class", #call);            \
+            CHECK_OK(call);                                                                        \
+        }                                                                                          \
     } while (0)
 
 /* One that all make together, or all of a communicator. */
 #define TRY_TOGETHER(call) TRY_TOGETHER_IN(MPI_COMM_WORLD, call)
-#define TRY_TOGETHER_IN(comm, call)                                            \
-    do {                                                                       \
-        int code = call, failed = code != MPI_SUCCESS, sum, all;               \
-        MPI_Allreduce(&failed, &sum, 1, MPI_INT, MPI_SUM, comm);               \
-        MPI_Comm_size(comm, &all);                                             \
-        CHECK(sum == 0 || sum == all, "%s failed on %d ranks", #call, sum);    \
-        if (sum == all) {                                                      \
-            failures++;                                                        \
-            CHECK(may_fail_so(code, MPI_ERR_NO_MEM), "%s failed with another class", #call); \
-            CHECK_OK(call);                                                    \
-        }                                                                      \
+#define TRY_TOGETHER_IN(comm, call)                                                                \
+    do {                                                                                           \
+        int code = call, failed = code != MPI_SUCCESS, sum, all;                                   \
+        MPI_Allreduce(&failed, &sum, 1, MPI_INT, MPI_SUM, comm);                                   \
+        MPI_Comm_size(comm, &all);                                                                 \
+        CHECK(sum == 0 || sum == all, "%s failed on %d ranks", #call, sum);                        \
+        if (sum == all) {                                                                          \
+            failures++;                                                                            \
+            CHECK(may_fail_so(code, MPI_ERR_NO_MEM), "%s failed with another class", #call);       \
+            CHECK_OK(call);                                                                        \
+        }                                                                                          \
     } while (0)
 
 /* Every second double. */
@@ -77,7 +77,7 @@ static void use(MPI_Win win, MPI_Aint at)
     TRY(MPI_Win_unlock_all(win));
     CHECK_EQUAL(old, world_rank + 1);
     MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_incl(world, world_size > 2 ? 2 : 1, (int[]){ left, right }, &both);
+    MPI_Group_incl(world, world_size > 2 ? 2 : 1, (int[]){left, right}, &both);
     TRY(MPI_Win_post(both, 0, win));
     TRY(MPI_Win_start(both, 0, win));
     TRY(MPI_Put(values + ELEMENTS, ELEMENTS, MPI_DOUBLE, right, at, ELEMENTS, MPI_DOUBLE, win));
@@ -104,12 +104,14 @@ static void use_plain_kinds(void)
     MPI_Type_vector(ELEMENTS / 2, 1, 2, MPI_DOUBLE, &gaps);
     MPI_Type_commit(&gaps);
 
-    TRY_TOGETHER(MPI_Win_allocate(size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    TRY_TOGETHER(
+        MPI_Win_allocate(size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     use(win, 0);
     check_memory(base);
     TRY_TOGETHER(MPI_Win_free(&win));
 
-    TRY_TOGETHER(MPI_Win_create(own, size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    TRY_TOGETHER(
+        MPI_Win_create(own, size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     use(win, 0);
     check_memory(own);
     TRY_TOGETHER(MPI_Win_free(&win));
@@ -134,7 +136,7 @@ static MPI_Comm machine;
 static struct place place_make(MPI_Comm comm)
 {
     int size;
-    struct place place = { .comm = comm, .unit = 1 };
+    struct place place = {.comm = comm, .unit = 1};
     MPI_Comm_rank(comm, &place.rank);
     MPI_Comm_size(comm, &size);
     place.right = (place.rank + 1) % size;
@@ -155,13 +157,16 @@ static void operate_on(const struct place *place)
         before = failures;
         found = -1;
         TRY(MPI_Accumulate(values, 1, gaps, place->right, place->at, 1, gaps, MPI_MAX, place->win));
-        TRY(MPI_Rget_accumulate(values, 1, gaps, got, 1, gaps, place->right, place->at + FETCHED_AT * place->unit, 1, gaps,
-                                MPI_REPLACE, place->win, &request));
+        TRY(MPI_Rget_accumulate(values, 1, gaps, got, 1, gaps, place->right,
+                                place->at + FETCHED_AT * place->unit, 1, gaps, MPI_REPLACE,
+                                place->win, &request));
         TRY(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        TRY(MPI_Compare_and_swap(&own, &zero, &found, MPI_INT64_T, place->right, place->at + SWAPPED_AT * place->unit, place->win));
+        TRY(MPI_Compare_and_swap(&own, &zero, &found, MPI_INT64_T, place->right,
+                                 place->at + SWAPPED_AT * place->unit, place->win));
         TRY(MPI_Win_flush(place->right, place->win));
     } while (failures != before && repeats++ < REPEATS_MOST);
-    CHECK(found == 0 || (repeats > 0 && found == own), "compare_and_swap found %lld", (long long)found);
+    CHECK(found == 0 || (repeats > 0 && found == own), "compare_and_swap found %lld",
+          (long long)found);
     for (int i = 0; i < 2 * PAIRS; i += 2)
         wrong += got[i] != 0 && (repeats == 0 || got[i] != (double)own);
     CHECK(wrong == 0, "%d elements that were fetched are wrong", wrong);
@@ -223,7 +228,8 @@ static void use_dynamic(MPI_Aint size_bytes)
     TRY_OR(MPI_ERR_RMA_ATTACH, MPI_Win_attach(place.win, place.memory, size_bytes));
     TRY_OR(MPI_ERR_RMA_ATTACH, MPI_Win_attach(place.win, further, size_bytes));
     MPI_Get_address(place.memory, &own_at);
-    MPI_Sendrecv(&own_at, 1, MPI_AINT, place.left, 0, &place.at, 1, MPI_AINT, place.right, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&own_at, 1, MPI_AINT, place.left, 0, &place.at, 1, MPI_AINT, place.right, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     use_place(&place);
     TRY(MPI_Win_detach(place.win, further));
     TRY(MPI_Win_detach(place.win, place.memory));
@@ -238,11 +244,12 @@ static void use_shared(MPI_Aint size_bytes)
     MPI_Aint theirs_bytes;
     double *theirs = NULL;
     int unit;
-    TRY_TOGETHER_IN(machine,
-                    MPI_Win_allocate_shared(size_bytes, sizeof(double), MPI_INFO_NULL, machine, &place.memory, &place.win));
+    TRY_TOGETHER_IN(machine, MPI_Win_allocate_shared(size_bytes, sizeof(double), MPI_INFO_NULL,
+                                                     machine, &place.memory, &place.win));
     use_place(&place);
     TRY(MPI_Win_shared_query(place.win, place.right, &theirs_bytes, &unit, &theirs));
-    CHECK(theirs_bytes == size_bytes && theirs[0] == place.rank + 1, "another rank's memory is not what was written");
+    CHECK(theirs_bytes == size_bytes && theirs[0] == place.rank + 1,
+          "another rank's memory is not what was written");
     barrier(machine);
     TRY_TOGETHER_IN(machine, MPI_Win_free(&place.win));
 }
@@ -251,7 +258,8 @@ static void use_allocated(MPI_Aint size_bytes)
 {
     struct place place = place_make(MPI_COMM_WORLD);
     TRY(MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &place.memory));
-    TRY_TOGETHER(MPI_Win_create(place.memory, size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &place.win));
+    TRY_TOGETHER(MPI_Win_create(place.memory, size_bytes, sizeof(double), MPI_INFO_NULL,
+                                MPI_COMM_WORLD, &place.win));
     use_place(&place);
     TRY_TOGETHER(MPI_Win_free(&place.win));
     TRY(MPI_Free_mem(place.memory));
@@ -261,7 +269,8 @@ static void use_other_kinds(void)
 {
     MPI_Aint size_bytes = ELEMENTS * sizeof(double);
     for (int i = 0; i < 3; i++) /* of creation, and of memory */
-        MPI_Comm_set_errhandler((MPI_Comm[]){ MPI_COMM_WORLD, MPI_COMM_SELF, machine }[i], MPI_ERRORS_RETURN);
+        MPI_Comm_set_errhandler((MPI_Comm[]){MPI_COMM_WORLD, MPI_COMM_SELF, machine}[i],
+                                MPI_ERRORS_RETURN);
     MPI_Type_vector(PAIRS, 1, 2, MPI_DOUBLE, &gaps);
     MPI_Type_commit(&gaps);
     use_dynamic(size_bytes);
@@ -289,7 +298,8 @@ static void refuse_each(void (*use_kinds)(void))
             printf("# acquisition %d %s\n", which, goes_on ? "was refused" : "is one too many");
         use_kinds();
         goes_on = goes_on && !harness_failed() && !once;
-        MPI_Allreduce(MPI_IN_PLACE, &goes_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD); /* one that failed ends it for all */
+        MPI_Allreduce(MPI_IN_PLACE, &goes_on, 1, MPI_INT, MPI_MIN,
+                      MPI_COMM_WORLD); /* one that failed ends it for all */
     }
     if (world_rank == refused_rank)
         printf("# %d acquisitions, of which %d made calls fail\n", which - 1, failures);

@@ -54,7 +54,8 @@ static int agents_find(const char *name, char *path, size_t path_bytes)
     for (struct dirent *task; tasks != NULL && (task = readdir(tasks)) != NULL;) {
         char comm[320];
         snprintf(comm, sizeof comm, "/proc/self/task/%.64s/comm", task->d_name);
-        if (task->d_name[0] == '.' || !read_line(comm, "", found, sizeof found) || strcmp(found, "oriel-agent") != 0)
+        if (task->d_name[0] == '.' || !read_line(comm, "", found, sizeof found) ||
+            strcmp(found, "oriel-agent") != 0)
             continue;
         count++;
         snprintf(path, path_bytes, "/proc/self/task/%.64s/%s", task->d_name, name);
@@ -98,7 +99,8 @@ static void the_agent_sleeps_when_nobody_asks(enum window_kind kind)
     bool asleep = world_size == 1;
     for (int i = 0; i < 500 && !asleep; i++) {
         sleep_us(10000);
-        asleep = agents_find("status", path, sizeof path) == 1 && read_line(path, "State:", state, sizeof state) &&
+        asleep = agents_find("status", path, sizeof path) == 1 &&
+                 read_line(path, "State:", state, sizeof state) &&
                  strstr(state, "S (sleeping)") != NULL;
     }
     CHECK(asleep, "the agent never sleeps");
@@ -136,17 +138,23 @@ static void memory_that_vanished_is_an_error_at_the_origin(enum window_kind kind
         harness_skip("the sanitiser maps memory there");
         return;
     }
-    char *pages = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *pages =
+        mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MPI_Win_create(pages, 2 * PAGE_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     munmap(pages + PAGE_BYTES, PAGE_BYTES);
     barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, win);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(&value, 8, MPI_BYTE, next, PAGE_BYTES, 8, MPI_BYTE, win));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Get(&seen, 8, MPI_BYTE, next, PAGE_BYTES - 4, 8, MPI_BYTE, win));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(&value, 1, MPI_INT64_T, next, PAGE_BYTES, 1, MPI_INT64_T, MPI_SUM, win));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, next, PAGE_BYTES, MPI_SUM, win));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Compare_and_swap(&value, &value, &seen, MPI_INT64_T, next, PAGE_BYTES, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Put(&value, 8, MPI_BYTE, next, PAGE_BYTES, 8, MPI_BYTE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Get(&seen, 8, MPI_BYTE, next, PAGE_BYTES - 4, 8, MPI_BYTE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(&value, 1, MPI_INT64_T, next, PAGE_BYTES, 1,
+                                                  MPI_INT64_T, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, next, PAGE_BYTES, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Compare_and_swap(&value, &value, &seen, MPI_INT64_T, next, PAGE_BYTES, win));
     CHECK_OK(MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, next, 8, MPI_SUM, win));
     CHECK_EQUAL(seen, 0);
     CHECK_OK(MPI_Put(&value, 8, MPI_BYTE, next, 0, 8, MPI_BYTE, win));
@@ -169,7 +177,8 @@ static void *ask_often(void *argument)
         MPI_Put(&mine, 1, MPI_INT64_T, next, mine, 1, MPI_INT64_T, shared_window.win);
         MPI_Get(&seen, 1, MPI_INT64_T, next, mine, 1, MPI_INT64_T, shared_window.win);
         CHECK_EQUAL(seen, mine);
-        MPI_Accumulate(&one, 1, MPI_INT64_T, next, THREADS, 1, MPI_INT64_T, MPI_SUM, shared_window.win);
+        MPI_Accumulate(&one, 1, MPI_INT64_T, next, THREADS, 1, MPI_INT64_T, MPI_SUM,
+                       shared_window.win);
         MPI_Get(block, 100000, MPI_BYTE, next, 0, 100000, MPI_BYTE, shared_window.win);
         CHECK_EQUAL(block[mine], mine);
     }
@@ -260,9 +269,11 @@ static void all_and_the_target_itself_count_exactly(enum window_kind kind)
         int64_t seen = -1;
         MPI_Fetch_and_op(ones, &seen, MPI_INT64_T, 0, 0, MPI_SUM, window.win);
         swap_one_more(window.win, 1);
-        MPI_Get_accumulate(ones, 3, MPI_INT64_T, old, 3, MPI_INT64_T, 0, 2, 3, MPI_INT64_T, MPI_SUM, window.win);
+        MPI_Get_accumulate(ones, 3, MPI_INT64_T, old, 3, MPI_INT64_T, 0, 2, 3, MPI_INT64_T, MPI_SUM,
+                           window.win);
         MPI_Win_flush(0, window.win);
-        CHECK(seen > last && old[0] > last_old, "a count goes back: %lld, %lld", (long long)seen, (long long)old[0]);
+        CHECK(seen > last && old[0] > last_old, "a count goes back: %lld, %lld", (long long)seen,
+              (long long)old[0]);
         last = seen;
         last_old = old[0];
     }
@@ -286,7 +297,8 @@ static void many_elements_add_up_exactly(enum window_kind kind)
     MPI_Win_lock_all(0, window.win);
     for (int i = 0; i < rounds; i++) {
         MPI_Accumulate(ones, DOUBLES, MPI_DOUBLE, 0, 0, DOUBLES, MPI_DOUBLE, MPI_SUM, window.win);
-        MPI_Get_accumulate(ones, DOUBLES, MPI_DOUBLE, old, DOUBLES, MPI_DOUBLE, 0, 0, DOUBLES, MPI_DOUBLE, MPI_SUM, window.win);
+        MPI_Get_accumulate(ones, DOUBLES, MPI_DOUBLE, old, DOUBLES, MPI_DOUBLE, 0, 0, DOUBLES,
+                           MPI_DOUBLE, MPI_SUM, window.win);
         MPI_Win_flush(0, window.win);
         for (int k = 0; k < DOUBLES; k++)
             CHECK(old[k] >= 2 * i + 1, "element %d was %g in round %d", k, old[k], i);
@@ -313,7 +325,8 @@ struct pair {
 static void pairs_at_distances_are_updated_and_nothing_else(enum window_kind kind)
 {
     struct pair mine[BLOCKS];
-    struct window window = window_make(kind, 3 * BLOCKS * (MPI_Aint)sizeof *mine, sizeof *mine, MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, 3 * BLOCKS * (MPI_Aint)sizeof *mine, sizeof *mine, MPI_COMM_WORLD);
     struct pair *there = (struct pair *)(void *)window.base;
     MPI_Datatype spread;
     MPI_Type_vector(BLOCKS, 1, 3, MPI_DOUBLE_INT, &spread);
@@ -335,8 +348,9 @@ static void pairs_at_distances_are_updated_and_nothing_else(enum window_kind kin
         for (int rank = 0; rank < world_size; rank++)
             if ((i * 7 + rank * 5) % 11 < least.value)
                 least = (struct pair){(i * 7 + rank * 5) % 11, rank};
-        CHECK(there[3 * i].value == least.value && there[3 * i].index == least.index, "pair %d is (%g, %d), not (%g, %d)", i,
-              there[3 * i].value, there[3 * i].index, least.value, least.index);
+        CHECK(there[3 * i].value == least.value && there[3 * i].index == least.index,
+              "pair %d is (%g, %d), not (%g, %d)", i, there[3 * i].value, there[3 * i].index,
+              least.value, least.index);
         const char *hole = (const char *)&there[3 * i] + offsetof(struct pair, index) + sizeof(int);
         for (size_t k = 0; k < 2 * sizeof *mine + sizeof(int); k++)
             CHECK_EQUAL(hole[k], 0x3a);
@@ -359,4 +373,7 @@ static const struct test_case cases[] = {
     CASE(pairs_at_distances_are_updated_and_nothing_else, KIND_HEAP, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

@@ -45,7 +45,8 @@ static void sums_from_all_ranks_add_up(enum window_kind kind)
         MPI_Accumulate(&one, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, window.win);
         MPI_Fetch_and_op(&one, &old, MPI_INT64_T, 0, 0, MPI_SUM, window.win);
         MPI_Accumulate(&half, 1, MPI_DOUBLE, 0, 8, 1, MPI_DOUBLE, MPI_SUM, window.win);
-        MPI_Get_accumulate(&half, 1, MPI_DOUBLE, &old_double, 1, MPI_DOUBLE, 0, 8, 1, MPI_DOUBLE, MPI_SUM, window.win);
+        MPI_Get_accumulate(&half, 1, MPI_DOUBLE, &old_double, 1, MPI_DOUBLE, 0, 8, 1, MPI_DOUBLE,
+                           MPI_SUM, window.win);
         MPI_Win_flush(0, window.win);
         random_pause(&random, 0);
     }
@@ -66,7 +67,8 @@ static void neighbouring_small_elements_do_not_disturb_each_other(enum window_ki
     int16_t two = 2, shorts[64];
     for (int i = 0; i < rounds; i++) {
         MPI_Accumulate(&one, 1, MPI_UINT8_T, 0, world_rank, 1, MPI_UINT8_T, MPI_SUM, window.win);
-        MPI_Accumulate(&two, 1, MPI_INT16_T, 0, 101 + 2 * world_rank, 1, MPI_INT16_T, MPI_SUM, window.win);
+        MPI_Accumulate(&two, 1, MPI_INT16_T, 0, 101 + 2 * world_rank, 1, MPI_INT16_T, MPI_SUM,
+                       window.win);
     }
     arena_settle(&window);
     read_elements(&window, 0, bytes, sizeof bytes);
@@ -82,7 +84,7 @@ static void bits_and_extremes_from_all_ranks_meet(enum window_kind kind)
 {
     struct window window = arena_make(kind);
     struct random random = random_start((uint64_t)world_rank);
-    uint64_t mine[2] = { 0, 0 }, all[2], seen[3];
+    uint64_t mine[2] = {0, 0}, all[2], seen[3];
     int64_t highest = 0, all_highest;
     for (int i = 0; i < scaled_rounds(4000); i++) {
         uint64_t bits = random_next(&random), bit = UINT64_C(1) << random_below(&random, 64);
@@ -125,7 +127,8 @@ static void swap_loops_and_sums_mix(enum window_kind kind)
         do {
             wanted_small = seen_small;
             next_small = wanted_small + 3;
-            MPI_Compare_and_swap(&next_small, &wanted_small, &seen_small, MPI_INT32_T, 0, 13, window.win);
+            MPI_Compare_and_swap(&next_small, &wanted_small, &seen_small, MPI_INT32_T, 0, 13,
+                                 window.win);
             MPI_Win_flush(0, window.win);
         } while (seen_small != wanted_small);
         MPI_Accumulate(&one, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, window.win);
@@ -144,8 +147,14 @@ static void wide_elements_are_atomic(enum window_kind kind)
     int rounds = scaled_rounds(2000);
     double complex step = 1 + 2 * I, sum;
     long double wide_step = 1, wide_sum;
-    struct { long value; int at; } candidate, least;
-    struct { long value; int at; } far = { 1L << 40, 1 << 30 };
+    struct {
+        long value;
+        int at;
+    } candidate, least;
+    struct {
+        long value;
+        int at;
+    } far = {1L << 40, 1 << 30};
     if (world_rank == 0)
         memcpy(window.base + 64, &far, sizeof far);
     MPI_Win_sync(window.win);
@@ -153,8 +162,10 @@ static void wide_elements_are_atomic(enum window_kind kind)
     for (int i = 0; i < rounds; i++) {
         candidate.value = (long)(rounds - i) * 100 + world_rank;
         candidate.at = (int)candidate.value + 1;
-        MPI_Accumulate(&step, 1, MPI_C_DOUBLE_COMPLEX, 0, 0, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM, window.win);
-        MPI_Accumulate(&wide_step, 1, MPI_LONG_DOUBLE, 0, 32, 1, MPI_LONG_DOUBLE, MPI_SUM, window.win);
+        MPI_Accumulate(&step, 1, MPI_C_DOUBLE_COMPLEX, 0, 0, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM,
+                       window.win);
+        MPI_Accumulate(&wide_step, 1, MPI_LONG_DOUBLE, 0, 32, 1, MPI_LONG_DOUBLE, MPI_SUM,
+                       window.win);
         MPI_Accumulate(&candidate, 1, MPI_LONG_INT, 0, 64, 1, MPI_LONG_INT, MPI_MINLOC, window.win);
         MPI_Win_flush_local(0, window.win);
     }
@@ -162,8 +173,8 @@ static void wide_elements_are_atomic(enum window_kind kind)
     read_elements(&window, 0, &sum, sizeof sum);
     read_elements(&window, 32, &wide_sum, sizeof wide_sum);
     read_elements(&window, 64, &least, sizeof least);
-    CHECK(creal(sum) == (double)rounds * world_size && cimag(sum) == 2.0 * rounds * world_size, "the sum is %g + %g i",
-          creal(sum), cimag(sum));
+    CHECK(creal(sum) == (double)rounds * world_size && cimag(sum) == 2.0 * rounds * world_size,
+          "the sum is %g + %g i", creal(sum), cimag(sum));
     CHECK(wide_sum == (long double)rounds * world_size, "the sum is %Lg", wide_sum);
     CHECK_EQUAL(least.value, 100);
     CHECK_EQUAL(least.at, 101);
@@ -177,9 +188,10 @@ static void replaced_elements_are_never_torn(enum window_kind kind)
     for (int i = 0; i < scaled_rounds(2000); i++) {
         double number = 1000.0 * i + world_rank;
         double complex written = number + number * I, seen;
-        MPI_Accumulate(&written, 1, MPI_C_DOUBLE_COMPLEX, 0, 8, 1, MPI_C_DOUBLE_COMPLEX, MPI_REPLACE, window.win);
-        MPI_Get_accumulate(NULL, 0, MPI_BYTE, &seen, 1, MPI_C_DOUBLE_COMPLEX, 0, 8, 1, MPI_C_DOUBLE_COMPLEX, MPI_NO_OP,
-                           window.win);
+        MPI_Accumulate(&written, 1, MPI_C_DOUBLE_COMPLEX, 0, 8, 1, MPI_C_DOUBLE_COMPLEX,
+                       MPI_REPLACE, window.win);
+        MPI_Get_accumulate(NULL, 0, MPI_BYTE, &seen, 1, MPI_C_DOUBLE_COMPLEX, 0, 8, 1,
+                           MPI_C_DOUBLE_COMPLEX, MPI_NO_OP, window.win);
         MPI_Win_flush(0, window.win);
         CHECK(creal(seen) == cimag(seen), "read %g and %g", creal(seen), cimag(seen));
     }
@@ -199,7 +211,7 @@ struct shape {
 /* All, every second, every third from the last on, and every fifth in no order. */
 static void shape_make(struct shape *shape, int number, struct random *random)
 {
-    static const int first[SHAPES] = { 0, 0, ELEMENTS - 1, 0 }, step[SHAPES] = { 1, 2, -3, 5 };
+    static const int first[SHAPES] = {0, 0, ELEMENTS - 1, 0}, step[SHAPES] = {1, 2, -3, 5};
     shape->count = 0;
     for (int at = first[number]; at >= 0 && at < ELEMENTS; at += step[number])
         shape->elements[shape->count++] = at;
@@ -298,7 +310,8 @@ static void all_ranks_are_targets_at_once(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
     struct random random = random_start((uint64_t)world_rank);
-    int64_t *sent = calloc((size_t)world_size, sizeof *sent), *wanted = calloc((size_t)world_size, sizeof *wanted);
+    int64_t *sent = calloc((size_t)world_size, sizeof *sent),
+            *wanted = calloc((size_t)world_size, sizeof *wanted);
     MPI_Win_lock_all(0, window.win);
     for (int i = 0; i < scaled_rounds(6000); i++) {
         int target = (int)random_below(&random, (uint64_t)world_size);
@@ -333,4 +346,7 @@ static const struct test_case cases[] = {
     CASE(all_ranks_are_targets_at_once, KINDS_ALL, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -18,8 +18,10 @@ static void *attribute(MPI_Win win, int keyval)
 
 static void predefined_attributes_tell_the_window(enum window_kind kind)
 {
-    static const int flavours[] = { [KIND_ALLOCATE] = MPI_WIN_FLAVOR_ALLOCATE, [KIND_SHARED] = MPI_WIN_FLAVOR_SHARED,
-                                    [KIND_ARENA] = MPI_WIN_FLAVOR_CREATE, [KIND_HEAP] = MPI_WIN_FLAVOR_CREATE };
+    static const int flavours[] = {[KIND_ALLOCATE] = MPI_WIN_FLAVOR_ALLOCATE,
+                                   [KIND_SHARED] = MPI_WIN_FLAVOR_SHARED,
+                                   [KIND_ARENA] = MPI_WIN_FLAVOR_CREATE,
+                                   [KIND_HEAP] = MPI_WIN_FLAVOR_CREATE};
     struct window one = window_make(kind, 100 + world_rank, 1 + world_rank % 3, MPI_COMM_WORLD);
     struct window two = window_make(kind, 20, 4, MPI_COMM_WORLD);
     CHECK(attribute(one.win, MPI_WIN_BASE) == one.base, "MPI_WIN_BASE");
@@ -68,7 +70,8 @@ static void the_group_is_the_communicators(enum window_kind kind)
 
 static void names_belong_to_one_window(enum window_kind kind)
 {
-    struct window one = window_make(kind, 8, 1, MPI_COMM_WORLD), two = window_make(kind, 8, 1, MPI_COMM_WORLD);
+    struct window one = window_make(kind, 8, 1, MPI_COMM_WORLD),
+                  two = window_make(kind, 8, 1, MPI_COMM_WORLD);
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = -1;
     CHECK_OK(MPI_Win_set_name(one.win, "first"));
@@ -139,11 +142,14 @@ static void user_attributes_can_be_removed(enum window_kind kind)
 
 static void fortran_handles_come_back(enum window_kind kind)
 {
-    struct window one = window_make(kind, 8, 1, MPI_COMM_WORLD), two = window_make(kind, 8, 1, MPI_COMM_WORLD);
+    struct window one = window_make(kind, 8, 1, MPI_COMM_WORLD),
+                  two = window_make(kind, 8, 1, MPI_COMM_WORLD);
     MPI_Fint first = MPI_Win_c2f(one.win), second = MPI_Win_c2f(two.win);
     CHECK(first != second, "two windows have one Fortran handle");
-    CHECK(MPI_Win_f2c(first) == one.win && MPI_Win_f2c(second) == two.win, "the handles do not come back");
-    CHECK(MPI_Win_f2c(MPI_Win_c2f(MPI_WIN_NULL)) == MPI_WIN_NULL, "MPI_WIN_NULL does not come back");
+    CHECK(MPI_Win_f2c(first) == one.win && MPI_Win_f2c(second) == two.win,
+          "the handles do not come back");
+    CHECK(MPI_Win_f2c(MPI_Win_c2f(MPI_WIN_NULL)) == MPI_WIN_NULL,
+          "MPI_WIN_NULL does not come back");
     window_free(&one);
     window_free(&two);
 }
@@ -246,7 +252,8 @@ static void info_expect(MPI_Win win, const char *key, const char *wanted)
     if (info == MPI_INFO_NULL)
         return;
     MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
-    CHECK(found && strcmp(value, wanted) == 0, "%s is \"%s\", not \"%s\"", key, found ? value : "(absent)", wanted);
+    CHECK(found && strcmp(value, wanted) == 0, "%s is \"%s\", not \"%s\"", key,
+          found ? value : "(absent)", wanted);
     MPI_Info_free(&info);
 }
 
@@ -320,4 +327,7 @@ static const struct test_case cases[] = {
     CASE(info_given_is_kept_and_unknown_keys_are_ignored, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

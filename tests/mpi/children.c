@@ -12,7 +12,10 @@
 
 enum { WORDS = 40000 }; /* of a rank's memory: pages of its own and beside others */
 
-static int64_t *words_of(const struct window *window) { return (int64_t *)window->base; }
+static int64_t *words_of(const struct window *window)
+{
+    return (int64_t *)window->base;
+}
 
 /* A child that is told when to go on: both ends of two pipes. */
 struct child {
@@ -21,7 +24,10 @@ struct child {
     int to_parent[2];
 };
 
-static bool tell(int end) { return write(end, "", 1) == 1; }
+static bool tell(int end)
+{
+    return write(end, "", 1) == 1;
+}
 
 static bool hear(int end)
 {
@@ -46,7 +52,8 @@ static bool child_fork(struct child *child)
 static void child_ends_with(struct child *child, int wanted)
 {
     int status = -1;
-    CHECK(child->pid > 0 && waitpid(child->pid, &status, 0) == child->pid, "fork or waitpid failed: %s", strerror(errno));
+    CHECK(child->pid > 0 && waitpid(child->pid, &status, 0) == child->pid,
+          "fork or waitpid failed: %s", strerror(errno));
     for (int i = 0; i < 2; i++) {
         close(child->to_child[i]);
         close(child->to_parent[i]);
@@ -68,7 +75,8 @@ static void calls_in_a_child_fail_and_harm_nobody(enum window_kind kind)
         failed += MPI_Put(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window.win) == MPI_ERR_OTHER;
         failed += MPI_Win_flush(0, window.win) == MPI_ERR_OTHER;
         failed += MPI_Win_unlock_all(window.win) == MPI_ERR_OTHER;
-        failed += MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, &base, &other) == MPI_ERR_OTHER;
+        failed +=
+            MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, &base, &other) == MPI_ERR_OTHER;
         _exit(failed);
     }
     child_ends_with(&child, 4);
@@ -127,7 +135,8 @@ static void child_of_its_own(const struct child *child, int64_t *words)
 
 static void writes_of_a_child_are_its_own(enum window_kind kind)
 {
-    struct window window = window_make(kind, WORDS * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, WORDS * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
     struct child child;
     if (child_fork(&child))
         child_of_its_own(&child, words_of(&window));
@@ -160,13 +169,13 @@ static void child_that_shares(const struct child *child, int64_t *words)
 
 static void shared_memory_in_a_child(const char *noncontig)
 {
-    struct window window = { MPI_WIN_NULL, NULL, KIND_SHARED };
+    struct window window = {MPI_WIN_NULL, NULL, KIND_SHARED};
     struct child child;
     MPI_Info info;
     MPI_Info_create(&info);
     MPI_Info_set(info, "alloc_shared_noncontig", noncontig);
-    CHECK_OK(MPI_Win_allocate_shared(WORDS * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), info, MPI_COMM_WORLD, &window.base,
-                                     &window.win));
+    CHECK_OK(MPI_Win_allocate_shared(WORDS * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), info,
+                                     MPI_COMM_WORLD, &window.base, &window.win));
     MPI_Info_free(&info);
     window_watch(window.win);
     memset(window.base, 0, WORDS * sizeof(int64_t));
@@ -194,7 +203,8 @@ static void shared_memory_is_shared_with_a_child(enum window_kind kind)
 
 static void memory_freed_in_a_child_is_there_in_the_parent(enum window_kind kind)
 {
-    struct window window = window_make(kind, WORDS * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, WORDS * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
     struct child child;
     neighbour_fill(&window, 8);
     barrier(MPI_COMM_WORLD);
@@ -267,4 +277,7 @@ static const struct test_case cases[] = {
     CASE(child_of_a_large_window_copies_nothing, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

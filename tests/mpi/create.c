@@ -10,7 +10,8 @@
 #include <time.h>
 
 /* Puts the bytes first, first + 1, ... into the whole window of the target and reads them back. */
-static void fill_and_read(MPI_Win win, int target, MPI_Aint disp, int len_bytes, unsigned char first)
+static void fill_and_read(MPI_Win win, int target, MPI_Aint disp, int len_bytes,
+                          unsigned char first)
 {
     unsigned char *sent = malloc((size_t)len_bytes), *got = calloc((size_t)len_bytes, 1);
     for (int i = 0; i < len_bytes; i++)
@@ -20,7 +21,8 @@ static void fill_and_read(MPI_Win win, int target, MPI_Aint disp, int len_bytes,
     MPI_Win_flush(target, win);
     MPI_Get(got, len_bytes, MPI_BYTE, target, disp, len_bytes, MPI_BYTE, win);
     MPI_Win_unlock(target, win);
-    CHECK(memcmp(sent, got, (size_t)len_bytes) == 0, "what was put into rank %d does not come back", target);
+    CHECK(memcmp(sent, got, (size_t)len_bytes) == 0, "what was put into rank %d does not come back",
+          target);
     free(sent);
     free(got);
 }
@@ -34,7 +36,8 @@ static void bytes_expect(const void *memory, int len_bytes, unsigned char first,
 }
 
 /* Every rank writes to its right neighbour, which reads its own memory. */
-static void ring_check(MPI_Win win, MPI_Comm comm, const void *memory, int len_bytes, const char *what)
+static void ring_check(MPI_Win win, MPI_Comm comm, const void *memory, int len_bytes,
+                       const char *what)
 {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
@@ -179,7 +182,8 @@ static void windows_may_share_a_page(enum window_kind kind)
     (void)kind;
     memset(page, 0x55, 4096);
     for (int i = 0; i < PIECES; i++) {
-        MPI_Win_create(page + i * PIECE_BYTES, WINDOW_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win[i]);
+        MPI_Win_create(page + i * PIECE_BYTES, WINDOW_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                       &win[i]);
         window_watch(win[i]);
     }
     for (int i = 0; i < PIECES; i++)
@@ -193,7 +197,7 @@ static void windows_may_share_a_page(enum window_kind kind)
 }
 
 static int static_word;
-static int initialised_word[3] = { 1, 2, 3 };
+static int initialised_word[3] = {1, 2, 3};
 static char static_pages[3 * 4096];
 
 static void word_window_check(int *word, const char *what)
@@ -207,14 +211,15 @@ static void word_window_check(int *word, const char *what)
 
 static void variables_of_four_bytes_take_puts(enum window_kind kind)
 {
-    int stack_words[3] = { 1, 2, 3 };
+    int stack_words[3] = {1, 2, 3};
     int *heap_words = calloc(3, sizeof *heap_words);
     (void)kind;
     word_window_check(&static_word, "static variable");
     word_window_check(&initialised_word[1], "initialised variable");
     word_window_check(&stack_words[1], "stack variable");
     word_window_check(&heap_words[1], "heap variable");
-    CHECK(initialised_word[0] == 1 && initialised_word[2] == 3, "a neighbour of the initialised variable changed");
+    CHECK(initialised_word[0] == 1 && initialised_word[2] == 3,
+          "a neighbour of the initialised variable changed");
     CHECK(stack_words[0] == 1 && stack_words[2] == 3, "a neighbour of the stack variable changed");
     CHECK(heap_words[0] == 0 && heap_words[2] == 0, "a neighbour of the heap variable changed");
     free(heap_words);
@@ -223,7 +228,7 @@ static void variables_of_four_bytes_take_puts(enum window_kind kind)
 static void static_and_stack_arrays_take_puts(enum window_kind kind)
 {
     char stack_pages[3 * 4096];
-    char *memory[] = { static_pages, stack_pages };
+    char *memory[] = {static_pages, stack_pages};
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(memory); i++) {
         MPI_Win win;
@@ -236,7 +241,7 @@ static void static_and_stack_arrays_take_puts(enum window_kind kind)
 
 static void allocations_of_odd_sizes_are_reachable(enum window_kind kind)
 {
-    static const int sizes[] = { 1, 2, 3, 5, 7, 13, 17, 31, 33, 63, 65, 100, 4095, 4097, 65537 };
+    static const int sizes[] = {1, 2, 3, 5, 7, 13, 17, 31, 33, 63, 65, 100, 4095, 4097, 65537};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         struct window window = window_make(kind, sizes[i], 1, MPI_COMM_WORLD);
         ring_check(window.win, MPI_COMM_WORLD, window.base, sizes[i], "odd size");
@@ -251,7 +256,8 @@ static void a_large_window_is_reachable_at_its_end(enum window_kind kind)
     int target = (world_rank + 1) % world_size;
     fill_and_read(window.win, target, size_bytes / 8 - 16, 128, (unsigned char)world_rank);
     barrier(MPI_COMM_WORLD);
-    bytes_expect(window.base + size_bytes - 128, 128, (unsigned char)((world_rank + world_size - 1) % world_size), "end");
+    bytes_expect(window.base + size_bytes - 128, 128,
+                 (unsigned char)((world_rank + world_size - 1) % world_size), "end");
     barrier(MPI_COMM_WORLD);
     window_free(&window);
 }
@@ -271,7 +277,8 @@ static void allocated_memory_takes_interior_windows(enum window_kind kind)
     CHECK(memory[5][32] == 5 && memory[5][83] == 5, "a byte beside the window changed");
     MPI_Win_free(&win);
     for (int i = 0; i < 20; i++) {
-        CHECK(memory[i][0] == i && memory[i][(100 << (i % 12)) - 1] == i, "block %d was overwritten", i);
+        CHECK(memory[i][0] == i && memory[i][(100 << (i % 12)) - 1] == i,
+              "block %d was overwritten", i);
         MPI_Free_mem(memory[i]);
     }
 }
@@ -291,7 +298,8 @@ static void allocated_windows_are_zero(enum window_kind kind)
         MPI_Free_mem(memory);
         MPI_Win_allocate((MPI_Aint)len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
         window_watch(win);
-        CHECK(base[0] == 0 && memcmp(base, base + 1, len_bytes - 1) == 0, "%zu bytes of a window are not all zero", len_bytes);
+        CHECK(base[0] == 0 && memcmp(base, base + 1, len_bytes - 1) == 0,
+              "%zu bytes of a window are not all zero", len_bytes);
         memset(base, 2, len_bytes);
         MPI_Win_free(&win);
     }
@@ -329,7 +337,7 @@ struct pages {
 
 static struct pages pages_of_process(void)
 {
-    struct pages pages = { 0, 0 };
+    struct pages pages = {0, 0};
     char line[256];
     FILE *status = fopen("/proc/self/status", "r");
     while (status && fgets(line, sizeof line, status)) {
@@ -372,8 +380,8 @@ static void check_sparse(const char *what, double started, struct pages before)
     CHECK(seconds < 1, "%s took %.3f s of the processor", what, seconds);
     CHECK(after.resident_kib - before.resident_kib < RESIDENT_KIB,
           "%s: VmRSS grew from %ld to %ld KiB", what, before.resident_kib, after.resident_kib);
-    CHECK(after.tables_kib - before.tables_kib < TABLES_KIB,
-          "%s: VmPTE grew from %ld to %ld KiB", what, before.tables_kib, after.tables_kib);
+    CHECK(after.tables_kib - before.tables_kib < TABLES_KIB, "%s: VmPTE grew from %ld to %ld KiB",
+          what, before.tables_kib, after.tables_kib);
 }
 
 /* A window over the mapping, of which three parts are then used. */
@@ -410,7 +418,7 @@ static void use_sparse(char *memory, size_t size_bytes, bool attached)
 static void sparse_mappings_become_windows_at_once(enum window_kind kind)
 {
     /* The last of these may be shared in place; what that costs keeps later ones from it. */
-    static const size_t sizes_bytes[] = { (size_t)1 << 40, (size_t)64 << 30, (size_t)16 << 30 };
+    static const size_t sizes_bytes[] = {(size_t)1 << 40, (size_t)64 << 30, (size_t)16 << 30};
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(sizes_bytes); i++) {
         char *memory = sparse_mapping(sizes_bytes[i]);
@@ -443,4 +451,7 @@ static const struct test_case cases[] = {
     CASE(sparse_mappings_become_windows_at_once, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -12,13 +12,28 @@
 
 enum { WORDS = 2048, SLOT_BYTES = WORDS * 8, LONGEST = 96, MOST = 1500 };
 
-static int right_of(int rank) { return (rank + 1) % world_size; }
-static int left_of(int rank) { return (rank + world_size - 1) % world_size; }
+static int right_of(int rank)
+{
+    return (rank + 1) % world_size;
+}
+static int left_of(int rank)
+{
+    return (rank + world_size - 1) % world_size;
+}
 
 /* --- the calls that complete --- */
 
-enum completion { BY_FLUSH, BY_FLUSH_ALL, BY_UNLOCK, BY_EXCLUSIVE_UNLOCK, BY_FENCE, BY_COMPLETE, COMPLETIONS };
-static const char *const completion_names[] = {"flush", "flush_all", "unlock", "exclusive unlock", "fence", "complete"};
+enum completion {
+    BY_FLUSH,
+    BY_FLUSH_ALL,
+    BY_UNLOCK,
+    BY_EXCLUSIVE_UNLOCK,
+    BY_FENCE,
+    BY_COMPLETE,
+    COMPLETIONS
+};
+static const char *const completion_names[] = {"flush", "flush_all", "unlock", "exclusive unlock",
+                                               "fence", "complete"};
 
 static MPI_Group group_of(int rank)
 {
@@ -40,7 +55,8 @@ static void epoch_begin(MPI_Win win, enum completion by)
         MPI_Group_free(&to);
         MPI_Group_free(&from);
     } else {
-        MPI_Win_lock(by == BY_EXCLUSIVE_UNLOCK ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, right_of(world_rank), 0, win);
+        MPI_Win_lock(by == BY_EXCLUSIVE_UNLOCK ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED,
+                     right_of(world_rank), 0, win);
     }
 }
 
@@ -61,7 +77,8 @@ static void epoch_end(MPI_Win win, enum completion by)
     if (by == BY_COMPLETE)
         MPI_Win_wait(win);
     else if (by != BY_FENCE)
-        MPI_Sendrecv(NULL, 0, MPI_BYTE, target, 0, NULL, 0, MPI_BYTE, left_of(world_rank), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(NULL, 0, MPI_BYTE, target, 0, NULL, 0, MPI_BYTE, left_of(world_rank), 0,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (by == BY_FLUSH || by == BY_FLUSH_ALL)
         MPI_Win_sync(win);
 }
@@ -77,7 +94,8 @@ static void epoch_close(MPI_Win win, enum completion by)
 static void memory_expect(const char *base, const char *model, enum completion by, int round)
 {
     for (int i = 0; i < SLOT_BYTES; i++)
-        if (!CHECK(base[i] == model[i], "round %d, by %s: byte %d is %d, not %d", round, completion_names[by], i, base[i], model[i]))
+        if (!CHECK(base[i] == model[i], "round %d, by %s: byte %d is %d, not %d", round,
+                   completion_names[by], i, base[i], model[i]))
             return;
 }
 
@@ -135,7 +153,8 @@ static void accumulates_of(int origin, int round, MPI_Win win, char *model)
         if (model != NULL)
             apply(op, (int64_t *)(void *)model + at, operands[i]);
         else
-            MPI_Accumulate(&operands[i], 1, MPI_INT64_T, right_of(origin), (MPI_Aint)at * 8, 1, MPI_INT64_T, op, win);
+            MPI_Accumulate(&operands[i], 1, MPI_INT64_T, right_of(origin), (MPI_Aint)at * 8, 1,
+                           MPI_INT64_T, op, win);
     }
 }
 
@@ -192,7 +211,8 @@ static void what_follows_finds_what_came_before(enum window_kind kind)
         MPI_Fetch_and_op(&one, &fetched, MPI_INT64_T, target, 0, MPI_SUM, window.win);
         MPI_Put(&more, 1, MPI_INT64_T, target, 24, 1, MPI_INT64_T, window.win);
         MPI_Compare_and_swap(&i, &more, &swapped, MPI_INT64_T, target, 24, window.win);
-        MPI_Get_accumulate(unused, 2, MPI_INT64_T, both, 2, MPI_INT64_T, target, 16, 2, MPI_INT64_T, MPI_NO_OP, window.win);
+        MPI_Get_accumulate(unused, 2, MPI_INT64_T, both, 2, MPI_INT64_T, target, 16, 2, MPI_INT64_T,
+                           MPI_NO_OP, window.win);
         MPI_Win_flush(target, window.win);
         CHECK_EQUAL(got, i);
         CHECK_EQUAL(fetched, 2 * i - 1);
@@ -233,7 +253,9 @@ static void many_origins_of_one_target_lose_nothing(enum window_kind kind)
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window.win);
     if (world_rank == 0) {
         CHECK_EQUAL(words[0] + words[APART] + words[2 * APART] + words[3 * APART], all);
-        CHECK_EQUAL(words[APART - 1] + words[2 * APART - 1] + words[3 * APART - 1] + words[4 * APART - 1], mine);
+        CHECK_EQUAL(words[APART - 1] + words[2 * APART - 1] + words[3 * APART - 1] +
+                        words[4 * APART - 1],
+                    mine);
         for (int i = 0; i < world_size; i++)
             CHECK_EQUAL(words[1 + i], each[i]);
     }
@@ -273,7 +295,7 @@ static void a_put_in_lock_all_waits_for_no_flush(enum window_kind kind)
 static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
 {
     enum { PAGES = 5, LOST = 2 * PAGE, FIRST = PAGE / 128 };
-    static const int protections[] = { PROT_NONE, PROT_READ };
+    static const int protections[] = {PROT_NONE, PROT_READ};
     char *area = pages_map(PAGES * PAGE);
     int target = right_of(world_rank);
     MPI_Win win = window_over(area, PAGES * PAGE);
@@ -297,7 +319,8 @@ static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
         for (int i = FIRST; i < PAGES * PAGE / 64; i++) {
             values[i] = i + 1;
             if (accumulates)
-                CHECK_OK(MPI_Accumulate(&values[i], 1, MPI_INT64_T, target, i * 64, 1, MPI_INT64_T, MPI_SUM, win));
+                CHECK_OK(MPI_Accumulate(&values[i], 1, MPI_INT64_T, target, i * 64, 1, MPI_INT64_T,
+                                        MPI_SUM, win));
             else
                 CHECK_OK(MPI_Put(&values[i], 1, MPI_INT64_T, target, i * 64, 1, MPI_INT64_T, win));
         }
@@ -309,7 +332,8 @@ static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
         }
         char rank[24];
         snprintf(rank, sizeof rank, "rank %d", target);
-        CHECK(strstr(said_by_oriel(), accumulates ? "MPI_Win_flush" : "MPI_Win_unlock") != NULL, "%s", said_by_oriel());
+        CHECK(strstr(said_by_oriel(), accumulates ? "MPI_Win_flush" : "MPI_Win_unlock") != NULL,
+              "%s", said_by_oriel());
         CHECK(strstr(said_by_oriel(), rank) != NULL, "%s", said_by_oriel());
         barrier(MPI_COMM_WORLD);
         for (int i = FIRST; i < PAGES * PAGE / 64; i++)

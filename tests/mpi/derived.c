@@ -9,7 +9,10 @@
 
 enum { KINDS_THREE = KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, THREADS = 2 };
 
-static int right_of(int rank) { return (rank + 1) % world_size; }
+static int right_of(int rank)
+{
+    return (rank + 1) % world_size;
+}
 
 /* The slot's model and the field take what the host makes of it. */
 static void put_and_check(struct slot *slot, const struct sides *sides, struct random *random)
@@ -19,8 +22,9 @@ static void put_and_check(struct slot *slot, const struct sides *sides, struct r
     memcpy(kept, field, sizeof field);
     side_pack(&sides->origin, sides->len_bytes, field, packed);
     side_unpack(&sides->target, sides->len_bytes, slot->model, packed);
-    MPI_Put(field + sides->origin.offset, sides->origin.count, sides->origin.type.type, slot->target,
-            slot_disp(slot, &sides->target), sides->target.count, sides->target.type.type, slot->win);
+    MPI_Put(field + sides->origin.offset, sides->origin.count, sides->origin.type.type,
+            slot->target, slot_disp(slot, &sides->target), sides->target.count,
+            sides->target.type.type, slot->win);
     MPI_Win_flush(slot->target, slot->win);
     slot_check(slot, sides, "put");
     fields_check(field, kept, sides, "the origin of a put");
@@ -33,8 +37,9 @@ static void get_and_check(struct slot *slot, const struct sides *sides, struct r
     memcpy(wanted, field, sizeof field);
     side_pack(&sides->target, sides->len_bytes, slot->model, packed);
     side_unpack(&sides->origin, sides->len_bytes, wanted, packed);
-    MPI_Get(field + sides->origin.offset, sides->origin.count, sides->origin.type.type, slot->target,
-            slot_disp(slot, &sides->target), sides->target.count, sides->target.type.type, slot->win);
+    MPI_Get(field + sides->origin.offset, sides->origin.count, sides->origin.type.type,
+            slot->target, slot_disp(slot, &sides->target), sides->target.count,
+            sides->target.type.type, slot->win);
     MPI_Win_flush(slot->target, slot->win);
     fields_check(field, wanted, sides, "get");
 }
@@ -44,7 +49,8 @@ static void random_round(struct slot *slot, struct sides *sides, struct random *
     bool put = random_below(random, 2);
     struct random_signature signature = random_signature_any(random);
     sides_make(sides, &signature, !put, random_next(random));
-    for (uint64_t left = 1 + random_below(random, 4); left > 0; left--) /* the same again is a way of its own */
+    for (uint64_t left = 1 + random_below(random, 4); left > 0;
+         left--) /* the same again is a way of its own */
         if (put)
             put_and_check(slot, sides, random);
         else
@@ -108,10 +114,13 @@ static void a_sink_may_be_larger_than_the_data(enum window_kind kind)
             int len_bytes = count * sides.origin.type.size_bytes;
             for (int time = 0; time < 3; time++) {
                 bytes_fill(field, sizeof field, &random);
-                random_type_gather(&sides.origin.type, len_bytes, field + sides.origin.offset, packed);
-                random_type_scatter(&sides.target.type, len_bytes, slot.model + sides.target.offset, packed);
+                random_type_gather(&sides.origin.type, len_bytes, field + sides.origin.offset,
+                                   packed);
+                random_type_scatter(&sides.target.type, len_bytes, slot.model + sides.target.offset,
+                                    packed);
                 MPI_Put(field + sides.origin.offset, count, sides.origin.type.type, slot.target,
-                        slot_disp(&slot, &sides.target), sides.target.count, sides.target.type.type, slot.win);
+                        slot_disp(&slot, &sides.target), sides.target.count, sides.target.type.type,
+                        slot.win);
                 MPI_Win_flush(slot.target, slot.win);
                 slot_check(&slot, &sides, "put of less than fits");
             }
@@ -136,8 +145,9 @@ static void types_may_be_freed_after_the_call(enum window_kind kind)
         bytes_fill(field, sizeof field, &random);
         side_pack(&sides.origin, sides.len_bytes, field, packed);
         side_unpack(&sides.target, sides.len_bytes, slot.model, packed);
-        MPI_Put(field + sides.origin.offset, sides.origin.count, sides.origin.type.type, slot.target,
-                slot_disp(&slot, &sides.target), sides.target.count, sides.target.type.type, slot.win);
+        MPI_Put(field + sides.origin.offset, sides.origin.count, sides.origin.type.type,
+                slot.target, slot_disp(&slot, &sides.target), sides.target.count,
+                sides.target.type.type, slot.win);
         sides_free(&sides);
         sides_make(&other, &signature, true, random_next(&random));
         MPI_Win_flush(slot.target, slot.win);
@@ -154,7 +164,8 @@ static void interleaved_items_transpose(enum window_kind kind)
     enum { N = 24 };
     MPI_Datatype column, item;
     int32_t sent[N][N], got[N][N], wanted[N][N];
-    struct window window = window_make(kind, (MPI_Aint)sizeof sent * world_size, (int)sizeof sent, MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)sizeof sent * world_size, (int)sizeof sent, MPI_COMM_WORLD);
     int target = right_of(world_rank);
     MPI_Type_vector(N, 1, N, MPI_INT32_T, &column);
     MPI_Type_create_resized(column, 0, sizeof sent[0][0], &item);
@@ -185,10 +196,11 @@ static void origins_may_be_absolute_addresses(enum window_kind kind)
 {
     static int64_t first[4], third[8];
     int64_t second[3], got[9];
-    const int lengths[] = { 4, 3, 2 };
+    const int lengths[] = {4, 3, 2};
     MPI_Aint places[3];
-    MPI_Datatype type, types[] = { MPI_INT64_T, MPI_INT64_T, MPI_INT64_T };
-    struct window window = window_make(kind, (MPI_Aint)sizeof got * world_size, (int)sizeof got, MPI_COMM_WORLD);
+    MPI_Datatype type, types[] = {MPI_INT64_T, MPI_INT64_T, MPI_INT64_T};
+    struct window window =
+        window_make(kind, (MPI_Aint)sizeof got * world_size, (int)sizeof got, MPI_COMM_WORLD);
     int target = right_of(world_rank);
     MPI_Get_address(first, &places[0]);
     MPI_Get_address(second, &places[1]);
@@ -221,16 +233,17 @@ static void origins_may_be_absolute_addresses(enum window_kind kind)
 static void datatypes_of_sixty_levels_move(enum window_kind kind)
 {
     enum { LEVELS = 60 };
-    const int ones[] = { 1, 1 };
+    const int ones[] = {1, 1};
     int32_t sent[2 * LEVELS + 2], got[2 * LEVELS + 2], wanted[LEVELS + 1];
     MPI_Datatype type = MPI_INT32_T;
-    struct window window = window_make(kind, (MPI_Aint)sizeof got * world_size, (int)sizeof got, MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)sizeof got * world_size, (int)sizeof got, MPI_COMM_WORLD);
     int target = right_of(world_rank), first = LEVELS, last = LEVELS;
     wanted[0] = first;
     for (int level = 1; level <= LEVELS; level++) {
         int added = level % 2 ? last += 2 : (first -= 1);
-        MPI_Datatype old = type, types[] = { old, MPI_INT32_T };
-        const MPI_Aint places[] = { 0, (added - LEVELS) * (MPI_Aint)sizeof sent[0] };
+        MPI_Datatype old = type, types[] = {old, MPI_INT32_T};
+        const MPI_Aint places[] = {0, (added - LEVELS) * (MPI_Aint)sizeof sent[0]};
         MPI_Type_create_struct(2, ones, places, types, &type);
         if (old != MPI_INT32_T)
             MPI_Type_free(&old);
@@ -250,7 +263,8 @@ static void datatypes_of_sixty_levels_move(enum window_kind kind)
     MPI_Get(got + LEVELS, 1, type, target, world_rank, LEVELS + 1, MPI_INT32_T, window.win);
     MPI_Win_flush(target, window.win);
     for (int i = 0; i <= LEVELS; i++)
-        CHECK(got[wanted[i]] == wanted[i], "element %d comes back as %d", wanted[i], got[wanted[i]]);
+        CHECK(got[wanted[i]] == wanted[i], "element %d comes back as %d", wanted[i],
+              got[wanted[i]]);
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&type);
     window_free(&window);
@@ -259,19 +273,19 @@ static void datatypes_of_sixty_levels_move(enum window_kind kind)
 /* A part without bytes, a block of no items and no blocks at all hold a place in a constructor and move nothing. */
 static void parts_without_bytes_move_nothing(enum window_kind kind)
 {
-    const int lengths[] = { 2, 1, 0, 3, 1 };
-    const MPI_Aint places[] = { 0, 0, 96, -8, 24 };
-    const int32_t wanted[] = { 0, 1, 6 };
+    const int lengths[] = {2, 1, 0, 3, 1};
+    const MPI_Aint places[] = {0, 0, 96, -8, 24};
+    const int32_t wanted[] = {0, 1, 6};
     MPI_Datatype empty, blank, type;
     MPI_Type_contiguous(0, MPI_DOUBLE, &empty);
     MPI_Type_create_hvector(0, 2, 24, MPI_SHORT, &blank);
-    const MPI_Datatype types[] = { MPI_INT32_T, empty, MPI_DOUBLE, blank, MPI_INT32_T };
+    const MPI_Datatype types[] = {MPI_INT32_T, empty, MPI_DOUBLE, blank, MPI_INT32_T};
     MPI_Type_create_struct(5, lengths, places, types, &type);
     MPI_Type_commit(&type);
     MPI_Type_commit(&empty);
     struct window window = window_make(kind, 32 * (MPI_Aint)world_size, 32, MPI_COMM_WORLD);
     int target = right_of(world_rank);
-    int32_t sent[7] = { 0, 1, 2, 3, 4, 5, 6 }, got[3] = { -1, -1, -1 };
+    int32_t sent[7] = {0, 1, 2, 3, 4, 5, 6}, got[3] = {-1, -1, -1};
     MPI_Win_lock_all(0, window.win);
     MPI_Put(sent, 7, empty, target, world_rank, 0, MPI_INT32_T, window.win);
     MPI_Put(sent, 1, type, target, world_rank, 3, MPI_INT32_T, window.win);
@@ -294,8 +308,8 @@ static void blocks_over_an_extent_of_0_lie_at_one_place(enum window_kind kind)
     struct window window = window_make(kind, 4 * sizeof(int), sizeof(int), MPI_COMM_WORLD);
     MPI_Datatype flat, types[2];
     MPI_Type_create_resized(MPI_INT, 0, 0, &flat);
-    MPI_Type_indexed(1, (int[]){ 1 }, (int[]){ 2 }, flat, &types[0]);
-    MPI_Type_create_indexed_block(1, 1, (int[]){ 3 }, flat, &types[1]);
+    MPI_Type_indexed(1, (int[]){1}, (int[]){2}, flat, &types[0]);
+    MPI_Type_create_indexed_block(1, 1, (int[]){3}, flat, &types[1]);
     for (int i = 0; i < 2; i++) {
         MPI_Type_commit(&types[i]);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, window.win);
@@ -358,4 +372,7 @@ static const struct test_case cases[] = {
     CASE(threads_use_different_types, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

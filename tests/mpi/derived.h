@@ -25,16 +25,19 @@ struct sides {
 };
 
 /* Offsets are multiples of 8 at the target, of 1 at the origin. */
-void sides_make(struct sides *sides, const struct random_signature *signature, bool origin_disjoint, uint64_t seed);
+void sides_make(struct sides *sides, const struct random_signature *signature, bool origin_disjoint,
+                uint64_t seed);
 void sides_free(struct sides *sides);
 
 /* One random side with room for exactly len_bytes; false when this type does not divide them. */
-bool side_make(struct side *side, const struct random_signature *signature, int len_bytes, bool disjoint,
-               struct random *random);
+bool side_make(struct side *side, const struct random_signature *signature, int len_bytes,
+               bool disjoint, struct random *random);
 
 /* By the host, with a check that it does what the map says. */
-void side_pack(const struct side *side, int len_bytes, const unsigned char *field, unsigned char *packed);
-void side_unpack(const struct side *side, int len_bytes, unsigned char *field, const unsigned char *packed);
+void side_pack(const struct side *side, int len_bytes, const unsigned char *field,
+               unsigned char *packed);
+void side_unpack(const struct side *side, int len_bytes, unsigned char *field,
+                 const unsigned char *packed);
 
 struct slot {
     MPI_Win win;
@@ -54,7 +57,8 @@ void slot_write(struct slot *slot, const unsigned char *bytes);
 bool slot_check(const struct slot *slot, const struct sides *sides, const char *what);
 
 /* Notes how the two fields differ. */
-bool fields_check(const unsigned char *got, const unsigned char *wanted, const struct sides *sides, const char *what);
+bool fields_check(const unsigned char *got, const unsigned char *wanted, const struct sides *sides,
+                  const char *what);
 void bytes_fill(unsigned char *bytes, int len_bytes, struct random *random);
 
 #endif

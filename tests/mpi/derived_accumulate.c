@@ -6,9 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS_THREE = KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, ELEMENTS_MOST_BYTES = 4 * PACKED_MOST_BYTES };
+enum {
+    KINDS_THREE = KIND_ALLOCATE | KIND_SHARED | KIND_HEAP,
+    ELEMENTS_MOST_BYTES = 4 * PACKED_MOST_BYTES
+};
 
-static int right_of(int rank) { return (rank + 1) % world_size; }
+static int right_of(int rank)
+{
+    return (rank + 1) % world_size;
+}
 
 /* One operation: elements as an array of the predefined type, extents apart, on both sides. */
 struct update {
@@ -25,14 +31,15 @@ static bool has_padded_values(const struct test_type *model)
 {
     size_t parts = model->group == GROUP_COMPLEX ? 2 : 1;
     return model->value_bytes / parts == sizeof(long double) &&
-           (model->group == GROUP_FLOATING || model->group == GROUP_COMPLEX || model->group == GROUP_PAIR);
+           (model->group == GROUP_FLOATING || model->group == GROUP_COMPLEX ||
+            model->group == GROUP_PAIR);
 }
 
 static void choose_operator(struct update *update, struct random *random)
 {
     static const struct test_op ops[] = {
-        { "MPI_SUM", MPI_SUM }, { "MPI_MAX", MPI_MAX }, { "MPI_BXOR", MPI_BXOR }, { "MPI_LXOR", MPI_LXOR },
-        { "MPI_MINLOC", MPI_MINLOC },
+        {"MPI_SUM", MPI_SUM},   {"MPI_MAX", MPI_MAX},       {"MPI_BXOR", MPI_BXOR},
+        {"MPI_LXOR", MPI_LXOR}, {"MPI_MINLOC", MPI_MINLOC},
     };
     const struct test_type *model = update->leaf->model;
     size_t first = random_below(random, COUNT_OF(ops));
@@ -48,28 +55,34 @@ static void choose_operator(struct update *update, struct random *random)
     }
 }
 
-static void elements_fill(const struct update *update, unsigned char *elements, struct random *random)
+static void elements_fill(const struct update *update, unsigned char *elements,
+                          struct random *random)
 {
     for (int i = 0; i < update->elements; i++)
-        type_fill(update->leaf->model, elements + (size_t)i * update->leaf->model->extent_bytes, random, 0x77);
+        type_fill(update->leaf->model, elements + (size_t)i * update->leaf->model->extent_bytes,
+                  random, 0x77);
 }
 
-static void elements_pack(const struct update *update, const unsigned char *elements, unsigned char *packed)
+static void elements_pack(const struct update *update, const unsigned char *elements,
+                          unsigned char *packed)
 {
     int position = 0;
-    MPI_Pack(elements, update->elements, update->leaf->type, packed, PACKED_MOST_BYTES, &position, MPI_COMM_SELF);
+    MPI_Pack(elements, update->elements, update->leaf->type, packed, PACKED_MOST_BYTES, &position,
+             MPI_COMM_SELF);
 }
 
-static void elements_unpack(const struct update *update, const unsigned char *packed, unsigned char *elements)
+static void elements_unpack(const struct update *update, const unsigned char *packed,
+                            unsigned char *elements)
 {
     int position = 0;
-    MPI_Unpack(packed, PACKED_MOST_BYTES, &position, elements, update->elements, update->leaf->type, MPI_COMM_SELF);
+    MPI_Unpack(packed, PACKED_MOST_BYTES, &position, elements, update->elements, update->leaf->type,
+               MPI_COMM_SELF);
 }
 
 /* The slot's elements get values that operators can work on; the field gets the operand.  The model becomes what the
  * operator makes of them. */
-static void update_prepare(struct update *update, struct slot *slot, const struct sides *sides, unsigned char *field,
-                           struct random *random)
+static void update_prepare(struct update *update, struct slot *slot, const struct sides *sides,
+                           unsigned char *field, struct random *random)
 {
     static unsigned char elements[ELEMENTS_MOST_BYTES];
     unsigned char packed[PACKED_MOST_BYTES];
@@ -85,7 +98,8 @@ static void update_prepare(struct update *update, struct slot *slot, const struc
         return;
     elements_fill(update, update->operand, random);
     elements_pack(update, update->operand, packed);
-    random_type_scatter(&sides->origin.type, sides->len_bytes, field + sides->origin.offset, packed);
+    random_type_scatter(&sides->origin.type, sides->len_bytes, field + sides->origin.offset,
+                        packed);
     side_pack(&sides->origin, sides->len_bytes, field, packed);
     elements_unpack(update, packed, update->operand);
     for (int i = 0; i < update->elements; i++)
@@ -106,8 +120,9 @@ static void accumulate_round(struct slot *slot, struct random *random)
     sides_make(&sides, &signature, true, random_next(random));
     update_prepare(&update, slot, &sides, field, random);
     memcpy(kept, field, sizeof field);
-    MPI_Accumulate(field + sides.origin.offset, sides.origin.count, sides.origin.type.type, slot->target,
-                   slot_disp(slot, &sides.target), sides.target.count, sides.target.type.type, update.op, slot->win);
+    MPI_Accumulate(field + sides.origin.offset, sides.origin.count, sides.origin.type.type,
+                   slot->target, slot_disp(slot, &sides.target), sides.target.count,
+                   sides.target.type.type, update.op, slot->win);
     MPI_Win_flush(slot->target, slot->win);
     slot_check(slot, &sides, update.name);
     fields_check(field, kept, &sides, "the origin of an accumulate");
@@ -157,10 +172,11 @@ static void get_accumulate_round(struct slot *slot, struct random *random)
     memcpy(wanted, got, sizeof got);
     side_unpack(&result, sides.len_bytes, wanted, update.before);
     bool no_origin = update.op == MPI_NO_OP && random_below(random, 2);
-    MPI_Get_accumulate(no_origin ? NULL : field + sides.origin.offset, no_origin ? 0 : sides.origin.count,
-                       no_origin ? MPI_BYTE : sides.origin.type.type, got + result.offset, result.count,
-                       result.type.type, slot->target, slot_disp(slot, &sides.target), sides.target.count,
-                       sides.target.type.type, update.op, slot->win);
+    MPI_Get_accumulate(no_origin ? NULL : field + sides.origin.offset,
+                       no_origin ? 0 : sides.origin.count,
+                       no_origin ? MPI_BYTE : sides.origin.type.type, got + result.offset,
+                       result.count, result.type.type, slot->target, slot_disp(slot, &sides.target),
+                       sides.target.count, sides.target.type.type, update.op, slot->win);
     MPI_Win_flush(slot->target, slot->win);
     slot_check(slot, &sides, update.name);
     fields_check(got, wanted, &sides, "the result of a get_accumulate");
@@ -182,18 +198,21 @@ static void random_types_get_accumulate(enum window_kind kind)
 }
 
 /* All four operations with one target side; the class wanted, or success. */
-static void four_operations(MPI_Win win, int class, const struct sides *sides, unsigned char *field, unsigned char *got,
-                            MPI_Aint disp)
+static void four_operations(MPI_Win win, int class, const struct sides *sides, unsigned char *field,
+                            unsigned char *got, MPI_Aint disp)
 {
     const struct side *at = &sides->origin;
     const struct side *to = &sides->target;
     int target = right_of(world_rank);
-    CHECK_CLASS(class, MPI_Put(field + at->offset, at->count, at->type.type, target, disp, to->count, to->type.type, win));
-    CHECK_CLASS(class, MPI_Get(got + at->offset, at->count, at->type.type, target, disp, to->count, to->type.type, win));
-    CHECK_CLASS(class, MPI_Accumulate(field + at->offset, at->count, at->type.type, target, disp, to->count, to->type.type,
-                                      MPI_REPLACE, win));
-    CHECK_CLASS(class, MPI_Get_accumulate(field + at->offset, at->count, at->type.type, got + at->offset, at->count,
-                                          at->type.type, target, disp, to->count, to->type.type, MPI_REPLACE, win));
+    CHECK_CLASS(class, MPI_Put(field + at->offset, at->count, at->type.type, target, disp,
+                               to->count, to->type.type, win));
+    CHECK_CLASS(class, MPI_Get(got + at->offset, at->count, at->type.type, target, disp, to->count,
+                               to->type.type, win));
+    CHECK_CLASS(class, MPI_Accumulate(field + at->offset, at->count, at->type.type, target, disp,
+                                      to->count, to->type.type, MPI_REPLACE, win));
+    CHECK_CLASS(class, MPI_Get_accumulate(field + at->offset, at->count, at->type.type,
+                                          got + at->offset, at->count, at->type.type, target, disp,
+                                          to->count, to->type.type, MPI_REPLACE, win));
     CHECK_OK(MPI_Win_flush(target, win));
 }
 
@@ -218,8 +237,10 @@ static void true_bounds_decide_what_leaves_the_window(enum window_kind kind)
         MPI_Win_flush(target, window.win);
         memcpy(kept, got, sizeof kept);
         if (sides.len_bytes > 0) {
-            four_operations(window.win, MPI_ERR_RMA_RANGE, &sides, field, got, FIELD_BYTES - high + 1);
-            four_operations(window.win, low < 0 ? MPI_ERR_RMA_RANGE : MPI_ERR_DISP, &sides, field, got, -low - 1);
+            four_operations(window.win, MPI_ERR_RMA_RANGE, &sides, field, got,
+                            FIELD_BYTES - high + 1);
+            four_operations(window.win, low < 0 ? MPI_ERR_RMA_RANGE : MPI_ERR_DISP, &sides, field,
+                            got, -low - 1);
             fields_check(got, kept, &sides, "the result of a call that failed");
             MPI_Get(got, FIELD_BYTES, MPI_BYTE, target, 0, FIELD_BYTES, MPI_BYTE, window.win);
             MPI_Win_flush(target, window.win);
@@ -238,9 +259,10 @@ static void true_bounds_decide_what_leaves_the_window(enum window_kind kind)
 static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
 {
     static int64_t operand[9], result[9];
-    const int lengths[] = { 2, 1 };
+    const int lengths[] = {2, 1};
     MPI_Datatype from, to;
-    struct window window = window_make(kind, (MPI_Aint)sizeof(int64_t) * world_size * 3, 8, MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)sizeof(int64_t) * world_size * 3, 8, MPI_COMM_WORLD);
     int target = right_of(world_rank);
     MPI_Aint places[2], disp = 3 * world_rank;
     MPI_Get_address(&operand[1], &places[0]);
@@ -257,14 +279,16 @@ static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
     MPI_Win_lock_all(0, window.win);
     MPI_Accumulate(MPI_BOTTOM, 1, from, target, disp, 3, MPI_INT64_T, MPI_SUM, window.win);
     MPI_Win_flush(target, window.win);
-    MPI_Get_accumulate(MPI_BOTTOM, 1, from, MPI_BOTTOM, 1, to, target, disp, 3, MPI_INT64_T, MPI_SUM, window.win);
+    MPI_Get_accumulate(MPI_BOTTOM, 1, from, MPI_BOTTOM, 1, to, target, disp, 3, MPI_INT64_T,
+                       MPI_SUM, window.win);
     MPI_Win_flush(target, window.win);
-    CHECK(result[4] == 11 && result[5] == 12 && result[2] == 16, "fetched %lld %lld %lld", (long long)result[4],
-          (long long)result[5], (long long)result[2]);
-    MPI_Get_accumulate(NULL, 0, MPI_BYTE, MPI_BOTTOM, 1, to, target, disp, 3, MPI_INT64_T, MPI_NO_OP, window.win);
+    CHECK(result[4] == 11 && result[5] == 12 && result[2] == 16, "fetched %lld %lld %lld",
+          (long long)result[4], (long long)result[5], (long long)result[2]);
+    MPI_Get_accumulate(NULL, 0, MPI_BYTE, MPI_BOTTOM, 1, to, target, disp, 3, MPI_INT64_T,
+                       MPI_NO_OP, window.win);
     MPI_Win_flush(target, window.win);
-    CHECK(result[4] == 22 && result[5] == 24 && result[2] == 32, "sums are %lld %lld %lld", (long long)result[4],
-          (long long)result[5], (long long)result[2]);
+    CHECK(result[4] == 22 && result[5] == 24 && result[2] == 32, "sums are %lld %lld %lld",
+          (long long)result[4], (long long)result[5], (long long)result[2]);
     CHECK(result[3] == 0 && result[6] == 0 && result[0] == 0, "a word beside the result changed");
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&from);
@@ -345,11 +369,12 @@ static void many_scattered_elements_meet_in_their_order(enum window_kind kind)
 static void elements_that_are_named_twice_are_updated_twice(enum window_kind kind)
 {
     enum { ELEMENTS = 6 };
-    static const int places[] = { 3, 1, 3, 5, 1, 3 };
-    const int64_t operands[] = { 1, 10, 100, 1000, 10000, 100000 };
-    struct window window = window_make(kind, ELEMENTS * (MPI_Aint)sizeof(int64_t), 8, MPI_COMM_WORLD);
+    static const int places[] = {3, 1, 3, 5, 1, 3};
+    const int64_t operands[] = {1, 10, 100, 1000, 10000, 100000};
+    struct window window =
+        window_make(kind, ELEMENTS * (MPI_Aint)sizeof(int64_t), 8, MPI_COMM_WORLD);
     const int64_t *elements = (const int64_t *)(const void *)window.base;
-    int64_t wanted[ELEMENTS] = { 0 };
+    int64_t wanted[ELEMENTS] = {0};
     int target = right_of(world_rank);
     for (int count = 3; count <= ELEMENTS; count += 3) {
         MPI_Datatype there;
@@ -363,8 +388,8 @@ static void elements_that_are_named_twice_are_updated_twice(enum window_kind kin
             wanted[places[i]] += operands[i];
         barrier(MPI_COMM_WORLD);
         for (int i = 0; i < ELEMENTS; i++)
-            CHECK(elements[i] == wanted[i], "%d named: element %d is %lld, not %lld", count, i, (long long)elements[i],
-                  (long long)wanted[i]);
+            CHECK(elements[i] == wanted[i], "%d named: element %d is %lld, not %lld", count, i,
+                  (long long)elements[i], (long long)wanted[i]);
         barrier(MPI_COMM_WORLD);
     }
     window_free(&window);
@@ -374,10 +399,10 @@ static void elements_that_are_named_twice_are_updated_twice(enum window_kind kin
  * Pairs with padding are not copied into other types, either. */
 static void mixed_types_are_refused(enum window_kind kind)
 {
-    const int ones[] = { 1, 1 };
-    const MPI_Aint places[] = { 0, 8 };
-    const MPI_Datatype types[] = { MPI_INT64_T, MPI_DOUBLE };
-    int64_t operand[4] = { 1, 2, 3, 4 };
+    const int ones[] = {1, 1};
+    const MPI_Aint places[] = {0, 8};
+    const MPI_Datatype types[] = {MPI_INT64_T, MPI_DOUBLE};
+    int64_t operand[4] = {1, 2, 3, 4};
     MPI_Datatype mixed, gapped;
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
     int target = right_of(world_rank);
@@ -387,13 +412,16 @@ static void mixed_types_are_refused(enum window_kind kind)
     MPI_Type_commit(&mixed);
     MPI_Type_commit(&gapped);
     MPI_Win_lock_all(0, window.win);
-    CHECK_CLASS(MPI_ERR_TYPE, MPI_Accumulate(operand, 1, mixed, target, 0, 1, mixed, MPI_SUM, window.win));
-    CHECK_CLASS(MPI_ERR_TYPE, MPI_Accumulate(operand, 1, gapped, target, 0, 2, MPI_DOUBLE, MPI_SUM, window.win));
-    CHECK_CLASS(MPI_ERR_TYPE, MPI_Accumulate(operand, 2, MPI_DOUBLE, target, 0, 1, gapped, MPI_SUM, window.win));
-    CHECK_CLASS(MPI_ERR_TYPE, MPI_Accumulate(operand, 1, MPI_DOUBLE_INT, target, 0, 3, MPI_INT, MPI_REPLACE,
-                                             window.win));
-    CHECK_CLASS(MPI_ERR_TYPE, MPI_Get_accumulate(operand, 3, MPI_INT, operand, 1, MPI_DOUBLE_INT, target, 0, 3,
-                                                 MPI_INT, MPI_SUM, window.win));
+    CHECK_CLASS(MPI_ERR_TYPE,
+                MPI_Accumulate(operand, 1, mixed, target, 0, 1, mixed, MPI_SUM, window.win));
+    CHECK_CLASS(MPI_ERR_TYPE,
+                MPI_Accumulate(operand, 1, gapped, target, 0, 2, MPI_DOUBLE, MPI_SUM, window.win));
+    CHECK_CLASS(MPI_ERR_TYPE,
+                MPI_Accumulate(operand, 2, MPI_DOUBLE, target, 0, 1, gapped, MPI_SUM, window.win));
+    CHECK_CLASS(MPI_ERR_TYPE, MPI_Accumulate(operand, 1, MPI_DOUBLE_INT, target, 0, 3, MPI_INT,
+                                             MPI_REPLACE, window.win));
+    CHECK_CLASS(MPI_ERR_TYPE, MPI_Get_accumulate(operand, 3, MPI_INT, operand, 1, MPI_DOUBLE_INT,
+                                                 target, 0, 3, MPI_INT, MPI_SUM, window.win));
     MPI_Win_unlock_all(window.win);
     barrier(MPI_COMM_WORLD);
     for (int i = 0; i < 64; i++)
@@ -414,4 +442,7 @@ static const struct test_case cases[] = {
     CASE(origins_and_results_may_be_absolute_addresses, KINDS_THREE, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

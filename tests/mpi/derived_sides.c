@@ -12,7 +12,10 @@ void bytes_fill(unsigned char *bytes, int len_bytes, struct random *random)
         bytes[i] = (unsigned char)(random_next(random) >> 13);
 }
 
-static int greatest_divisor(int a, int b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+static int greatest_divisor(int a, int b)
+{
+    return b == 0 ? a : greatest_divisor(b, a % b);
+}
 
 /* Somewhere in the field, if it has room. */
 static bool side_place(struct side *side, bool disjoint, MPI_Aint step, struct random *random)
@@ -21,14 +24,15 @@ static bool side_place(struct side *side, bool disjoint, MPI_Aint step, struct r
     random_type_bounds(&side->type, side->count, &low, &high);
     MPI_Aint first = low < 0 ? (-low + step - 1) / step * step : 0;
     MPI_Aint room = FIELD_BYTES - high - first;
-    if (room < 0 || high - low > FIELD_BYTES || (disjoint && !random_type_is_disjoint(&side->type, side->count)))
+    if (room < 0 || high - low > FIELD_BYTES ||
+        (disjoint && !random_type_is_disjoint(&side->type, side->count)))
         return false;
     side->offset = first + (MPI_Aint)random_below(random, (uint64_t)(room / step) + 1) * step;
     return true;
 }
 
-bool side_make(struct side *side, const struct random_signature *signature, int len_bytes, bool disjoint,
-               struct random *random)
+bool side_make(struct side *side, const struct random_signature *signature, int len_bytes,
+               bool disjoint, struct random *random)
 {
     random_type_make(&side->type, signature, random, DEPTH);
     int size_bytes = side->type.size_bytes;
@@ -59,13 +63,15 @@ static bool sides_try(struct sides *sides, bool origin_disjoint, struct random *
         sides->target.count = at_origin / divisor * times;
         sides->len_bytes = sides->origin.count * at_origin;
     }
-    return sides->len_bytes <= PACKED_MOST_BYTES && sides->origin.count < 64 && sides->target.count < 64 &&
-           side_place(&sides->origin, origin_disjoint, 1, random) && side_place(&sides->target, true, 8, random);
+    return sides->len_bytes <= PACKED_MOST_BYTES && sides->origin.count < 64 &&
+           sides->target.count < 64 && side_place(&sides->origin, origin_disjoint, 1, random) &&
+           side_place(&sides->target, true, 8, random);
 }
 
-void sides_make(struct sides *sides, const struct random_signature *signature, bool origin_disjoint, uint64_t seed)
+void sides_make(struct sides *sides, const struct random_signature *signature, bool origin_disjoint,
+                uint64_t seed)
 {
-    struct random random = { seed };
+    struct random random = {seed};
     sides->signature = *signature;
     sides->seed = seed;
     while (!sides_try(sides, origin_disjoint, &random))
@@ -78,24 +84,31 @@ void sides_free(struct sides *sides)
     random_type_free(&sides->target.type);
 }
 
-void side_pack(const struct side *side, int len_bytes, const unsigned char *field, unsigned char *packed)
+void side_pack(const struct side *side, int len_bytes, const unsigned char *field,
+               unsigned char *packed)
 {
     unsigned char wanted[PACKED_MOST_BYTES];
     int position = 0;
-    MPI_Pack(field + side->offset, side->count, side->type.type, packed, PACKED_MOST_BYTES, &position, MPI_COMM_SELF);
+    MPI_Pack(field + side->offset, side->count, side->type.type, packed, PACKED_MOST_BYTES,
+             &position, MPI_COMM_SELF);
     random_type_gather(&side->type, len_bytes, field + side->offset, wanted);
-    CHECK(position == len_bytes, "the host packs %d of %d bytes: %s", position, len_bytes, side->type.text);
-    CHECK(memcmp(packed, wanted, (size_t)len_bytes) == 0, "the host packs otherwise: %d %s", side->count, side->type.text);
+    CHECK(position == len_bytes, "the host packs %d of %d bytes: %s", position, len_bytes,
+          side->type.text);
+    CHECK(memcmp(packed, wanted, (size_t)len_bytes) == 0, "the host packs otherwise: %d %s",
+          side->count, side->type.text);
 }
 
-void side_unpack(const struct side *side, int len_bytes, unsigned char *field, const unsigned char *packed)
+void side_unpack(const struct side *side, int len_bytes, unsigned char *field,
+                 const unsigned char *packed)
 {
     unsigned char wanted[FIELD_BYTES];
     int position = 0;
     memcpy(wanted, field, sizeof wanted);
     random_type_scatter(&side->type, len_bytes, wanted + side->offset, packed);
-    MPI_Unpack(packed, len_bytes, &position, field + side->offset, side->count, side->type.type, MPI_COMM_SELF);
-    CHECK(memcmp(field, wanted, sizeof wanted) == 0, "the host unpacks otherwise: %d %s", side->count, side->type.text);
+    MPI_Unpack(packed, len_bytes, &position, field + side->offset, side->count, side->type.type,
+               MPI_COMM_SELF);
+    CHECK(memcmp(field, wanted, sizeof wanted) == 0, "the host unpacks otherwise: %d %s",
+          side->count, side->type.text);
 }
 
 struct window slots_make(enum window_kind kind, int slots_each)
@@ -122,12 +135,16 @@ void slot_open(struct slot *slot, MPI_Win win, int target, int slots_each, int n
     memset(slot->model, 0, sizeof slot->model);
 }
 
-MPI_Aint slot_disp(const struct slot *slot, const struct side *side) { return (slot->start + side->offset) / slot->unit; }
+MPI_Aint slot_disp(const struct slot *slot, const struct side *side)
+{
+    return (slot->start + side->offset) / slot->unit;
+}
 
 void slot_write(struct slot *slot, const unsigned char *bytes)
 {
     memcpy(slot->model, bytes, sizeof slot->model);
-    MPI_Put(bytes, FIELD_BYTES, MPI_BYTE, slot->target, slot->start / slot->unit, FIELD_BYTES, MPI_BYTE, slot->win);
+    MPI_Put(bytes, FIELD_BYTES, MPI_BYTE, slot->target, slot->start / slot->unit, FIELD_BYTES,
+            MPI_BYTE, slot->win);
     MPI_Win_flush(slot->target, slot->win);
 }
 
@@ -138,22 +155,27 @@ void slot_fill(struct slot *slot, struct random *random)
     slot_write(slot, bytes);
 }
 
-bool fields_check(const unsigned char *got, const unsigned char *wanted, const struct sides *sides, const char *what)
+bool fields_check(const unsigned char *got, const unsigned char *wanted, const struct sides *sides,
+                  const char *what)
 {
     if (memcmp(got, wanted, FIELD_BYTES) == 0)
         return true;
     int at = 0;
     while (got[at] == wanted[at])
         at++;
-    return CHECK(false, "%s, seed %#llx: byte %d is %d, not %d; origin at %ld %d %.100s; target at %ld %d %.100s", what,
-                 (unsigned long long)sides->seed, at, got[at], wanted[at], (long)sides->origin.offset, sides->origin.count,
-                 sides->origin.type.text, (long)sides->target.offset, sides->target.count, sides->target.type.text);
+    return CHECK(
+        false,
+        "%s, seed %#llx: byte %d is %d, not %d; origin at %ld %d %.100s; target at %ld %d %.100s",
+        what, (unsigned long long)sides->seed, at, got[at], wanted[at], (long)sides->origin.offset,
+        sides->origin.count, sides->origin.type.text, (long)sides->target.offset,
+        sides->target.count, sides->target.type.text);
 }
 
 bool slot_check(const struct slot *slot, const struct sides *sides, const char *what)
 {
     unsigned char found[FIELD_BYTES];
-    MPI_Get(found, FIELD_BYTES, MPI_BYTE, slot->target, slot->start / slot->unit, FIELD_BYTES, MPI_BYTE, slot->win);
+    MPI_Get(found, FIELD_BYTES, MPI_BYTE, slot->target, slot->start / slot->unit, FIELD_BYTES,
+            MPI_BYTE, slot->win);
     MPI_Win_flush(slot->target, slot->win);
     return fields_check(found, slot->model, sides, what);
 }

@@ -31,10 +31,12 @@ static void attached_memory_is_reached_by_address(enum window_kind kind)
     addresses_share(words, there);
     MPI_Win_lock_all(0, win);
     for (int target = 0; target < world_size; target++)
-        put_word(win, target, MPI_Aint_add(there[target], 8 * world_rank), 100 * world_rank + target);
+        put_word(win, target, MPI_Aint_add(there[target], 8 * world_rank),
+                 100 * world_rank + target);
     MPI_Win_flush_all(win);
     for (int target = 0; target < world_size; target++)
-        CHECK_EQUAL(get_word(win, target, there[target] + 8 * world_rank), 100 * world_rank + target);
+        CHECK_EQUAL(get_word(win, target, there[target] + 8 * world_rank),
+                    100 * world_rank + target);
     MPI_Win_unlock_all(win);
     barrier(MPI_COMM_WORLD);
     for (int origin = 0; origin < world_size; origin++)
@@ -48,7 +50,7 @@ static void attached_memory_is_reached_by_address(enum window_kind kind)
 static void static_and_stack_memory_can_be_attached(enum window_kind kind)
 {
     MPI_Aint in_static[MANY_RANKS], on_stack[MANY_RANKS];
-    int64_t local[4] = { 0 };
+    int64_t local[4] = {0};
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
     (void)kind;
     memset(static_words, 0, sizeof static_words);
@@ -86,7 +88,8 @@ static void window_has_the_attributes_of_its_flavour(enum window_kind kind)
     CHECK_EQUAL(*flavour, MPI_WIN_FLAVOR_DYNAMIC);
     CHECK_EQUAL(*model, MPI_WIN_UNIFIED);
     CHECK_OK(MPI_Win_shared_query(win, next_rank(), &shared_size, &shared_unit, &base));
-    CHECK(shared_size == 0 && base == NULL, "shared_query gives %ld bytes at %p", (long)shared_size, base);
+    CHECK(shared_size == 0 && base == NULL, "shared_query gives %ld bytes at %p", (long)shared_size,
+          base);
     MPI_Win_free(&win);
 }
 
@@ -111,11 +114,14 @@ static void access_spans_regions_that_touch(enum window_kind kind)
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (char)(i * 7 + (size_t)world_rank);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next_rank(), 0, win);
-    CHECK_OK(MPI_Put(sent, sizeof sent, MPI_BYTE, next_rank(), there[next_rank()], sizeof sent, MPI_BYTE, win));
+    CHECK_OK(MPI_Put(sent, sizeof sent, MPI_BYTE, next_rank(), there[next_rank()], sizeof sent,
+                     MPI_BYTE, win));
     MPI_Win_flush(next_rank(), win);
-    CHECK_OK(MPI_Get(got, BYTES + 2, MPI_BYTE, next_rank(), there[next_rank()] + BYTES - 1, BYTES + 2, MPI_BYTE, win));
+    CHECK_OK(MPI_Get(got, BYTES + 2, MPI_BYTE, next_rank(), there[next_rank()] + BYTES - 1,
+                     BYTES + 2, MPI_BYTE, win));
     MPI_Win_unlock(next_rank(), win);
-    CHECK(memcmp(got, sent + BYTES - 1, BYTES + 2) == 0, "what crossed three regions came back changed");
+    CHECK(memcmp(got, sent + BYTES - 1, BYTES + 2) == 0,
+          "what crossed three regions came back changed");
     barrier(MPI_COMM_WORLD);
     for (size_t i = 0; i < sizeof sent; i++)
         if (!CHECK(memory[i] == (char)(i * 7 + (size_t)previous_rank()), "byte %zu is wrong", i))
@@ -144,7 +150,8 @@ static void holes_of_a_datatype_need_not_be_attached(enum window_kind kind)
     for (int i = 0; i < 32; i++)
         CHECK_EQUAL(words[i], i % 4 == 0 ? 1000 * previous_rank() + i / 4 : 0);
     MPI_Win_fence(0, win);
-    CHECK_OK(MPI_Accumulate(sent, 8, MPI_INT64_T, next_rank(), there[next_rank()], 1, strided, MPI_SUM, win));
+    CHECK_OK(MPI_Accumulate(sent, 8, MPI_INT64_T, next_rank(), there[next_rank()], 1, strided,
+                            MPI_SUM, win));
     MPI_Win_fence(0, win);
     CHECK_EQUAL(words[28], 2 * (1000 * previous_rank() + 7));
     MPI_Type_free(&strided);
@@ -159,9 +166,10 @@ static void holes_of_a_datatype_need_not_be_mapped(enum window_kind kind)
     MPI_Aint there[MANY_RANKS];
     MPI_Datatype scattered;
     int places[2 * EACH];
-    int64_t seen[2 * EACH] = { 0 };
+    int64_t seen[2 * EACH] = {0};
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
-    int64_t *words = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int64_t *words =
+        mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     (void)kind;
     CHECK(words != MAP_FAILED, "no memory");
     CHECK_EQUAL(mprotect(&words[PAGE_WORDS], PAGE, PROT_NONE), 0);
@@ -175,7 +183,8 @@ static void holes_of_a_datatype_need_not_be_mapped(enum window_kind kind)
     MPI_Type_commit(&scattered);
     addresses_share(words, there);
     MPI_Win_fence(0, win);
-    CHECK_OK(MPI_Get(seen, 2 * EACH, MPI_INT64_T, next_rank(), there[next_rank()], 1, scattered, win));
+    CHECK_OK(
+        MPI_Get(seen, 2 * EACH, MPI_INT64_T, next_rank(), there[next_rank()], 1, scattered, win));
     MPI_Win_fence(0, win);
     for (int i = 0; i < 2 * EACH; i++)
         CHECK_EQUAL(seen[i], 100 * next_rank() + i);
@@ -190,10 +199,11 @@ static void datatype_of_addresses_reaches_all_sorts_of_memory(enum window_kind k
     enum { PLACES = 3 };
     MPI_Aint there[PLACES][MANY_RANKS], blocks[PLACES];
     MPI_Datatype scattered;
-    int lengths[PLACES] = { 2, 1, 3 };
+    int lengths[PLACES] = {2, 1, 3};
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
-    int32_t *places[PLACES] = { memory_make(KIND_ARENA, 64), memory_make(KIND_HEAP, 64), (int32_t *)static_words };
-    int32_t sent[6], seen[6] = { 0 };
+    int32_t *places[PLACES] = {memory_make(KIND_ARENA, 64), memory_make(KIND_HEAP, 64),
+                               (int32_t *)static_words};
+    int32_t sent[6], seen[6] = {0};
     (void)kind;
     memset(static_words, 0, sizeof static_words);
     for (int i = 0; i < PLACES; i++) {
@@ -236,12 +246,14 @@ static void atomics_of_all_ranks_add_up(enum window_kind kind)
     for (int i = 0; i < rounds; i++) {
         int target = i % world_size;
         MPI_Fetch_and_op(&one, &old, MPI_INT64_T, target, there[target], MPI_SUM, win);
-        MPI_Accumulate(&half, 1, MPI_DOUBLE, target, there[target] + 8, 1, MPI_DOUBLE, MPI_SUM, win);
+        MPI_Accumulate(&half, 1, MPI_DOUBLE, target, there[target] + 8, 1, MPI_DOUBLE, MPI_SUM,
+                       win);
         int64_t seen = -1, wanted;
         do { /* an addition by hand */
             wanted = seen < 0 ? 0 : seen;
             int64_t next = wanted + 1;
-            MPI_Compare_and_swap(&next, &wanted, &seen, MPI_INT64_T, target, there[target] + 16, win);
+            MPI_Compare_and_swap(&next, &wanted, &seen, MPI_INT64_T, target, there[target] + 16,
+                                 win);
             MPI_Win_flush(target, win);
         } while (seen != wanted);
     }
@@ -335,15 +347,17 @@ static void requests_and_large_counts_reach_attached_memory(enum window_kind kin
     MPI_Status statuses[3];
     int target = next_rank();
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
-    int64_t *words = memory_make(kind, WORDS * sizeof *words), sent[2] = { 3, 4 }, got[2] = { 0 }, old = 0;
+    int64_t *words = memory_make(kind, WORDS * sizeof *words), sent[2] = {3, 4}, got[2] = {0},
+            old = 0;
     MPI_Win_attach(win, words, WORDS * sizeof *words);
     addresses_share(words, there);
     MPI_Win_lock_all(0, win);
     MPI_Rput(sent, 2, MPI_INT64_T, target, there[target], 2, MPI_INT64_T, win, &requests[0]);
     MPI_Win_flush(target, win); /* what is put and what is added to it are in no order otherwise */
-    MPI_Raccumulate(&sent[0], 1, MPI_INT64_T, target, there[target], 1, MPI_INT64_T, MPI_PROD, win, &requests[1]);
-    MPI_Rget_accumulate(&sent[1], 1, MPI_INT64_T, &old, 1, MPI_INT64_T, target, there[target] + 8, 1, MPI_INT64_T, MPI_SUM,
-                        win, &requests[2]);
+    MPI_Raccumulate(&sent[0], 1, MPI_INT64_T, target, there[target], 1, MPI_INT64_T, MPI_PROD, win,
+                    &requests[1]);
+    MPI_Rget_accumulate(&sent[1], 1, MPI_INT64_T, &old, 1, MPI_INT64_T, target, there[target] + 8,
+                        1, MPI_INT64_T, MPI_SUM, win, &requests[2]);
     MPI_Waitall(3, requests, statuses);
     MPI_Win_flush(target, win);
     MPI_Rget(got, 2, MPI_INT64_T, target, there[target], 2, MPI_INT64_T, win, &requests[0]);
@@ -374,4 +388,7 @@ static const struct test_case cases[] = {
     CASE(requests_and_large_counts_reach_attached_memory, KINDS_MEMORY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -46,7 +46,13 @@ static inline void addresses_share(const void *mine, MPI_Aint addresses[MANY_RAN
     MPI_Allgather(&address, 1, MPI_AINT, addresses, 1, MPI_AINT, MPI_COMM_WORLD);
 }
 
-static inline int next_rank(void) { return (world_rank + 1) % world_size; }
-static inline int previous_rank(void) { return (world_rank + world_size - 1) % world_size; }
+static inline int next_rank(void)
+{
+    return (world_rank + 1) % world_size;
+}
+static inline int previous_rank(void)
+{
+    return (world_rank + world_size - 1) % world_size;
+}
 
 #endif

@@ -21,7 +21,8 @@ void thousands_of_regions_come_and_go(enum window_kind kind)
     MPI_Aint there[MANY_RANKS];
     struct random random = random_start(5 + (uint64_t)world_rank);
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
-    int64_t *words = memory_make(kind, 2 * REGIONS * sizeof *words); /* every other word is attached */
+    int64_t *words =
+        memory_make(kind, 2 * REGIONS * sizeof *words); /* every other word is attached */
     for (int round = 0; round < 2; round++) {
         shuffle(&random, order, REGIONS);
         for (int i = 0; i < REGIONS; i++)
@@ -36,13 +37,15 @@ void thousands_of_regions_come_and_go(enum window_kind kind)
             int target = (int)random_below(&random, (uint64_t)world_size);
             int64_t region = 2 * (int64_t)random_below(&random, REGIONS / 2);
             MPI_Aint address = there[target] + 16 * region;
-            MPI_Accumulate(&region, 1, MPI_INT64_T, target, address, 1, MPI_INT64_T, MPI_REPLACE, win);
+            MPI_Accumulate(&region, 1, MPI_INT64_T, target, address, 1, MPI_INT64_T, MPI_REPLACE,
+                           win);
         }
         MPI_Win_unlock_all(win);
         barrier(MPI_COMM_WORLD);
         int64_t reached = 0;
         for (int64_t i = 0; i < REGIONS; i++) {
-            CHECK(words[2 * i] == 0 || (i % 2 == 0 && words[2 * i] == i), "region %ld holds %ld", (long)i, (long)words[2 * i]);
+            CHECK(words[2 * i] == 0 || (i % 2 == 0 && words[2 * i] == i), "region %ld holds %ld",
+                  (long)i, (long)words[2 * i]);
             CHECK_EQUAL(words[2 * i + 1], 0);
             reached += words[2 * i] != 0;
             if (i % 2 == 0)
@@ -64,7 +67,7 @@ void table_changes_under_accesses(enum window_kind kind)
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
     int64_t one = 1, *counter = memory_make(kind, sizeof *counter);
     int64_t *pieces = memory_make(kind, PIECES * PIECE_WORDS * sizeof *pieces);
-    bool attached[PIECES] = { false };
+    bool attached[PIECES] = {false};
     int rounds = scaled_rounds(4000);
     MPI_Win_attach(win, counter, sizeof *counter);
     addresses_share(counter, there);
@@ -73,11 +76,13 @@ void table_changes_under_accesses(enum window_kind kind)
         int piece = (int)random_below(&random, PIECES);
         int target = (int)random_below(&random, (uint64_t)world_size);
         int64_t *base = &pieces[piece * PIECE_WORDS];
-        CHECK_OK(attached[piece] ? MPI_Win_detach(win, base) : MPI_Win_attach(win, base, 8 * PIECE_WORDS));
+        CHECK_OK(attached[piece] ? MPI_Win_detach(win, base)
+                                 : MPI_Win_attach(win, base, 8 * PIECE_WORDS));
         attached[piece] = !attached[piece];
         for (int t = 0; t < world_size; t++)
-            CHECK_OK(MPI_Accumulate(&one, 1, MPI_INT64_T, (target + t) % world_size, there[(target + t) % world_size], 1,
-                                    MPI_INT64_T, MPI_SUM, win));
+            CHECK_OK(MPI_Accumulate(&one, 1, MPI_INT64_T, (target + t) % world_size,
+                                    there[(target + t) % world_size], 1, MPI_INT64_T, MPI_SUM,
+                                    win));
         random_pause(&random, 50);
     }
     MPI_Win_unlock_all(win);
@@ -107,13 +112,15 @@ static struct link append_after(MPI_Win win, struct link at, const struct elemen
     MPI_Compare_and_swap(&me, &nobody, &found, MPI_INT64_T, (int)at.rank, at.address, win);
     MPI_Win_flush((int)at.rank, win);
     if (found == nobody) { /* the link is ours; its address is written once */
-        MPI_Accumulate(&my_address, 1, MPI_AINT, (int)at.rank, at.address + 8, 1, MPI_AINT, MPI_REPLACE, win);
+        MPI_Accumulate(&my_address, 1, MPI_AINT, (int)at.rank, at.address + 8, 1, MPI_AINT,
+                       MPI_REPLACE, win);
         MPI_Win_flush((int)at.rank, win);
-        return (struct link){ -1, 0 };
+        return (struct link){-1, 0};
     }
-    struct link next = { found, 0 };
+    struct link next = {found, 0};
     while (next.address == 0) { /* claimed, not yet written */
-        MPI_Fetch_and_op(NULL, &next.address, MPI_AINT, (int)at.rank, at.address + 8, MPI_NO_OP, win);
+        MPI_Fetch_and_op(NULL, &next.address, MPI_AINT, (int)at.rank, at.address + 8, MPI_NO_OP,
+                         win);
         MPI_Win_flush((int)at.rank, win);
         if (next.address == 0)
             sleep_us(10);
@@ -128,16 +135,16 @@ void list_over_all_ranks_is_built_without_locks(enum window_kind kind)
     struct element *elements[EACH];
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
     struct link *head = memory_make(kind, sizeof *head);
-    *head = (struct link){ -1, 0 };
+    *head = (struct link){-1, 0};
     MPI_Win_attach(win, head, sizeof *head);
     addresses_share(head, heads);
     MPI_Win_lock_all(0, win);
     for (int i = 0; i < EACH; i++) {
         elements[i] = memory_make(kind, sizeof *elements[i]);
-        *elements[i] = (struct element){ { -1, 0 }, world_rank * EACH + i };
+        *elements[i] = (struct element){{-1, 0}, world_rank * EACH + i};
         MPI_Win_attach(win, elements[i], sizeof *elements[i]);
         MPI_Win_sync(win);
-        for (struct link at = { 0, heads[0] }; at.rank >= 0;)
+        for (struct link at = {0, heads[0]}; at.rank >= 0;)
             at = append_after(win, at, elements[i]);
     }
     MPI_Win_flush_all(win);

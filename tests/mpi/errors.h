@@ -8,7 +8,12 @@
 
 #include <string.h>
 
-enum { GUARD_BYTES = 256, GUARD_BYTE = 0x5a, SCRATCH_WORD = GUARD_BYTES / 8 - 1, RANGE_WORDS = GUARD_BYTES / 8 };
+enum {
+    GUARD_BYTES = 256,
+    GUARD_BYTE = 0x5a,
+    SCRATCH_WORD = GUARD_BYTES / 8 - 1,
+    RANGE_WORDS = GUARD_BYTES / 8
+};
 
 /* RANGE_WORDS words of 8 bytes on every rank; the last one is for guarded_works. */
 static inline struct window guarded_make(enum window_kind kind)
@@ -20,7 +25,10 @@ static inline struct window guarded_make(enum window_kind kind)
     return window;
 }
 
-static inline int guarded_target(void) { return (world_rank + 1) % world_size; }
+static inline int guarded_target(void)
+{
+    return (world_rank + 1) % world_size;
+}
 
 /* All ranks together: the memory is untouched, and the window still does its work. */
 static inline void guarded_free(struct window *window)

@@ -32,10 +32,11 @@ static void single_elements_are_of_predefined_datatypes(enum window_kind kind)
     for (int i = 0; i < 3; i++) {
         MPI_Type_commit(&types[i]);
         for (int again = 0; again < 2; again++) { /* also when the datatype is known */
+            CHECK_CLASS(MPI_ERR_TYPE, MPI_Fetch_and_op(&words[0], &words[1], types[i],
+                                                       guarded_target(), 0, MPI_SUM, window.win));
             CHECK_CLASS(MPI_ERR_TYPE,
-                        MPI_Fetch_and_op(&words[0], &words[1], types[i], guarded_target(), 0, MPI_SUM, window.win));
-            CHECK_CLASS(MPI_ERR_TYPE, MPI_Compare_and_swap(&words[0], &words[1], &words[2], types[i], guarded_target(), 0,
-                                                           window.win));
+                        MPI_Compare_and_swap(&words[0], &words[1], &words[2], types[i],
+                                             guarded_target(), 0, window.win));
         }
     }
     MPI_Win_unlock_all(window.win);
@@ -48,17 +49,21 @@ static void assertions_of_other_calls_are_refused(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
     MPI_Win win = window.win;
-    static const int wrong_locks[] = { MPI_MODE_NOPUT, MPI_MODE_NOSTORE, MPI_MODE_NOPRECEDE, MPI_MODE_NOSUCCEED };
+    static const int wrong_locks[] = {MPI_MODE_NOPUT, MPI_MODE_NOSTORE, MPI_MODE_NOPRECEDE,
+                                      MPI_MODE_NOSUCCEED};
     for (size_t i = 0; i < COUNT_OF(wrong_locks); i++) {
-        CHECK_CLASS(MPI_ERR_ASSERT, MPI_Win_lock(MPI_LOCK_SHARED, guarded_target(), wrong_locks[i], win));
+        CHECK_CLASS(MPI_ERR_ASSERT,
+                    MPI_Win_lock(MPI_LOCK_SHARED, guarded_target(), wrong_locks[i], win));
         CHECK_CLASS(MPI_ERR_ASSERT, MPI_Win_lock_all(wrong_locks[i] | MPI_MODE_NOCHECK, win));
         CHECK_CLASS(MPI_ERR_ASSERT, MPI_Win_start(MPI_GROUP_EMPTY, wrong_locks[i], win));
     }
     CHECK_CLASS(MPI_ERR_ASSERT, MPI_Win_post(MPI_GROUP_EMPTY, MPI_MODE_NOPRECEDE, win));
     CHECK_CLASS(MPI_ERR_ASSERT, MPI_Win_post(MPI_GROUP_EMPTY, MPI_MODE_NOSUCCEED, win));
     CHECK_CLASS(MPI_ERR_ASSERT, MPI_Win_fence(MPI_MODE_NOCHECK, win));
-    CHECK_OK(MPI_Win_fence(MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, win));
-    CHECK_OK(MPI_Win_post(MPI_GROUP_EMPTY, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, win));
+    CHECK_OK(MPI_Win_fence(
+        MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, win));
+    CHECK_OK(
+        MPI_Win_post(MPI_GROUP_EMPTY, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, win));
     CHECK_OK(MPI_Win_wait(win));
     guarded_free(&window);
 }
@@ -72,9 +77,10 @@ static void operations_without_a_place_for_the_request_move_nothing(enum window_
     MPI_Win_lock_all(0, win);
     CHECK_CLASS(MPI_ERR_ARG, MPI_Rput(words, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T, win, none));
     CHECK_CLASS(MPI_ERR_ARG, MPI_Rget(words, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T, win, none));
-    CHECK_CLASS(MPI_ERR_ARG, MPI_Raccumulate(words, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T, MPI_SUM, win, none));
-    CHECK_CLASS(MPI_ERR_ARG, MPI_Rget_accumulate(words, 1, MPI_INT64_T, words + 1, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T,
-                                                 MPI_REPLACE, win, none));
+    CHECK_CLASS(MPI_ERR_ARG,
+                MPI_Raccumulate(words, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T, MPI_SUM, win, none));
+    CHECK_CLASS(MPI_ERR_ARG, MPI_Rget_accumulate(words, 1, MPI_INT64_T, words + 1, 1, MPI_INT64_T,
+                                                 to, 0, 1, MPI_INT64_T, MPI_REPLACE, win, none));
     MPI_Win_unlock_all(win);
     guarded_free(&window);
 }
@@ -84,9 +90,9 @@ static MPI_Datatype nested(int depth, bool twice)
     MPI_Datatype type = MPI_INT64_T;
     MPI_Aint extent = 8;
     for (int i = 0; i < depth; i++) {
-        MPI_Datatype pair[2] = { type, type }, next;
-        MPI_Aint places[2] = { 0, twice ? extent : 0 };
-        int lengths[2] = { 1, twice ? 1 : 0 };
+        MPI_Datatype pair[2] = {type, type}, next;
+        MPI_Aint places[2] = {0, twice ? extent : 0};
+        int lengths[2] = {1, twice ? 1 : 0};
         MPI_Type_create_struct(2, lengths, places, pair, &next);
         if (i > 0)
             MPI_Type_free(&type);
@@ -102,7 +108,8 @@ static void datatypes_nested_without_end_are_refused(enum window_kind kind)
     struct window window = guarded_make(kind);
     MPI_Datatype deep = nested(300, false);
     MPI_Win_lock_all(0, window.win);
-    CHECK_CLASS(MPI_ERR_TYPE, MPI_Put(words, 1, MPI_INT64_T, guarded_target(), 0, 1, deep, window.win));
+    CHECK_CLASS(MPI_ERR_TYPE,
+                MPI_Put(words, 1, MPI_INT64_T, guarded_target(), 0, 1, deep, window.win));
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&deep);
     guarded_free(&window);
@@ -112,14 +119,17 @@ static void datatypes_nested_without_end_are_refused(enum window_kind kind)
 static void datatypes_nested_twice_at_each_level_are_taken(enum window_kind kind)
 {
 #ifdef OPEN_MPI
-    enum { LEVELS = 12 }; /* this host gives out a new handle for each part, so that they cannot be told to be one */
+    enum {
+        LEVELS = 12
+    }; /* this host gives out a new handle for each part, so that they cannot be told to be one */
 #else
     enum { LEVELS = 20 };
 #endif
     struct window window = guarded_make(kind);
     MPI_Datatype doubled = nested(LEVELS, true);
     MPI_Win_lock_all(0, window.win);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(words, 1, MPI_INT64_T, guarded_target(), 0, 1, doubled, window.win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Put(words, 1, MPI_INT64_T, guarded_target(), 0, 1, doubled, window.win));
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&doubled);
     guarded_free(&window);
@@ -130,16 +140,17 @@ static void structs_with_bound_markers_are_taken(enum window_kind kind)
 {
 #if defined MPI_LB && !defined OPEN_MPI
     struct window window = guarded_make(kind);
-    MPI_Datatype types[3] = { MPI_LB, MPI_INT64_T, MPI_UB }, marked;
-    MPI_Aint places[3] = { -8, 0, 16 };
-    int lengths[3] = { 1, 1, 1 };
-    int64_t got[6] = { 0 };
+    MPI_Datatype types[3] = {MPI_LB, MPI_INT64_T, MPI_UB}, marked;
+    MPI_Aint places[3] = {-8, 0, 16};
+    int lengths[3] = {1, 1, 1};
+    int64_t got[6] = {0};
     CHECK_OK(MPI_Type_create_struct(3, lengths, places, types, &marked));
     MPI_Type_commit(&marked);
     MPI_Win_lock_all(0, window.win);
     CHECK_OK(MPI_Get(got, 2, marked, guarded_target(), 0, 2, MPI_INT64_T, window.win));
     MPI_Win_unlock_all(window.win);
-    CHECK(got[0] == 0x5a5a5a5a5a5a5a5a && got[3] == got[0] && got[1] == 0 && got[2] == 0, "the items lie elsewhere");
+    CHECK(got[0] == 0x5a5a5a5a5a5a5a5a && got[3] == got[0] && got[1] == 0 && got[2] == 0,
+          "the items lie elsewhere");
     MPI_Type_free(&marked);
     guarded_free(&window);
 #else
@@ -153,28 +164,36 @@ static void bulk_accumulates_done_before_are_checked_again(enum window_kind kind
 {
     enum { MANY = 20 };
     static const int64_t zeros[2 * RANGE_WORDS];
-    static const MPI_Aint wrong[] = { RANGE_WORDS - MANY + 1, RANGE_WORDS, -1, -1000, PTRDIFF_MAX / 8, PTRDIFF_MIN };
+    static const MPI_Aint wrong[] = {RANGE_WORDS - MANY + 1, RANGE_WORDS, -1, -1000,
+                                     PTRDIFF_MAX / 8,        PTRDIFF_MIN};
     struct window window = guarded_make(kind);
     const int target = guarded_target();
     MPI_Win_lock_all(0, window.win);
     for (int time = 0; time < 2; time++) {
         for (MPI_Aint disp = 0; disp <= RANGE_WORDS - MANY; disp++)
-            CHECK_OK(MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, disp, MANY, MPI_INT64_T, MPI_SUM, window.win));
+            CHECK_OK(MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, disp, MANY, MPI_INT64_T,
+                                    MPI_SUM, window.win));
         for (size_t i = 0; i < COUNT_OF(wrong); i++)
             CHECK_CLASS(wrong[i] < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE,
-                        MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, wrong[i], MANY, MPI_INT64_T, MPI_SUM, window.win));
-        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(zeros, RANGE_WORDS + 1, MPI_INT64_T, target, 0, RANGE_WORDS + 1,
-                                                      MPI_INT64_T, MPI_SUM, window.win));
-        CHECK_CLASS(MPI_ERR_TRUNCATE, MPI_Accumulate(zeros, MANY + 1, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM,
-                                                     window.win));
-        CHECK_CLASS(MPI_ERR_COUNT, MPI_Accumulate(zeros, -MANY, MPI_INT64_T, target, 0, -MANY, MPI_INT64_T, MPI_SUM, window.win));
-        CHECK_CLASS(MPI_ERR_RANK, MPI_Accumulate(zeros, MANY, MPI_INT64_T, world_size, 0, MANY, MPI_INT64_T, MPI_SUM,
-                                                 window.win));
-        CHECK_CLASS(MPI_ERR_BUFFER, MPI_Accumulate(NULL, MANY, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM, window.win));
-        CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_MINLOC, window.win));
+                        MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, wrong[i], MANY,
+                                       MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                    MPI_Accumulate(zeros, RANGE_WORDS + 1, MPI_INT64_T, target, 0, RANGE_WORDS + 1,
+                                   MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_TRUNCATE, MPI_Accumulate(zeros, MANY + 1, MPI_INT64_T, target, 0, MANY,
+                                                     MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_COUNT, MPI_Accumulate(zeros, -MANY, MPI_INT64_T, target, 0, -MANY,
+                                                  MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_RANK, MPI_Accumulate(zeros, MANY, MPI_INT64_T, world_size, 0, MANY,
+                                                 MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_BUFFER, MPI_Accumulate(NULL, MANY, MPI_INT64_T, target, 0, MANY,
+                                                   MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, 0, MANY,
+                                               MPI_INT64_T, MPI_MINLOC, window.win));
     }
     MPI_Win_unlock_all(window.win);
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM, window.win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, 0, MANY,
+                                                 MPI_INT64_T, MPI_SUM, window.win));
     guarded_free(&window);
 }
 
@@ -190,12 +209,16 @@ static void items_on_top_of_each_other_are_counted(enum window_kind kind)
     MPI_Type_commit(&vast);
     MPI_Win_lock_all(0, window.win);
     for (int again = 0; again < 3; again++) {
-        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(words, BILLION, vast, guarded_target(), 0, BILLION, vast, window.win));
-        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Get(words, BILLION, vast, guarded_target(), 0, BILLION, vast, window.win));
-        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(words, 1, MPI_INT64_T, guarded_target(), 0, BILLION, vast, window.win));
-        CHECK_CLASS(MPI_ERR_BUFFER, MPI_Get(words, BILLION, vast, guarded_target(), 0, 1, MPI_INT64_T, window.win));
         CHECK_CLASS(MPI_ERR_RMA_RANGE,
-                    MPI_Accumulate(words, BILLION, vast, guarded_target(), 0, BILLION, vast, MPI_SUM, window.win));
+                    MPI_Put(words, BILLION, vast, guarded_target(), 0, BILLION, vast, window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                    MPI_Get(words, BILLION, vast, guarded_target(), 0, BILLION, vast, window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                    MPI_Put(words, 1, MPI_INT64_T, guarded_target(), 0, BILLION, vast, window.win));
+        CHECK_CLASS(MPI_ERR_BUFFER,
+                    MPI_Get(words, BILLION, vast, guarded_target(), 0, 1, MPI_INT64_T, window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(words, BILLION, vast, guarded_target(), 0,
+                                                      BILLION, vast, MPI_SUM, window.win));
     }
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&million);
@@ -216,4 +239,7 @@ static const struct test_case cases[] = {
     CASE(structs_with_bound_markers_are_taken, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -25,16 +25,20 @@ static int create(const struct creation *creation, MPI_Comm comm, MPI_Win *win)
     void *base;
     switch (creation->flavour) {
     case MPI_WIN_FLAVOR_CREATE:
-        return MPI_Win_create(creation->base, creation->size_bytes, creation->disp_unit, MPI_INFO_NULL, comm, win);
+        return MPI_Win_create(creation->base, creation->size_bytes, creation->disp_unit,
+                              MPI_INFO_NULL, comm, win);
     case MPI_WIN_FLAVOR_ALLOCATE:
-        return MPI_Win_allocate(creation->size_bytes, creation->disp_unit, MPI_INFO_NULL, comm, &base, win);
+        return MPI_Win_allocate(creation->size_bytes, creation->disp_unit, MPI_INFO_NULL, comm,
+                                &base, win);
     default:
-        return MPI_Win_allocate_shared(creation->size_bytes, creation->disp_unit, MPI_INFO_NULL, comm, &base, win);
+        return MPI_Win_allocate_shared(creation->size_bytes, creation->disp_unit, MPI_INFO_NULL,
+                                       comm, &base, win);
     }
 }
 
 /* The creation fails on some ranks (all, or only the last): all get the class, through the handler, once. */
-static void creation_fails(const struct creation *wrong, const struct creation *right, bool everywhere, int class)
+static void creation_fails(const struct creation *wrong, const struct creation *right,
+                           bool everywhere, int class)
 {
     MPI_Comm comm;
     MPI_Errhandler handler;
@@ -58,14 +62,15 @@ static void creation_fails(const struct creation *wrong, const struct creation *
 }
 
 /* The last one where all ranks share memory. */
-static const int flavours[] = { MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED };
+static const int flavours[] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE,
+                               MPI_WIN_FLAVOR_SHARED};
 static char memory[64];
 
 static void creation_fails_in_every_flavour(MPI_Aint size_bytes, int disp_unit, int class)
 {
     for (size_t i = 0; i < COUNT_OF(flavours) - !ranks_share_memory(); i++) {
-        struct creation wrong = { flavours[i], memory, size_bytes, disp_unit };
-        struct creation right = { flavours[i], memory, 64, 4 };
+        struct creation wrong = {flavours[i], memory, size_bytes, disp_unit};
+        struct creation right = {flavours[i], memory, 64, 4};
         creation_fails(&wrong, &right, true, class);
         creation_fails(&wrong, &right, false, class);
     }
@@ -86,14 +91,17 @@ static void a_displacement_unit_below_one_is_refused(enum window_kind kind)
 
 static void a_null_base_with_a_size_is_refused(enum window_kind kind)
 {
-    struct creation wrong = { MPI_WIN_FLAVOR_CREATE, NULL, 64, 1 }, right = { MPI_WIN_FLAVOR_CREATE, memory, 64, 1 };
+    struct creation wrong = {MPI_WIN_FLAVOR_CREATE, NULL, 64, 1},
+                    right = {MPI_WIN_FLAVOR_CREATE, memory, 64, 1};
     (void)kind;
     creation_fails(&wrong, &right, true, MPI_ERR_BASE);
     creation_fails(&wrong, &right, false, MPI_ERR_BASE);
 }
 
 /* Errors without a window or communicator of their own go to MPI_COMM_WORLD's handler or MPI_COMM_SELF's, by the standard's version. */
-static struct { MPI_Errhandler world, self; } saved;
+static struct {
+    MPI_Errhandler world, self;
+} saved;
 
 static void both_return(void)
 {
@@ -119,7 +127,8 @@ static void the_null_communicator_is_refused(enum window_kind kind)
     both_return();
     CHECK_CLASS(MPI_ERR_COMM, MPI_Win_create(memory, 64, 1, MPI_INFO_NULL, MPI_COMM_NULL, &win));
     CHECK_CLASS(MPI_ERR_COMM, MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_NULL, &base, &win));
-    CHECK_CLASS(MPI_ERR_COMM, MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, MPI_COMM_NULL, &base, &win));
+    CHECK_CLASS(MPI_ERR_COMM,
+                MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, MPI_COMM_NULL, &base, &win));
     both_as_before();
 }
 
@@ -169,7 +178,8 @@ static void window_handle_fails_everywhere(MPI_Win win)
     CHECK_CLASS(MPI_ERR_WIN, MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Get(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win));
-    CHECK_CLASS(MPI_ERR_WIN, MPI_Get_accumulate(&value, 1, MPI_INT, &result, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_WIN, MPI_Get_accumulate(&value, 1, MPI_INT, &result, 1, MPI_INT, 0, 0, 1,
+                                                MPI_INT, MPI_SUM, win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Fetch_and_op(&value, &result, MPI_INT, 0, 0, MPI_SUM, win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Compare_and_swap(&value, &value, &result, MPI_INT, 0, 0, win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_fence(0, win));
@@ -245,7 +255,8 @@ static void a_negative_allocation_is_refused(enum window_kind kind)
     (void)kind;
     both_return();
     MPI_Error_class(MPI_Alloc_mem(-1, MPI_INFO_NULL, &base), &class);
-    CHECK(class == MPI_ERR_ARG || class == MPI_ERR_SIZE || class == MPI_ERR_NO_MEM, "class %d", class);
+    CHECK(class == MPI_ERR_ARG || class == MPI_ERR_SIZE || class == MPI_ERR_NO_MEM, "class %d",
+          class);
     both_as_before();
 }
 
@@ -262,4 +273,7 @@ static const struct test_case cases[] = {
     CASE(a_negative_allocation_is_refused, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -16,7 +16,8 @@ struct fixture {
 static struct fixture fixture_make(enum window_kind kind)
 {
     MPI_Aint addresses[MANY_RANKS];
-    struct fixture fixture = { .win = dynamic_make(MPI_COMM_WORLD), .kind = kind, .memory = memory_make(kind, ROOM) };
+    struct fixture fixture = {
+        .win = dynamic_make(MPI_COMM_WORLD), .kind = kind, .memory = memory_make(kind, ROOM)};
     memset(fixture.memory, GUARD, ROOM);
     CHECK_OK(MPI_Win_attach(fixture.win, fixture.memory + FIRST, LENGTH));
     CHECK_OK(MPI_Win_attach(fixture.win, fixture.memory + FIRST + LENGTH + 64, LENGTH));
@@ -37,9 +38,11 @@ static void fixture_free(struct fixture *fixture)
             break;
     barrier(MPI_COMM_WORLD);
     CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next_rank(), 0, fixture->win));
-    CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, next_rank(), fixture->there, 1, MPI_INT64_T, fixture->win));
+    CHECK_OK(
+        MPI_Put(&value, 1, MPI_INT64_T, next_rank(), fixture->there, 1, MPI_INT64_T, fixture->win));
     CHECK_OK(MPI_Win_flush(next_rank(), fixture->win));
-    CHECK_OK(MPI_Get(&seen, 1, MPI_INT64_T, next_rank(), fixture->there, 1, MPI_INT64_T, fixture->win));
+    CHECK_OK(
+        MPI_Get(&seen, 1, MPI_INT64_T, next_rank(), fixture->there, 1, MPI_INT64_T, fixture->win));
     CHECK_OK(MPI_Win_unlock(next_rank(), fixture->win));
     CHECK_EQUAL(seen, value);
     CHECK_OK(MPI_Win_free(&fixture->win));
@@ -51,8 +54,9 @@ static int code_after_flush(int code, MPI_Win win)
 {
     return code != MPI_SUCCESS ? code : MPI_Win_flush(next_rank(), win);
 }
-#define CHECK_OUT_OF_RANGE(win, call) \
-    harness_check_class(code_after_flush((call), (win)), MPI_ERR_RMA_RANGE, __FILE__, __LINE__, #call)
+#define CHECK_OUT_OF_RANGE(win, call)                                                              \
+    harness_check_class(code_after_flush((call), (win)), MPI_ERR_RMA_RANGE, __FILE__, __LINE__,    \
+                        #call)
 
 /* Every operation on len_bytes, a multiple of 8, at an address of the next rank. */
 static void expect_out_of_range(const struct fixture *fixture, MPI_Aint address, int len_bytes)
@@ -60,32 +64,38 @@ static void expect_out_of_range(const struct fixture *fixture, MPI_Aint address,
     static int64_t here[ROOM / 8], result[ROOM / 8];
     int words = len_bytes / 8, target = next_rank();
     MPI_Win win = fixture->win;
-    CHECK_OUT_OF_RANGE(win, MPI_Put(here, len_bytes, MPI_BYTE, target, address, len_bytes, MPI_BYTE, win));
-    CHECK_OUT_OF_RANGE(win, MPI_Get(here, words, MPI_INT64_T, target, address, words, MPI_INT64_T, win));
-    CHECK_OUT_OF_RANGE(win, MPI_Accumulate(here, words, MPI_INT64_T, target, address, words, MPI_INT64_T, MPI_SUM, win));
-    CHECK_OUT_OF_RANGE(win, MPI_Get_accumulate(here, words, MPI_INT64_T, result, words, MPI_INT64_T, target, address, words,
-                                               MPI_INT64_T, MPI_REPLACE, win));
+    CHECK_OUT_OF_RANGE(
+        win, MPI_Put(here, len_bytes, MPI_BYTE, target, address, len_bytes, MPI_BYTE, win));
+    CHECK_OUT_OF_RANGE(win,
+                       MPI_Get(here, words, MPI_INT64_T, target, address, words, MPI_INT64_T, win));
+    CHECK_OUT_OF_RANGE(win, MPI_Accumulate(here, words, MPI_INT64_T, target, address, words,
+                                           MPI_INT64_T, MPI_SUM, win));
+    CHECK_OUT_OF_RANGE(win,
+                       MPI_Get_accumulate(here, words, MPI_INT64_T, result, words, MPI_INT64_T,
+                                          target, address, words, MPI_INT64_T, MPI_REPLACE, win));
     if (words > 1)
         return;
-    CHECK_OUT_OF_RANGE(win, MPI_Fetch_and_op(here, result, MPI_INT64_T, target, address, MPI_SUM, win));
-    CHECK_OUT_OF_RANGE(win, MPI_Compare_and_swap(here, here, result, MPI_INT64_T, target, address, win));
+    CHECK_OUT_OF_RANGE(win,
+                       MPI_Fetch_and_op(here, result, MPI_INT64_T, target, address, MPI_SUM, win));
+    CHECK_OUT_OF_RANGE(win,
+                       MPI_Compare_and_swap(here, here, result, MPI_INT64_T, target, address, win));
 }
 
 static void access_beyond_the_attached_memory_is_a_range_error(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
     MPI_Win_lock_all(0, fixture.win);
-    expect_out_of_range(&fixture, fixture.there - 8, 8);            /* before */
-    expect_out_of_range(&fixture, fixture.there - 4, 8);            /* across the start */
-    expect_out_of_range(&fixture, fixture.there + LENGTH - 4, 8);   /* across the end */
-    expect_out_of_range(&fixture, fixture.there + LENGTH, 8);       /* in the gap */
-    expect_out_of_range(&fixture, fixture.second - 4, 8);           /* from the gap */
-    expect_out_of_range(&fixture, fixture.there, 2 * LENGTH + 64);  /* across the gap */
-    expect_out_of_range(&fixture, fixture.second + LENGTH - 4, 8);  /* at the last end */
+    expect_out_of_range(&fixture, fixture.there - 8, 8);           /* before */
+    expect_out_of_range(&fixture, fixture.there - 4, 8);           /* across the start */
+    expect_out_of_range(&fixture, fixture.there + LENGTH - 4, 8);  /* across the end */
+    expect_out_of_range(&fixture, fixture.there + LENGTH, 8);      /* in the gap */
+    expect_out_of_range(&fixture, fixture.second - 4, 8);          /* from the gap */
+    expect_out_of_range(&fixture, fixture.there, 2 * LENGTH + 64); /* across the gap */
+    expect_out_of_range(&fixture, fixture.second + LENGTH - 4, 8); /* at the last end */
     expect_out_of_range(&fixture, 0, 8);
     expect_out_of_range(&fixture, 16, 16);
     expect_out_of_range(&fixture, -8, 8);
-    expect_out_of_range(&fixture, -16, 256);                        /* past the end of the address space */
+    expect_out_of_range(&fixture, -16, 256); /* past the end of the address space */
     MPI_Win_unlock_all(fixture.win);
     fixture_free(&fixture);
 }
@@ -97,8 +107,9 @@ static int code_after_local_flush(int code, MPI_Win win, bool all)
         return code;
     return all ? MPI_Win_flush_local_all(win) : MPI_Win_flush_local(next_rank(), win);
 }
-#define CHECK_NOT_COME(win, call, all) \
-    harness_check_class(code_after_local_flush((call), (win), (all)), MPI_ERR_RMA_RANGE, __FILE__, __LINE__, #call)
+#define CHECK_NOT_COME(win, call, all)                                                             \
+    harness_check_class(code_after_local_flush((call), (win), (all)), MPI_ERR_RMA_RANGE, __FILE__, \
+                        __LINE__, #call)
 
 static void local_flush_tells_what_has_not_come(enum window_kind kind)
 {
@@ -109,11 +120,16 @@ static void local_flush_tells_what_has_not_come(enum window_kind kind)
     int target = next_rank();
     MPI_Win_lock_all(0, win);
     for (int all = 0; all < 2; all++) {
-        CHECK_NOT_COME(win, MPI_Get(&result, 1, MPI_INT64_T, target, gap, 1, MPI_INT64_T, win), all);
-        CHECK_NOT_COME(win, MPI_Get_accumulate(&word, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, target, gap, 1, MPI_INT64_T,
-                                               MPI_SUM, win), all);
-        CHECK_NOT_COME(win, MPI_Fetch_and_op(&word, &result, MPI_INT64_T, target, gap, MPI_SUM, win), all);
-        CHECK_NOT_COME(win, MPI_Compare_and_swap(&word, &word, &result, MPI_INT64_T, target, gap, win), all);
+        CHECK_NOT_COME(win, MPI_Get(&result, 1, MPI_INT64_T, target, gap, 1, MPI_INT64_T, win),
+                       all);
+        CHECK_NOT_COME(win,
+                       MPI_Get_accumulate(&word, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, target,
+                                          gap, 1, MPI_INT64_T, MPI_SUM, win),
+                       all);
+        CHECK_NOT_COME(
+            win, MPI_Fetch_and_op(&word, &result, MPI_INT64_T, target, gap, MPI_SUM, win), all);
+        CHECK_NOT_COME(
+            win, MPI_Compare_and_swap(&word, &word, &result, MPI_INT64_T, target, gap, win), all);
         CHECK_OK(MPI_Win_flush_local_all(win)); /* once */
         CHECK_EQUAL(result, 7);
     }
@@ -132,7 +148,8 @@ static void complete_tells_what_has_not_come(enum window_kind kind)
     MPI_Group_incl(world, 1, &origin, &from);
     CHECK_OK(MPI_Win_post(from, 0, fixture.win));
     CHECK_OK(MPI_Win_start(to, 0, fixture.win));
-    int code = MPI_Get(&result, 1, MPI_INT64_T, target, fixture.there + LENGTH, 1, MPI_INT64_T, fixture.win);
+    int code = MPI_Get(&result, 1, MPI_INT64_T, target, fixture.there + LENGTH, 1, MPI_INT64_T,
+                       fixture.win);
     int ended = MPI_Win_complete(fixture.win);
     CHECK_CLASS(MPI_ERR_RMA_RANGE, code != MPI_SUCCESS ? code : ended);
     CHECK_OK(MPI_Win_wait(fixture.win));
@@ -150,12 +167,13 @@ static void fence_tells_what_has_not_come_and_ends_its_epoch(enum window_kind ki
     int64_t word = 1, result = 7;
     for (int last = 0; last < 2; last++) {
         CHECK_OK(MPI_Win_fence(0, fixture.win));
-        int code = MPI_Get(&result, 1, MPI_INT64_T, next_rank(), fixture.there + LENGTH, 1, MPI_INT64_T, fixture.win);
+        int code = MPI_Get(&result, 1, MPI_INT64_T, next_rank(), fixture.there + LENGTH, 1,
+                           MPI_INT64_T, fixture.win);
         int ended = MPI_Win_fence(last ? MPI_MODE_NOSUCCEED : 0, fixture.win);
         CHECK_CLASS(MPI_ERR_RMA_RANGE, code != MPI_SUCCESS ? code : ended);
     }
-    CHECK_CLASS(MPI_ERR_RMA_SYNC,
-                MPI_Put(&word, 1, MPI_INT64_T, next_rank(), fixture.there, 1, MPI_INT64_T, fixture.win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Put(&word, 1, MPI_INT64_T, next_rank(), fixture.there, 1,
+                                          MPI_INT64_T, fixture.win));
     CHECK_EQUAL(result, 7);
     fixture_free(&fixture);
 }
@@ -165,14 +183,15 @@ static void datatype_with_one_run_outside_moves_nothing(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
     MPI_Datatype runs;
-    MPI_Aint displacements[3] = { 0, LENGTH + 16, LENGTH + 64 };
-    int64_t here[3] = { 1, 2, 3 };
+    MPI_Aint displacements[3] = {0, LENGTH + 16, LENGTH + 64};
+    int64_t here[3] = {1, 2, 3};
     MPI_Type_create_hindexed_block(3, 1, displacements, MPI_INT64_T, &runs);
     MPI_Type_commit(&runs);
     MPI_Win_lock_all(0, fixture.win);
-    CHECK_OUT_OF_RANGE(fixture.win, MPI_Put(here, 3, MPI_INT64_T, next_rank(), fixture.there, 1, runs, fixture.win));
-    CHECK_OUT_OF_RANGE(fixture.win,
-                       MPI_Accumulate(here, 3, MPI_INT64_T, next_rank(), fixture.there, 1, runs, MPI_SUM, fixture.win));
+    CHECK_OUT_OF_RANGE(fixture.win, MPI_Put(here, 3, MPI_INT64_T, next_rank(), fixture.there, 1,
+                                            runs, fixture.win));
+    CHECK_OUT_OF_RANGE(fixture.win, MPI_Accumulate(here, 3, MPI_INT64_T, next_rank(), fixture.there,
+                                                   1, runs, MPI_SUM, fixture.win));
     MPI_Win_unlock_all(fixture.win);
     MPI_Type_free(&runs);
     fixture_free(&fixture);
@@ -183,7 +202,8 @@ static void detached_memory_is_out_of_range(enum window_kind kind)
     struct fixture fixture = fixture_make(kind);
     int64_t word = 1;
     MPI_Win_lock_all(0, fixture.win);
-    CHECK_OK(MPI_Get(&word, 1, MPI_INT64_T, next_rank(), fixture.second, 1, MPI_INT64_T, fixture.win));
+    CHECK_OK(
+        MPI_Get(&word, 1, MPI_INT64_T, next_rank(), fixture.second, 1, MPI_INT64_T, fixture.win));
     barrier(MPI_COMM_WORLD);
     CHECK_OK(MPI_Win_detach(fixture.win, fixture.memory + FIRST + LENGTH + 64));
     barrier(MPI_COMM_WORLD);
@@ -200,8 +220,10 @@ static void nothing_attached_means_nothing_reached(enum window_kind kind)
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     addresses_share(memory, addresses);
     MPI_Win_lock_all(0, win);
-    CHECK_OUT_OF_RANGE(win, MPI_Put(&word, 1, MPI_INT64_T, next_rank(), addresses[next_rank()], 1, MPI_INT64_T, win));
-    CHECK_OK(MPI_Put(&word, 0, MPI_INT64_T, next_rank(), addresses[next_rank()], 0, MPI_INT64_T, win));
+    CHECK_OUT_OF_RANGE(win, MPI_Put(&word, 1, MPI_INT64_T, next_rank(), addresses[next_rank()], 1,
+                                    MPI_INT64_T, win));
+    CHECK_OK(
+        MPI_Put(&word, 0, MPI_INT64_T, next_rank(), addresses[next_rank()], 0, MPI_INT64_T, win));
     CHECK_OK(MPI_Put(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 1, 1, MPI_INT64_T, win));
     MPI_Win_unlock_all(win);
     barrier(MPI_COMM_WORLD);
@@ -244,7 +266,8 @@ static void attach_checks_size_and_base(enum window_kind kind)
     struct fixture fixture = fixture_make(kind);
     CHECK_CLASS(MPI_ERR_SIZE, MPI_Win_attach(fixture.win, fixture.memory, -1));
     CHECK_CLASS(MPI_ERR_BASE, MPI_Win_attach(fixture.win, NULL, 8));
-    CHECK_CLASS(MPI_ERR_RMA_ATTACH, MPI_Win_attach(fixture.win, (void *)(uintptr_t)(UINTPTR_MAX - 7), 64));
+    CHECK_CLASS(MPI_ERR_RMA_ATTACH,
+                MPI_Win_attach(fixture.win, (void *)(uintptr_t)(UINTPTR_MAX - 7), 64));
     fixture_free(&fixture);
 }
 
@@ -267,7 +290,7 @@ static void regions_of_no_bytes_are_attached_and_detached(enum window_kind kind)
 static void other_flavours_cannot_be_attached_to(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
-    int64_t words[4] = { 0 };
+    int64_t words[4] = {0};
     MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
     CHECK_CLASS(MPI_ERR_RMA_FLAVOR, MPI_Win_attach(window.win, words, sizeof words));
     CHECK_CLASS(MPI_ERR_RMA_FLAVOR, MPI_Win_detach(window.win, words));
@@ -278,10 +301,11 @@ static void operations_need_an_epoch(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
     int64_t word = 1;
-    CHECK_CLASS(MPI_ERR_RMA_SYNC,
-                MPI_Put(&word, 1, MPI_INT64_T, next_rank(), fixture.there, 1, MPI_INT64_T, fixture.win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Put(&word, 1, MPI_INT64_T, next_rank(), fixture.there, 1,
+                                          MPI_INT64_T, fixture.win));
     MPI_Win_lock_all(0, fixture.win);
-    CHECK_CLASS(MPI_ERR_RANK, MPI_Put(&word, 1, MPI_INT64_T, world_size, fixture.there, 1, MPI_INT64_T, fixture.win));
+    CHECK_CLASS(MPI_ERR_RANK, MPI_Put(&word, 1, MPI_INT64_T, world_size, fixture.there, 1,
+                                      MPI_INT64_T, fixture.win));
     MPI_Win_unlock_all(fixture.win);
     fixture_free(&fixture);
 }
@@ -308,12 +332,13 @@ static void errors_reach_the_handler_of_the_window(enum window_kind kind)
     MPI_Win_set_errhandler(fixture.win, handler);
     handled.calls = 0;
     MPI_Win_attach(fixture.win, fixture.memory + FIRST, 8);
-    CHECK(handled.calls == 1 && handled.class == MPI_ERR_RMA_ATTACH && handled.win == fixture.win, "class %d, %d calls",
-          handled.class, handled.calls);
+    CHECK(handled.calls == 1 && handled.class == MPI_ERR_RMA_ATTACH && handled.win == fixture.win,
+          "class %d, %d calls", handled.class, handled.calls);
     MPI_Win_lock_all(0, fixture.win);
     MPI_Put(&word, 1, MPI_INT64_T, next_rank(), fixture.there - 8, 1, MPI_INT64_T, fixture.win);
     MPI_Win_unlock_all(fixture.win);
-    CHECK(handled.calls == 2 && handled.class == MPI_ERR_RMA_RANGE, "class %d, %d calls", handled.class, handled.calls);
+    CHECK(handled.calls == 2 && handled.class == MPI_ERR_RMA_RANGE, "class %d, %d calls",
+          handled.class, handled.calls);
     MPI_Errhandler_free(&handler);
     MPI_Win_set_errhandler(fixture.win, MPI_ERRORS_RETURN);
     fixture_free(&fixture);
@@ -336,4 +361,7 @@ static const struct test_case cases[] = {
     CASE(errors_reach_the_handler_of_the_window, KINDS_MEMORY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

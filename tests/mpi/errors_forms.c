@@ -7,7 +7,11 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { ZONE_BYTES = 128, WHOLE_BYTES = ZONE_BYTES + GUARD_BYTES + ZONE_BYTES, BUFFER_WORDS = 2 * RANGE_WORDS };
+enum {
+    ZONE_BYTES = 128,
+    WHOLE_BYTES = ZONE_BYTES + GUARD_BYTES + ZONE_BYTES,
+    BUFFER_WORDS = 2 * RANGE_WORDS
+};
 
 static int64_t origin_buffer[BUFFER_WORDS];
 static int64_t result_buffer[BUFFER_WORDS];
@@ -35,7 +39,7 @@ struct zoned {
 
 static struct zoned zoned_make(enum window_kind kind)
 {
-    struct zoned zoned = { .whole = NULL };
+    struct zoned zoned = {.whole = NULL};
     if (kind == KIND_HEAP || kind == KIND_ARENA) {
         if (kind == KIND_ARENA)
             MPI_Alloc_mem(WHOLE_BYTES, MPI_INFO_NULL, &zoned.whole);
@@ -44,7 +48,8 @@ static struct zoned zoned_make(enum window_kind kind)
         memset(zoned.whole, GUARD_BYTE, WHOLE_BYTES);
         zoned.window.kind = kind;
         zoned.window.base = (char *)zoned.whole + ZONE_BYTES;
-        MPI_Win_create(zoned.window.base, GUARD_BYTES, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &zoned.window.win);
+        MPI_Win_create(zoned.window.base, GUARD_BYTES, 8, MPI_INFO_NULL, MPI_COMM_WORLD,
+                       &zoned.window.win);
     } else {
         zoned.window = guarded_make(kind);
     }
@@ -81,7 +86,8 @@ static void zoned_free(struct zoned *zoned)
         zoned->window.kind = KIND_ANY; /* the memory is not what window_free would take it for */
     guarded_free(&zoned->window);
     if (zoned->whole)
-        buffer_check(zoned->whole + ZONE_BYTES + GUARD_BYTES, ZONE_BYTES, "zone after the last put");
+        buffer_check(zoned->whole + ZONE_BYTES + GUARD_BYTES, ZONE_BYTES,
+                     "zone after the last put");
     if (arena)
         MPI_Free_mem(zoned->whole);
     else
@@ -91,13 +97,13 @@ static void zoned_free(struct zoned *zoned)
 
 static struct arguments right_arguments(void)
 {
-    return (struct arguments){ origin_buffer, 1, MPI_INT64_T, result_buffer, 1, MPI_INT64_T, guarded_target(), 3, 1,
-                               MPI_INT64_T, MPI_SUM };
+    return (struct arguments){origin_buffer,    1, MPI_INT64_T, result_buffer, 1,      MPI_INT64_T,
+                              guarded_target(), 3, 1,           MPI_INT64_T,   MPI_SUM};
 }
 
 /* Once for the code that comes back, once for what the handler hears. */
-static void call_fails(struct zoned *zoned, enum operation operation, int form, const struct arguments *a, int class,
-                       const char *what)
+static void call_fails(struct zoned *zoned, enum operation operation, int form,
+                       const struct arguments *a, int class, const char *what)
 {
     for (int handled = 0; handled < 2; handled++) {
         MPI_Request request = MPI_REQUEST_NULL;
@@ -105,16 +111,21 @@ static void call_fails(struct zoned *zoned, enum operation operation, int form, 
         MPI_Win_set_errhandler(zoned->window.win, handled ? zoned->handler : MPI_ERRORS_RETURN);
         heard.calls = 0;
         MPI_Error_class(form_call(operation, form, a, zoned->window.win, &request), &code_class);
-        CHECK(code_class == class, "%s in %s gives class %d, not %d", what, form_name(operation, form), code_class, class);
-        CHECK(request == MPI_REQUEST_NULL, "%s in %s gives a request", what, form_name(operation, form));
-        CHECK(heard.calls == handled, "%s in %s: %d calls of the handler", what, form_name(operation, form), heard.calls);
+        CHECK(code_class == class, "%s in %s gives class %d, not %d", what,
+              form_name(operation, form), code_class, class);
+        CHECK(request == MPI_REQUEST_NULL, "%s in %s gives a request", what,
+              form_name(operation, form));
+        CHECK(heard.calls == handled, "%s in %s: %d calls of the handler", what,
+              form_name(operation, form), heard.calls);
         if (handled)
-            CHECK(heard.class == class && heard.win == zoned->window.win, "%s in %s: the handler hears class %d", what,
-                  form_name(operation, form), heard.class);
+            CHECK(heard.class == class && heard.win == zoned->window.win,
+                  "%s in %s: the handler hears class %d", what, form_name(operation, form),
+                  heard.class);
     }
 }
 
-static void every_form_fails(struct zoned *zoned, int operations, const struct arguments *a, int class, const char *what)
+static void every_form_fails(struct zoned *zoned, int operations, const struct arguments *a,
+                             int class, const char *what)
 {
     int forms = forms_available();
     for (int operation = 0; operation < OPERATIONS; operation++)
@@ -129,22 +140,25 @@ enum {
     FETCHES = 1 << OPERATION_GET_ACCUMULATE
 };
 
-#define FAILS(operations, class, change)                              \
-    do {                                                              \
-        struct arguments a = right_arguments();                       \
-        change;                                                       \
-        every_form_fails(zoned, operations, &a, class, #change);      \
+#define FAILS(operations, class, change)                                                           \
+    do {                                                                                           \
+        struct arguments a = right_arguments();                                                    \
+        change;                                                                                    \
+        every_form_fails(zoned, operations, &a, class, #change);                                   \
     } while (0)
 
-static void single_fails(struct zoned *zoned, MPI_Datatype type, int target, MPI_Aint disp, int class)
+static void single_fails(struct zoned *zoned, MPI_Datatype type, int target, MPI_Aint disp,
+                         int class)
 {
     MPI_Win win = zoned->window.win;
     for (int handled = 0; handled < 2; handled++) {
         MPI_Win_set_errhandler(win, handled ? zoned->handler : MPI_ERRORS_RETURN);
         heard.calls = 0;
-        CHECK_CLASS(class, MPI_Fetch_and_op(origin_buffer, result_buffer, type, target, disp, MPI_SUM, win));
+        CHECK_CLASS(class, MPI_Fetch_and_op(origin_buffer, result_buffer, type, target, disp,
+                                            MPI_SUM, win));
         CHECK_EQUAL(heard.calls, handled);
-        CHECK_CLASS(class, MPI_Compare_and_swap(origin_buffer, compare_buffer, result_buffer, type, target, disp, win));
+        CHECK_CLASS(class, MPI_Compare_and_swap(origin_buffer, compare_buffer, result_buffer, type,
+                                                target, disp, win));
         CHECK_EQUAL(heard.calls, 2 * handled);
     }
 }
@@ -188,9 +202,9 @@ static void wrong_types(struct zoned *zoned)
  * result of other types. */
 static void wrong_mixtures(struct zoned *zoned)
 {
-    const int lengths[] = { 1, 1 };
-    const MPI_Aint places[] = { 0, 8 };
-    const MPI_Datatype parts[] = { MPI_INT64_T, MPI_DOUBLE_INT };
+    const int lengths[] = {1, 1};
+    const MPI_Aint places[] = {0, 8};
+    const MPI_Datatype parts[] = {MPI_INT64_T, MPI_DOUBLE_INT};
     MPI_Datatype mixture;
     MPI_Type_create_struct(2, lengths, places, parts, &mixture);
     MPI_Type_commit(&mixture);
@@ -216,7 +230,8 @@ static void wrong_operators(struct zoned *zoned)
     FAILS(UPDATES, MPI_ERR_OP, a.op = user);
     FAILS(UPDATES, MPI_ERR_OP, a.op = MPI_OP_NULL);
     FAILS(UPDATES, MPI_ERR_OP, a.op = MPI_MAXLOC);
-    FAILS(UPDATES, MPI_ERR_OP, (a.op = MPI_BXOR, a.origin_type = a.target_type = a.result_type = MPI_DOUBLE));
+    FAILS(UPDATES, MPI_ERR_OP,
+          (a.op = MPI_BXOR, a.origin_type = a.target_type = a.result_type = MPI_DOUBLE));
     FAILS(1 << OPERATION_ACCUMULATE, MPI_ERR_OP, a.op = MPI_NO_OP);
     MPI_Op_free(&user);
 }
@@ -233,8 +248,10 @@ static void wrong_places(struct zoned *zoned)
     FAILS(ALL, MPI_ERR_RMA_RANGE, a.disp = PTRDIFF_MAX);
     FAILS(ALL, MPI_ERR_DISP, a.disp = PTRDIFF_MIN);
     FAILS(ALL, MPI_ERR_RMA_RANGE, a.disp = PTRDIFF_MAX / 8 + 1);
-    FAILS(ALL, MPI_ERR_RMA_RANGE, (a.disp = RANGE_WORDS - 1, a.origin_count = a.target_count = a.result_count = 2));
-    FAILS(ALL, MPI_ERR_RMA_RANGE, (a.disp = 0, a.origin_count = a.target_count = a.result_count = RANGE_WORDS + 1));
+    FAILS(ALL, MPI_ERR_RMA_RANGE,
+          (a.disp = RANGE_WORDS - 1, a.origin_count = a.target_count = a.result_count = 2));
+    FAILS(ALL, MPI_ERR_RMA_RANGE,
+          (a.disp = 0, a.origin_count = a.target_count = a.result_count = RANGE_WORDS + 1));
     FAILS(ALL, MPI_ERR_RMA_RANGE, (a.disp = 0, a.target_type = before));
     single_fails(zoned, MPI_INT64_T, guarded_target(), -1, MPI_ERR_DISP);
     single_fails(zoned, MPI_INT64_T, guarded_target(), RANGE_WORDS, MPI_ERR_RMA_RANGE);
@@ -245,16 +262,20 @@ static void wrong_places(struct zoned *zoned)
 /* The same counts as int and as MPI_Count: what overflows 32, 63 and 64 bits. */
 static void wrong_large_counts(struct zoned *zoned)
 {
-    static const MPI_Count counts[] = { (MPI_Count)1 << 31, ((MPI_Count)1 << 32) + 1, (MPI_Count)1 << 61, INT64_MAX };
+    static const MPI_Count counts[] = {(MPI_Count)1 << 31, ((MPI_Count)1 << 32) + 1,
+                                       (MPI_Count)1 << 61, INT64_MAX};
     for (size_t i = 0; i < COUNT_OF(counts) && forms_available() == FORMS; i++)
         for (int operation = 0; operation < OPERATIONS; operation++) {
             struct arguments a = right_arguments();
             a.origin_count = a.target_count = a.result_count = counts[i];
-            call_fails(zoned, (enum operation)operation, FORM_LARGE, &a, MPI_ERR_RMA_RANGE, "large count");
-            call_fails(zoned, (enum operation)operation, FORM_LARGE | FORM_REQUEST, &a, MPI_ERR_RMA_RANGE, "large count");
+            call_fails(zoned, (enum operation)operation, FORM_LARGE, &a, MPI_ERR_RMA_RANGE,
+                       "large count");
+            call_fails(zoned, (enum operation)operation, FORM_LARGE | FORM_REQUEST, &a,
+                       MPI_ERR_RMA_RANGE, "large count");
             a = right_arguments();
             a.origin_count = a.target_count = a.result_count = -counts[i];
-            call_fails(zoned, (enum operation)operation, FORM_LARGE, &a, MPI_ERR_COUNT, "large negative count");
+            call_fails(zoned, (enum operation)operation, FORM_LARGE, &a, MPI_ERR_COUNT,
+                       "large negative count");
         }
 }
 
@@ -274,14 +295,38 @@ static void inside_a_lock(enum window_kind kind, void (*wrong)(struct zoned *zon
     zoned_free(&zoned);
 }
 
-static void wrong_ranks_fail_in_every_form(enum window_kind kind) { inside_a_lock(kind, wrong_ranks); }
-static void wrong_counts_fail_in_every_form(enum window_kind kind) { inside_a_lock(kind, wrong_counts); }
-static void wrong_types_fail_in_every_form(enum window_kind kind) { inside_a_lock(kind, wrong_types); }
-static void mixtures_of_types_fail_in_every_form(enum window_kind kind) { inside_a_lock(kind, wrong_mixtures); }
-static void wrong_operators_fail_in_every_form(enum window_kind kind) { inside_a_lock(kind, wrong_operators); }
-static void places_outside_fail_in_every_form(enum window_kind kind) { inside_a_lock(kind, wrong_places); }
-static void counts_that_overflow_fail_in_large_forms(enum window_kind kind) { inside_a_lock(kind, wrong_large_counts); }
-static void sides_that_do_not_fit_fail_in_every_form(enum window_kind kind) { inside_a_lock(kind, sides_that_do_not_fit); }
+static void wrong_ranks_fail_in_every_form(enum window_kind kind)
+{
+    inside_a_lock(kind, wrong_ranks);
+}
+static void wrong_counts_fail_in_every_form(enum window_kind kind)
+{
+    inside_a_lock(kind, wrong_counts);
+}
+static void wrong_types_fail_in_every_form(enum window_kind kind)
+{
+    inside_a_lock(kind, wrong_types);
+}
+static void mixtures_of_types_fail_in_every_form(enum window_kind kind)
+{
+    inside_a_lock(kind, wrong_mixtures);
+}
+static void wrong_operators_fail_in_every_form(enum window_kind kind)
+{
+    inside_a_lock(kind, wrong_operators);
+}
+static void places_outside_fail_in_every_form(enum window_kind kind)
+{
+    inside_a_lock(kind, wrong_places);
+}
+static void counts_that_overflow_fail_in_large_forms(enum window_kind kind)
+{
+    inside_a_lock(kind, wrong_large_counts);
+}
+static void sides_that_do_not_fit_fail_in_every_form(enum window_kind kind)
+{
+    inside_a_lock(kind, sides_that_do_not_fit);
+}
 
 static void operations_outside_an_epoch_fail_in_every_form(enum window_kind kind)
 {
@@ -301,15 +346,17 @@ static void wrong_buffers(struct zoned *zoned)
 /* Each kind of refusal by itself: the epoch of a fence in which nothing else was called can be left, and the window be freed. */
 static void a_refused_operation_uses_no_fence_epoch(enum window_kind kind)
 {
-    static void (*const wrongs[])(struct zoned *zoned) = { wrong_ranks,     wrong_counts, wrong_types,           wrong_mixtures,
-                                                           wrong_operators, wrong_places, sides_that_do_not_fit, wrong_buffers };
+    static void (*const wrongs[])(struct zoned * zoned) = {
+        wrong_ranks,     wrong_counts, wrong_types,           wrong_mixtures,
+        wrong_operators, wrong_places, sides_that_do_not_fit, wrong_buffers};
     struct zoned zoned = zoned_make(kind);
     MPI_Win win = zoned.window.win;
     for (size_t i = 0; i < COUNT_OF(wrongs); i++) {
         CHECK_OK(MPI_Win_fence(0, win));
         wrongs[i](&zoned);
         MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-        CHECK(MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, win) == MPI_SUCCESS && MPI_Win_unlock(world_rank, win) == MPI_SUCCESS,
+        CHECK(MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, win) == MPI_SUCCESS &&
+                  MPI_Win_unlock(world_rank, win) == MPI_SUCCESS,
               "refusals of kind %zu have used the epoch", i);
     }
     CHECK_OK(MPI_Win_fence(0, win));
@@ -329,7 +376,8 @@ static void an_operation_without_elements_uses_the_fence_epoch(enum window_kind 
 {
     struct window window = guarded_make(kind);
     CHECK_OK(MPI_Win_fence(0, window.win));
-    CHECK_OK(MPI_Put(origin_buffer, 0, MPI_INT64_T, guarded_target(), 0, 0, MPI_INT64_T, window.win));
+    CHECK_OK(
+        MPI_Put(origin_buffer, 0, MPI_INT64_T, guarded_target(), 0, 0, MPI_INT64_T, window.win));
     CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, window.win));
     CHECK_OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win));
     guarded_free(&window);
@@ -349,4 +397,7 @@ static const struct test_case cases[] = {
     CASE(an_operation_without_elements_uses_the_fence_epoch, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

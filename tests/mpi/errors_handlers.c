@@ -35,7 +35,9 @@ static void note_other(MPI_Comm *comm, int *code, ...)
 }
 
 /* MPI_COMM_WORLD's and MPI_COMM_SELF's handlers, changed for the time of a case. */
-static struct { MPI_Errhandler world, self, mine; } saved;
+static struct {
+    MPI_Errhandler world, self, mine;
+} saved;
 
 static void worlds_set(void (*note)(MPI_Comm *, int *, ...))
 {
@@ -59,25 +61,82 @@ static int flag;
 static char bytes[64];
 
 /* Wrong calls that are wrong whenever no epoch is open. */
-static int unlock(MPI_Win win) { return MPI_Win_unlock(guarded_target(), win); }
-static int flush(MPI_Win win) { return MPI_Win_flush(guarded_target(), win); }
-static int flush_local(MPI_Win win) { return MPI_Win_flush_local(guarded_target(), win); }
-static int test(MPI_Win win) { return MPI_Win_test(win, &flag); }
-static int unlock_nobody(MPI_Win win) { return MPI_Win_unlock(world_size, win); }
-static int lock_nobody(MPI_Win win) { return MPI_Win_lock(MPI_LOCK_SHARED, world_size, 0, win); }
-static int lock_below(MPI_Win win) { return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, -100, 0, win); }
-static int flush_nobody(MPI_Win win) { return MPI_Win_flush(world_size, win); }
-static int flush_local_nobody(MPI_Win win) { return MPI_Win_flush_local(-100, win); }
-static int lock_otherwise(MPI_Win win) { return MPI_Win_lock(4711, guarded_target(), 0, win); }
-static int lock_assert(MPI_Win win) { return MPI_Win_lock(MPI_LOCK_SHARED, guarded_target(), 1 << 28, win); }
-static int lock_all_assert(MPI_Win win) { return MPI_Win_lock_all(1 << 28, win); }
-static int fence_assert(MPI_Win win) { return MPI_Win_fence(1 << 28, win); }
-static int start_assert(MPI_Win win) { return MPI_Win_start(MPI_GROUP_EMPTY, 1 << 28, win); }
-static int post_assert(MPI_Win win) { return MPI_Win_post(MPI_GROUP_EMPTY, 1 << 28, win); }
-static int start_null(MPI_Win win) { return MPI_Win_start(MPI_GROUP_NULL, 0, win); }
-static int post_null(MPI_Win win) { return MPI_Win_post(MPI_GROUP_NULL, 0, win); }
-static int attach(MPI_Win win) { return MPI_Win_attach(win, bytes, sizeof bytes); }
-static int detach(MPI_Win win) { return MPI_Win_detach(win, bytes); }
+static int unlock(MPI_Win win)
+{
+    return MPI_Win_unlock(guarded_target(), win);
+}
+static int flush(MPI_Win win)
+{
+    return MPI_Win_flush(guarded_target(), win);
+}
+static int flush_local(MPI_Win win)
+{
+    return MPI_Win_flush_local(guarded_target(), win);
+}
+static int test(MPI_Win win)
+{
+    return MPI_Win_test(win, &flag);
+}
+static int unlock_nobody(MPI_Win win)
+{
+    return MPI_Win_unlock(world_size, win);
+}
+static int lock_nobody(MPI_Win win)
+{
+    return MPI_Win_lock(MPI_LOCK_SHARED, world_size, 0, win);
+}
+static int lock_below(MPI_Win win)
+{
+    return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, -100, 0, win);
+}
+static int flush_nobody(MPI_Win win)
+{
+    return MPI_Win_flush(world_size, win);
+}
+static int flush_local_nobody(MPI_Win win)
+{
+    return MPI_Win_flush_local(-100, win);
+}
+static int lock_otherwise(MPI_Win win)
+{
+    return MPI_Win_lock(4711, guarded_target(), 0, win);
+}
+static int lock_assert(MPI_Win win)
+{
+    return MPI_Win_lock(MPI_LOCK_SHARED, guarded_target(), 1 << 28, win);
+}
+static int lock_all_assert(MPI_Win win)
+{
+    return MPI_Win_lock_all(1 << 28, win);
+}
+static int fence_assert(MPI_Win win)
+{
+    return MPI_Win_fence(1 << 28, win);
+}
+static int start_assert(MPI_Win win)
+{
+    return MPI_Win_start(MPI_GROUP_EMPTY, 1 << 28, win);
+}
+static int post_assert(MPI_Win win)
+{
+    return MPI_Win_post(MPI_GROUP_EMPTY, 1 << 28, win);
+}
+static int start_null(MPI_Win win)
+{
+    return MPI_Win_start(MPI_GROUP_NULL, 0, win);
+}
+static int post_null(MPI_Win win)
+{
+    return MPI_Win_post(MPI_GROUP_NULL, 0, win);
+}
+static int attach(MPI_Win win)
+{
+    return MPI_Win_attach(win, bytes, sizeof bytes);
+}
+static int detach(MPI_Win win)
+{
+    return MPI_Win_detach(win, bytes);
+}
 static int query_nobody(MPI_Win win)
 {
     MPI_Aint size_bytes;
@@ -91,7 +150,10 @@ struct wrong_call {
     int (*call)(MPI_Win win);
     int class;
 };
-#define WRONG(function, class) { #function, function, class }
+#define WRONG(function, class)                                                                     \
+    {                                                                                              \
+#function, function, class                                                                 \
+    }
 
 /* A handler that returns changes nothing: MPI_ERRORS_RETURN gives the same class. */
 static void calls_fail(MPI_Win win, const struct wrong_call *calls, size_t count)
@@ -104,10 +166,13 @@ static void calls_fail(MPI_Win win, const struct wrong_call *calls, size_t count
             heard.win_calls = 0;
             MPI_Win_set_errhandler(win, handled ? handler : MPI_ERRORS_RETURN);
             MPI_Error_class(calls[i].call(win), &class);
-            CHECK(class == calls[i].class, "%s gives class %d, not %d", calls[i].name, class, calls[i].class);
-            CHECK(heard.win_calls == handled, "%s: %d calls of the handler", calls[i].name, heard.win_calls);
+            CHECK(class == calls[i].class, "%s gives class %d, not %d", calls[i].name, class,
+                  calls[i].class);
+            CHECK(heard.win_calls == handled, "%s: %d calls of the handler", calls[i].name,
+                  heard.win_calls);
             if (handled)
-                CHECK(heard.class == class && heard.win == win, "%s: the handler hears class %d", calls[i].name, heard.class);
+                CHECK(heard.class == class && heard.win == win, "%s: the handler hears class %d",
+                      calls[i].name, heard.class);
         }
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Errhandler_free(&handler);
@@ -116,27 +181,61 @@ static void calls_fail(MPI_Win win, const struct wrong_call *calls, size_t count
 static void wrong_calls_outside_epochs_reach_the_handler(enum window_kind kind)
 {
     static const struct wrong_call calls[] = {
-        WRONG(unlock, MPI_ERR_RMA_SYNC), WRONG(MPI_Win_unlock_all, MPI_ERR_RMA_SYNC), WRONG(flush, MPI_ERR_RMA_SYNC),
-        WRONG(flush_local, MPI_ERR_RMA_SYNC), WRONG(MPI_Win_flush_all, MPI_ERR_RMA_SYNC),
-        WRONG(MPI_Win_flush_local_all, MPI_ERR_RMA_SYNC), WRONG(MPI_Win_complete, MPI_ERR_RMA_SYNC),
-        WRONG(MPI_Win_wait, MPI_ERR_RMA_SYNC), WRONG(test, MPI_ERR_RMA_SYNC), WRONG(unlock_nobody, MPI_ERR_RANK),
-        WRONG(lock_nobody, MPI_ERR_RANK), WRONG(lock_below, MPI_ERR_RANK), WRONG(flush_nobody, MPI_ERR_RANK),
-        WRONG(flush_local_nobody, MPI_ERR_RANK), WRONG(query_nobody, MPI_ERR_RANK), WRONG(lock_otherwise, MPI_ERR_LOCKTYPE),
-        WRONG(lock_assert, MPI_ERR_ASSERT), WRONG(lock_all_assert, MPI_ERR_ASSERT), WRONG(fence_assert, MPI_ERR_ASSERT),
-        WRONG(start_assert, MPI_ERR_ASSERT), WRONG(post_assert, MPI_ERR_ASSERT), WRONG(start_null, MPI_ERR_GROUP),
-        WRONG(post_null, MPI_ERR_GROUP), WRONG(attach, MPI_ERR_RMA_FLAVOR), WRONG(detach, MPI_ERR_RMA_FLAVOR),
+        WRONG(unlock, MPI_ERR_RMA_SYNC),
+        WRONG(MPI_Win_unlock_all, MPI_ERR_RMA_SYNC),
+        WRONG(flush, MPI_ERR_RMA_SYNC),
+        WRONG(flush_local, MPI_ERR_RMA_SYNC),
+        WRONG(MPI_Win_flush_all, MPI_ERR_RMA_SYNC),
+        WRONG(MPI_Win_flush_local_all, MPI_ERR_RMA_SYNC),
+        WRONG(MPI_Win_complete, MPI_ERR_RMA_SYNC),
+        WRONG(MPI_Win_wait, MPI_ERR_RMA_SYNC),
+        WRONG(test, MPI_ERR_RMA_SYNC),
+        WRONG(unlock_nobody, MPI_ERR_RANK),
+        WRONG(lock_nobody, MPI_ERR_RANK),
+        WRONG(lock_below, MPI_ERR_RANK),
+        WRONG(flush_nobody, MPI_ERR_RANK),
+        WRONG(flush_local_nobody, MPI_ERR_RANK),
+        WRONG(query_nobody, MPI_ERR_RANK),
+        WRONG(lock_otherwise, MPI_ERR_LOCKTYPE),
+        WRONG(lock_assert, MPI_ERR_ASSERT),
+        WRONG(lock_all_assert, MPI_ERR_ASSERT),
+        WRONG(fence_assert, MPI_ERR_ASSERT),
+        WRONG(start_assert, MPI_ERR_ASSERT),
+        WRONG(post_assert, MPI_ERR_ASSERT),
+        WRONG(start_null, MPI_ERR_GROUP),
+        WRONG(post_null, MPI_ERR_GROUP),
+        WRONG(attach, MPI_ERR_RMA_FLAVOR),
+        WRONG(detach, MPI_ERR_RMA_FLAVOR),
     };
     struct window window = guarded_make(kind);
     calls_fail(window.win, calls, COUNT_OF(calls));
     guarded_free(&window);
 }
 
-static int lock_shared(MPI_Win win) { return MPI_Win_lock(MPI_LOCK_SHARED, guarded_target(), 0, win); }
-static int lock_exclusive(MPI_Win win) { return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, guarded_target(), 0, win); }
-static int lock_all(MPI_Win win) { return MPI_Win_lock_all(0, win); }
-static int fence(MPI_Win win) { return MPI_Win_fence(0, win); }
-static int start(MPI_Win win) { return MPI_Win_start(MPI_GROUP_EMPTY, 0, win); }
-static int post(MPI_Win win) { return MPI_Win_post(MPI_GROUP_EMPTY, 0, win); }
+static int lock_shared(MPI_Win win)
+{
+    return MPI_Win_lock(MPI_LOCK_SHARED, guarded_target(), 0, win);
+}
+static int lock_exclusive(MPI_Win win)
+{
+    return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, guarded_target(), 0, win);
+}
+static int lock_all(MPI_Win win)
+{
+    return MPI_Win_lock_all(0, win);
+}
+static int fence(MPI_Win win)
+{
+    return MPI_Win_fence(0, win);
+}
+static int start(MPI_Win win)
+{
+    return MPI_Win_start(MPI_GROUP_EMPTY, 0, win);
+}
+static int post(MPI_Win win)
+{
+    return MPI_Win_post(MPI_GROUP_EMPTY, 0, win);
+}
 static int end(MPI_Win win)
 {
     MPI_Win copy = win;
@@ -147,17 +246,28 @@ static int end(MPI_Win win)
 static void wrong_calls_inside_epochs_reach_the_handler(enum window_kind kind)
 {
     static const struct wrong_call locked[] = {
-        WRONG(lock_shared, MPI_ERR_RMA_SYNC), WRONG(lock_exclusive, MPI_ERR_RMA_SYNC), WRONG(lock_all, MPI_ERR_RMA_SYNC),
-        WRONG(fence, MPI_ERR_RMA_SYNC), WRONG(start, MPI_ERR_RMA_SYNC), WRONG(end, MPI_ERR_RMA_SYNC),
-        WRONG(MPI_Win_complete, MPI_ERR_RMA_SYNC), WRONG(MPI_Win_wait, MPI_ERR_RMA_SYNC),
+        WRONG(lock_shared, MPI_ERR_RMA_SYNC),
+        WRONG(lock_exclusive, MPI_ERR_RMA_SYNC),
+        WRONG(lock_all, MPI_ERR_RMA_SYNC),
+        WRONG(fence, MPI_ERR_RMA_SYNC),
+        WRONG(start, MPI_ERR_RMA_SYNC),
+        WRONG(end, MPI_ERR_RMA_SYNC),
+        WRONG(MPI_Win_complete, MPI_ERR_RMA_SYNC),
+        WRONG(MPI_Win_wait, MPI_ERR_RMA_SYNC),
     };
     static const struct wrong_call started[] = {
-        WRONG(lock_shared, MPI_ERR_RMA_SYNC), WRONG(lock_all, MPI_ERR_RMA_SYNC), WRONG(fence, MPI_ERR_RMA_SYNC),
-        WRONG(start, MPI_ERR_RMA_SYNC), WRONG(end, MPI_ERR_RMA_SYNC), WRONG(flush, MPI_ERR_RMA_SYNC),
+        WRONG(lock_shared, MPI_ERR_RMA_SYNC),
+        WRONG(lock_all, MPI_ERR_RMA_SYNC),
+        WRONG(fence, MPI_ERR_RMA_SYNC),
+        WRONG(start, MPI_ERR_RMA_SYNC),
+        WRONG(end, MPI_ERR_RMA_SYNC),
+        WRONG(flush, MPI_ERR_RMA_SYNC),
         WRONG(MPI_Win_unlock_all, MPI_ERR_RMA_SYNC),
     };
     static const struct wrong_call posted[] = {
-        WRONG(post, MPI_ERR_RMA_SYNC), WRONG(fence, MPI_ERR_RMA_SYNC), WRONG(end, MPI_ERR_RMA_SYNC),
+        WRONG(post, MPI_ERR_RMA_SYNC),
+        WRONG(fence, MPI_ERR_RMA_SYNC),
+        WRONG(end, MPI_ERR_RMA_SYNC),
         WRONG(MPI_Win_complete, MPI_ERR_RMA_SYNC),
     };
     struct window window = guarded_make(kind);
@@ -185,7 +295,8 @@ static struct {
 
 static bool large_creation_exists(void)
 {
-    return large_find("MPI_Win_create_c", &large.create) && large_find("MPI_Win_allocate_c", &large.allocate) &&
+    return large_find("MPI_Win_create_c", &large.create) &&
+           large_find("MPI_Win_allocate_c", &large.allocate) &&
            large_find("MPI_Win_allocate_shared_c", &large.allocate_shared);
 }
 
@@ -196,7 +307,10 @@ struct creation {
 };
 enum { CREATE, ALLOCATE, ALLOCATE_SHARED, FLAVOURS };
 
-static int flavour_count(void) { return ranks_share_memory() ? FLAVOURS : ALLOCATE_SHARED; }
+static int flavour_count(void)
+{
+    return ranks_share_memory() ? FLAVOURS : ALLOCATE_SHARED;
+}
 
 static int create(int flavour, bool wide, const struct creation *c, MPI_Comm comm, MPI_Win *win)
 {
@@ -204,20 +318,24 @@ static int create(int flavour, bool wide, const struct creation *c, MPI_Comm com
     switch (flavour) {
     case CREATE:
         return wide ? large.create(c->memory, c->size_bytes, c->unit, MPI_INFO_NULL, comm, win)
-                    : MPI_Win_create(c->memory, c->size_bytes, (int)c->unit, MPI_INFO_NULL, comm, win);
+                    : MPI_Win_create(c->memory, c->size_bytes, (int)c->unit, MPI_INFO_NULL, comm,
+                                     win);
     case ALLOCATE:
-        return wide ? large.allocate(c->size_bytes, c->unit, MPI_INFO_NULL, comm, &base, win)
-                    : MPI_Win_allocate(c->size_bytes, (int)c->unit, MPI_INFO_NULL, comm, &base, win);
+        return wide
+                   ? large.allocate(c->size_bytes, c->unit, MPI_INFO_NULL, comm, &base, win)
+                   : MPI_Win_allocate(c->size_bytes, (int)c->unit, MPI_INFO_NULL, comm, &base, win);
     default:
         return wide ? large.allocate_shared(c->size_bytes, c->unit, MPI_INFO_NULL, comm, &base, win)
-                    : MPI_Win_allocate_shared(c->size_bytes, (int)c->unit, MPI_INFO_NULL, comm, &base, win);
+                    : MPI_Win_allocate_shared(c->size_bytes, (int)c->unit, MPI_INFO_NULL, comm,
+                                              &base, win);
     }
 }
 
-static const struct creation right = { bytes, sizeof bytes, 4 };
+static const struct creation right = {bytes, sizeof bytes, 4};
 
 /* Wrong on the ranks from first to last: every rank of the communicator hears of it, once. */
-static void creation_fails(int flavour, bool wide, const struct creation *wrong, int first, int last, int class)
+static void creation_fails(int flavour, bool wide, const struct creation *wrong, int first,
+                           int last, int class)
 {
     const struct creation *mine = world_rank >= first && world_rank <= last ? wrong : &right;
     MPI_Comm comm;
@@ -229,10 +347,12 @@ static void creation_fails(int flavour, bool wide, const struct creation *wrong,
         MPI_Comm_set_errhandler(comm, handled ? handler : MPI_ERRORS_RETURN);
         heard.comm_calls = heard.other_calls = 0;
         CHECK_CLASS(class, create(flavour, wide, mine, comm, &win));
-        CHECK(heard.comm_calls == handled && heard.other_calls == 0, "flavour %d: %d calls of the handler, %d of another",
-              flavour, heard.comm_calls, heard.other_calls);
+        CHECK(heard.comm_calls == handled && heard.other_calls == 0,
+              "flavour %d: %d calls of the handler, %d of another", flavour, heard.comm_calls,
+              heard.other_calls);
         if (handled)
-            CHECK(heard.class == class && heard.comm == comm, "flavour %d: the handler hears class %d", flavour, heard.class);
+            CHECK(heard.class == class && heard.comm == comm,
+                  "flavour %d: the handler hears class %d", flavour, heard.class);
     }
     MPI_Win win = MPI_WIN_NULL;
     CHECK_OK(create(flavour, wide, &right, comm, &win));
@@ -243,21 +363,26 @@ static void creation_fails(int flavour, bool wide, const struct creation *wrong,
 
 static void creation_errors_reach_the_communicators_handler(enum window_kind kind)
 {
-    static const struct { struct creation creation; int class; } wrong[] = {
-        { { bytes, -1, 4 }, MPI_ERR_SIZE },    { { bytes, PTRDIFF_MIN, 4 }, MPI_ERR_SIZE },
-        { { bytes, 64, 0 }, MPI_ERR_DISP },    { { bytes, 64, -1 }, MPI_ERR_DISP },
-        { { bytes, 64, INT32_MIN }, MPI_ERR_DISP },
+    static const struct {
+        struct creation creation;
+        int class;
+    } wrong[] = {
+        {{bytes, -1, 4}, MPI_ERR_SIZE},         {{bytes, PTRDIFF_MIN, 4}, MPI_ERR_SIZE},
+        {{bytes, 64, 0}, MPI_ERR_DISP},         {{bytes, 64, -1}, MPI_ERR_DISP},
+        {{bytes, 64, INT32_MIN}, MPI_ERR_DISP},
     };
-    static const struct creation no_base = { NULL, 64, 4 };
+    static const struct creation no_base = {NULL, 64, 4};
     int forms = large_creation_exists() ? 2 : 1;
     (void)kind;
     worlds_set(note_other);
     for (int wide = 0; wide < forms; wide++) {
         for (int flavour = 0; flavour < flavour_count(); flavour++)
             for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-                creation_fails(flavour, wide, &wrong[i].creation, 0, world_size - 1, wrong[i].class);
+                creation_fails(flavour, wide, &wrong[i].creation, 0, world_size - 1,
+                               wrong[i].class);
                 creation_fails(flavour, wide, &wrong[i].creation, 0, 0, wrong[i].class);
-                creation_fails(flavour, wide, &wrong[i].creation, world_size - 1, world_size - 1, wrong[i].class);
+                creation_fails(flavour, wide, &wrong[i].creation, world_size - 1, world_size - 1,
+                               wrong[i].class);
             }
         creation_fails(CREATE, wide, &no_base, 0, 0, MPI_ERR_BASE);
         creation_fails(CREATE, wide, &no_base, world_size - 1, world_size - 1, MPI_ERR_BASE);
@@ -268,7 +393,7 @@ static void creation_errors_reach_the_communicators_handler(enum window_kind kin
 /* The first rank has one mistake, the last another: all ranks get one and the same of the two classes. */
 static void unlike_mistakes_give_one_class(enum window_kind kind)
 {
-    static const struct creation first = { bytes, -1, 4 }, last = { bytes, 64, 0 };
+    static const struct creation first = {bytes, -1, 4}, last = {bytes, 64, 0};
     MPI_Comm comm;
     (void)kind;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -276,11 +401,14 @@ static void unlike_mistakes_give_one_class(enum window_kind kind)
     for (int flavour = 0; flavour < flavour_count(); flavour++) {
         MPI_Win win = MPI_WIN_NULL;
         int class = MPI_SUCCESS, lowest, highest;
-        const struct creation *mine = world_rank == 0 ? &first : world_rank == world_size - 1 ? &last : &right;
+        const struct creation *mine = world_rank == 0                ? &first
+                                      : world_rank == world_size - 1 ? &last
+                                                                     : &right;
         MPI_Error_class(create(flavour, false, mine, comm, &win), &class);
         MPI_Allreduce(&class, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
         MPI_Allreduce(&class, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        CHECK(lowest == highest && (class == MPI_ERR_SIZE || class == MPI_ERR_DISP), "classes from %d to %d", lowest, highest);
+        CHECK(lowest == highest && (class == MPI_ERR_SIZE || class == MPI_ERR_DISP),
+              "classes from %d to %d", lowest, highest);
     }
     MPI_Comm_free(&comm);
 }
@@ -291,15 +419,16 @@ static void window_is_refused(MPI_Win win, const char *what)
     int64_t word = 1, old = 2;
     for (int operation = 0; operation < OPERATIONS; operation++)
         for (int form = 0; form < forms; form++) {
-            struct arguments a = { &word, 1, MPI_INT64_T, &old, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM };
+            struct arguments a = {&word, 1, MPI_INT64_T, &old,        1,      MPI_INT64_T,
+                                  0,     0, 1,           MPI_INT64_T, MPI_SUM};
             MPI_Request request = MPI_REQUEST_NULL;
             int class = MPI_SUCCESS;
             heard.comm_calls = 0;
             MPI_Error_class(form_call((enum operation)operation, form, &a, win, &request), &class);
             CHECK(class == MPI_ERR_WIN && heard.class == MPI_ERR_WIN, "%s on %s gives class %d",
                   form_name((enum operation)operation, form), what, class);
-            CHECK(heard.comm_calls == 1, "%s on %s: %d calls of the handler", form_name((enum operation)operation, form), what,
-                  heard.comm_calls);
+            CHECK(heard.comm_calls == 1, "%s on %s: %d calls of the handler",
+                  form_name((enum operation)operation, form), what, heard.comm_calls);
         }
     CHECK(word == 1 && old == 2, "an operation on %s brought data", what);
 }
@@ -337,4 +466,7 @@ static const struct test_case cases[] = {
     CASE(freeing_the_middle_of_memory_or_twice_is_a_base_error, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -21,27 +21,28 @@ struct call {
 
 static struct call right_call(void)
 {
-    return (struct call){ 1, MPI_INT64_T, guarded_target(), 3, 1, MPI_INT64_T, MPI_SUM };
+    return (struct call){1, MPI_INT64_T, guarded_target(), 3, 1, MPI_INT64_T, MPI_SUM};
 }
 
 static void put_fails(const struct call *c, MPI_Win win, int class)
 {
-    CHECK_CLASS(class, MPI_Put(many, c->origin_count, c->origin_type, c->target, c->disp, c->target_count, c->target_type,
-                               win));
+    CHECK_CLASS(class, MPI_Put(many, c->origin_count, c->origin_type, c->target, c->disp,
+                               c->target_count, c->target_type, win));
 }
 
 static void get_fails(const struct call *c, MPI_Win win, int class)
 {
-    CHECK_CLASS(class, MPI_Get(many, c->origin_count, c->origin_type, c->target, c->disp, c->target_count, c->target_type,
-                               win));
+    CHECK_CLASS(class, MPI_Get(many, c->origin_count, c->origin_type, c->target, c->disp,
+                               c->target_count, c->target_type, win));
 }
 
 static void accumulate_fails(const struct call *c, MPI_Win win, int class)
 {
-    CHECK_CLASS(class, MPI_Accumulate(many, c->origin_count, c->origin_type, c->target, c->disp, c->target_count,
-                                      c->target_type, c->op, win));
-    CHECK_CLASS(class, MPI_Get_accumulate(many, c->origin_count, c->origin_type, many, c->origin_count, c->origin_type,
-                                          c->target, c->disp, c->target_count, c->target_type, c->op, win));
+    CHECK_CLASS(class, MPI_Accumulate(many, c->origin_count, c->origin_type, c->target, c->disp,
+                                      c->target_count, c->target_type, c->op, win));
+    CHECK_CLASS(class, MPI_Get_accumulate(many, c->origin_count, c->origin_type, many,
+                                          c->origin_count, c->origin_type, c->target, c->disp,
+                                          c->target_count, c->target_type, c->op, win));
 }
 
 static void all_fail(const struct call *c, MPI_Win win, int class)
@@ -59,7 +60,7 @@ static void singles_fail(int target, MPI_Aint disp, MPI_Datatype type, MPI_Win w
 
 static void ranks_outside_the_group_are_refused(enum window_kind kind)
 {
-    static const int wrong[] = { -7, 1000000 };
+    static const int wrong[] = {-7, 1000000};
     struct window window = guarded_make(kind);
     MPI_Win_lock_all(0, window.win);
     for (size_t i = 0; i < COUNT_OF(wrong) + 1; i++) {
@@ -140,11 +141,13 @@ static void accumulates_of_unlike_types_are_refused(enum window_kind kind)
 
 static void swaps_of_other_types_are_refused(enum window_kind kind)
 {
-    const MPI_Datatype wrong[] = { MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_C_DOUBLE_COMPLEX, MPI_2INT, MPI_DOUBLE_INT };
+    const MPI_Datatype wrong[] = {MPI_FLOAT, MPI_DOUBLE,    MPI_LONG_DOUBLE, MPI_C_DOUBLE_COMPLEX,
+                                  MPI_2INT,  MPI_DOUBLE_INT};
     struct window window = guarded_make(kind);
     MPI_Win_lock_all(0, window.win);
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        CHECK_CLASS(MPI_ERR_TYPE, MPI_Compare_and_swap(many, many, many + 8, wrong[i], guarded_target(), 2, window.win));
+        CHECK_CLASS(MPI_ERR_TYPE, MPI_Compare_and_swap(many, many, many + 8, wrong[i],
+                                                       guarded_target(), 2, window.win));
     MPI_Win_unlock_all(window.win);
     guarded_free(&window);
 }
@@ -161,9 +164,13 @@ static void operators_that_do_not_fit_are_refused(enum window_kind kind)
     struct window window = guarded_make(kind);
     MPI_Op user;
     MPI_Op_create(add_up, 1, &user);
-    const struct { MPI_Op op; MPI_Datatype type; } wrong[] = {
-        { user, MPI_INT64_T }, { MPI_OP_NULL, MPI_INT64_T }, { MPI_BAND, MPI_DOUBLE }, { MPI_LAND, MPI_DOUBLE },
-        { MPI_MAX, MPI_C_FLOAT_COMPLEX }, { MPI_MINLOC, MPI_INT64_T }, { MPI_SUM, MPI_2INT }, { MPI_SUM, MPI_WCHAR },
+    const struct {
+        MPI_Op op;
+        MPI_Datatype type;
+    } wrong[] = {
+        {user, MPI_INT64_T},    {MPI_OP_NULL, MPI_INT64_T},     {MPI_BAND, MPI_DOUBLE},
+        {MPI_LAND, MPI_DOUBLE}, {MPI_MAX, MPI_C_FLOAT_COMPLEX}, {MPI_MINLOC, MPI_INT64_T},
+        {MPI_SUM, MPI_2INT},    {MPI_SUM, MPI_WCHAR},
     };
     MPI_Win_lock_all(0, window.win);
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -171,12 +178,14 @@ static void operators_that_do_not_fit_are_refused(enum window_kind kind)
         c.op = wrong[i].op;
         c.origin_type = c.target_type = wrong[i].type;
         accumulate_fails(&c, window.win, MPI_ERR_OP);
-        CHECK_CLASS(MPI_ERR_OP, MPI_Fetch_and_op(many, many + 8, wrong[i].type, guarded_target(), 3, wrong[i].op, window.win));
+        CHECK_CLASS(MPI_ERR_OP, MPI_Fetch_and_op(many, many + 8, wrong[i].type, guarded_target(), 3,
+                                                 wrong[i].op, window.win));
     }
     for (int i = 0; i < 2; i++) { /* also right behind a call that may do it */
-        CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(&word, 1, MPI_INT64_T, guarded_target(), 3, 1, MPI_INT64_T, MPI_NO_OP,
-                                               window.win));
-        CHECK_OK(MPI_Fetch_and_op(&word, many, MPI_INT64_T, guarded_target(), 3, MPI_NO_OP, window.win));
+        CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(&word, 1, MPI_INT64_T, guarded_target(), 3, 1,
+                                               MPI_INT64_T, MPI_NO_OP, window.win));
+        CHECK_OK(
+            MPI_Fetch_and_op(&word, many, MPI_INT64_T, guarded_target(), 3, MPI_NO_OP, window.win));
     }
     MPI_Win_unlock_all(window.win);
     MPI_Op_free(&user);
@@ -185,16 +194,17 @@ static void operators_that_do_not_fit_are_refused(enum window_kind kind)
 
 static void range_fails(MPI_Aint disp, int count, MPI_Datatype type, MPI_Win win)
 {
-    struct call c = { count, type, guarded_target(), disp, count, type, MPI_REPLACE };
+    struct call c = {count, type, guarded_target(), disp, count, type, MPI_REPLACE};
     all_fail(&c, win, disp < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE);
 }
 
 /* Beyond the end, across the end, negative displacements, and displacements and counts that overflow 64 bits. */
 static void accesses_outside_the_window_are_refused(enum window_kind kind)
 {
-    static const MPI_Aint disps[] = { RANGE_WORDS, RANGE_WORDS + 1, 1 << 20, -1, -RANGE_WORDS, PTRDIFF_MAX,
-                                      PTRDIFF_MAX / 8, PTRDIFF_MAX / 8 + 1, PTRDIFF_MIN, PTRDIFF_MIN / 8,
-                                      (MPI_Aint)1 << 61, -((MPI_Aint)1 << 61) };
+    static const MPI_Aint disps[] = {
+        RANGE_WORDS,  RANGE_WORDS + 1, 1 << 20,           -1,
+        -RANGE_WORDS, PTRDIFF_MAX,     PTRDIFF_MAX / 8,   PTRDIFF_MAX / 8 + 1,
+        PTRDIFF_MIN,  PTRDIFF_MIN / 8, (MPI_Aint)1 << 61, -((MPI_Aint)1 << 61)};
     struct window window = guarded_make(kind);
     MPI_Win_lock_all(0, window.win);
     for (size_t i = 0; i < COUNT_OF(disps); i++) {
@@ -246,9 +256,11 @@ static void sides_of_unlike_sizes_are_refused(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
     MPI_Win_lock_all(0, window.win);
-    CHECK(MPI_Put(many, 4, MPI_INT64_T, guarded_target(), 3, 2, MPI_INT64_T, window.win) != MPI_SUCCESS,
+    CHECK(MPI_Put(many, 4, MPI_INT64_T, guarded_target(), 3, 2, MPI_INT64_T, window.win) !=
+              MPI_SUCCESS,
           "a put of four words into two succeeds");
-    CHECK(MPI_Get(many, 2, MPI_INT64_T, guarded_target(), 3, 4, MPI_INT64_T, window.win) != MPI_SUCCESS,
+    CHECK(MPI_Get(many, 2, MPI_INT64_T, guarded_target(), 3, 4, MPI_INT64_T, window.win) !=
+              MPI_SUCCESS,
           "a get of four words into two succeeds");
     MPI_Win_unlock_all(window.win);
     guarded_free(&window);
@@ -278,7 +290,7 @@ static void proc_null_is_a_no_op(enum window_kind kind)
 static MPI_Datatype around(int words_apart)
 {
     MPI_Datatype type;
-    const MPI_Aint places[] = { -8 * (words_apart - 1), 8 };
+    const MPI_Aint places[] = {-8 * (words_apart - 1), 8};
     MPI_Type_create_hindexed_block(2, 1, places, MPI_INT64_T, &type);
     MPI_Type_commit(&type);
     return type;
@@ -307,7 +319,7 @@ static void transfers_done_before_are_checked_again(enum window_kind kind)
     right.target_type = around(2);
     MPI_Win_lock_all(0, window.win);
     for (int larger = 0; larger < 2; larger++) {
-        const MPI_Aint wrong[] = { larger, RANGE_WORDS - 1, -1, -1000, PTRDIFF_MAX / 8, PTRDIFF_MIN };
+        const MPI_Aint wrong[] = {larger, RANGE_WORDS - 1, -1, -1000, PTRDIFF_MAX / 8, PTRDIFF_MIN};
         struct call c = right;
         for (c.disp = larger + 1; c.disp < RANGE_WORDS - 2; c.disp++)
             both_work(&c, window.win);
@@ -331,7 +343,8 @@ static void transfers_done_before_are_checked_again(enum window_kind kind)
     c.origin_count = 1;
     get_fails(&c, window.win, MPI_ERR_TRUNCATE);
     both_work(&right, window.win);
-    CHECK_CLASS(MPI_ERR_BUFFER, MPI_Put(NULL, 2, MPI_INT64_T, right.target, 3, 1, right.target_type, window.win));
+    CHECK_CLASS(MPI_ERR_BUFFER,
+                MPI_Put(NULL, 2, MPI_INT64_T, right.target, 3, 1, right.target_type, window.win));
     MPI_Win_unlock_all(window.win);
     both_fail(right, window.win, MPI_ERR_RMA_SYNC);
     MPI_Type_free(&right.target_type);
@@ -355,12 +368,14 @@ static void the_windows_own_handler_is_called_once(enum window_kind kind)
     MPI_Win_create_errhandler(note_call, &handler);
     MPI_Win_set_errhandler(window.win, handler);
     handler_calls = 0;
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Put(&word, 1, MPI_INT64_T, guarded_target(), 0, 1, MPI_INT64_T, window.win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC,
+                MPI_Put(&word, 1, MPI_INT64_T, guarded_target(), 0, 1, MPI_INT64_T, window.win));
     CHECK_EQUAL(handler_calls, 1);
     CHECK_EQUAL(handler_class, MPI_ERR_RMA_SYNC);
     CHECK(handler_win == window.win, "the handler got another window");
     MPI_Win_lock_all(0, window.win);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(&word, 1, MPI_INT64_T, guarded_target(), 10000, 1, MPI_INT64_T, window.win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(&word, 1, MPI_INT64_T, guarded_target(), 10000, 1,
+                                           MPI_INT64_T, window.win));
     CHECK_EQUAL(handler_calls, 2);
     CHECK_EQUAL(handler_class, MPI_ERR_RMA_RANGE);
     MPI_Win_unlock_all(window.win);
@@ -388,4 +403,7 @@ static const struct test_case cases[] = {
     CASE(the_windows_own_handler_is_called_once, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

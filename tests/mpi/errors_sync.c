@@ -8,12 +8,17 @@ static int64_t word = 1, result_word;
 static void operations_fail(int target, MPI_Win win)
 {
     CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Put(&word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Get(&result_word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Accumulate(&word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_SUM, win));
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Get_accumulate(&word, 1, MPI_INT64_T, &result_word, 1, MPI_INT64_T, target, 0, 1,
-                                                     MPI_INT64_T, MPI_SUM, win));
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Fetch_and_op(&word, &result_word, MPI_INT64_T, target, 0, MPI_SUM, win));
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Compare_and_swap(&word, &word, &result_word, MPI_INT64_T, target, 0, win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC,
+                MPI_Get(&result_word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC,
+                MPI_Accumulate(&word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC,
+                MPI_Get_accumulate(&word, 1, MPI_INT64_T, &result_word, 1, MPI_INT64_T, target, 0,
+                                   1, MPI_INT64_T, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC,
+                MPI_Fetch_and_op(&word, &result_word, MPI_INT64_T, target, 0, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC,
+                MPI_Compare_and_swap(&word, &word, &result_word, MPI_INT64_T, target, 0, win));
 }
 
 static void flushes_fail(int target, MPI_Win win)
@@ -204,4 +209,7 @@ static const struct test_case cases[] = {
     CASE(groups_beyond_the_window_are_refused, KINDS_BOTH, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -30,7 +30,8 @@ static void await_reports(const char *folder, int size)
 {
     double end = seconds_now() + 20;
     for (int rank = 0; rank < size && seconds_now() < end; rank++)
-        while ((rank != victim || is_fault("pause")) && !file_is_there(folder, "rank", rank) && seconds_now() < end)
+        while ((rank != victim || is_fault("pause")) && !file_is_there(folder, "rank", rank) &&
+               seconds_now() < end)
             usleep(5000);
 }
 
@@ -45,7 +46,10 @@ static bool paused(pid_t process)
     return !read || state == 'T';
 }
 
-static bool is_victim(int rank) { return rank == victim; }
+static bool is_victim(int rank)
+{
+    return rank == victim;
+}
 
 /* Whom a pause has stopped goes on then. */
 static void outlast_survivors(const char *folder, int size, pid_t process)

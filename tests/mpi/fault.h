@@ -21,7 +21,7 @@ struct scenario {
     int (*wait)(void);      /* a survivor, until it gets an error */
     bool may_succeed;       /* an error is allowed and not demanded; no wait may last */
     void (*survivor)(void); /* a survivor, when the victim prepares; or NULL */
-    bool far_only;          /* survivors on the victim's machine may succeed: its memory outlives it there */
+    bool far_only; /* survivors on the victim's machine may succeed: its memory outlives it there */
 };
 extern const struct scenario scenarios[];
 extern const size_t scenario_count;
@@ -64,7 +64,8 @@ double dead_after_seconds(void);
 /* MPICH's launcher kills all when the connection of one process closes without a farewell, whatever it was told about cleaning
  * up.  Before MPI starts: a copy of each victim keeps the victim's connection open until outlast, which gets the number of ranks
  * and the victim's process, returns; and ends a victim that only stopped. */
-void keep_connection_open(const char *folder, bool (*dies)(int rank), void (*outlast)(const char *folder, int size, pid_t process));
+void keep_connection_open(const char *folder, bool (*dies)(int rank),
+                          void (*outlast)(const char *folder, int size, pid_t process));
 
 enum { VERDICT_BYTES = MPI_MAX_ERROR_STRING + 100 };
 
@@ -75,7 +76,8 @@ void window_make(bool allocate);
 void window_forget(void);
 
 /* What a survivor says of the error that it waited for. */
-void verdict_of(const struct scenario *scenario, int code, double seconds, char line[VERDICT_BYTES]);
+void verdict_of(const struct scenario *scenario, int code, double seconds,
+                char line[VERDICT_BYTES]);
 
 const struct scenario *scenario_find(const char *name);
 

@@ -22,7 +22,7 @@ static volatile enum stage *stage;
 
 static void *kill_then(void *delay_us)
 {
-    usleep((useconds_t)*(long *)delay_us);
+    usleep((useconds_t) * (long *)delay_us);
     raise(SIGKILL);
     return NULL;
 }
@@ -43,7 +43,8 @@ static int signal_to_pass_on(int status)
 
 static bool step(pid_t thread, int *status)
 {
-    return ptrace(PTRACE_SINGLESTEP, thread, NULL, (void *)(intptr_t)signal_to_pass_on(*status)) == 0 &&
+    return ptrace(PTRACE_SINGLESTEP, thread, NULL, (void *)(intptr_t)signal_to_pass_on(*status)) ==
+               0 &&
            waitpid(thread, status, __WALL) == thread && WIFSTOPPED(*status);
 }
 
@@ -52,13 +53,15 @@ static void trace(pid_t thread, long steps, int ready)
 {
     int status = 0;
     char refused = 0;
-    if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0 ||
+    if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0 ||
+        ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0 ||
         waitpid(thread, &status, __WALL) != thread)
         refused = (char)errno;
     bool stopped = WIFSTOPPED(status);
     if (write(ready, &refused, 1) != 1)
         _exit(1);
-    for (long counted = 0; stopped && counted < steps && *stage != OVER; counted += *stage == COUNTS)
+    for (long counted = 0; stopped && counted < steps && *stage != OVER;
+         counted += *stage == COUNTS)
         stopped = step(thread, &status);
     if (stopped && *stage == OVER)
         ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)signal_to_pass_on(status));
@@ -85,7 +88,8 @@ void die_after_steps(long steps)
     bool is_traced = tracer > 0 && read(ready[0], &refused, 1) == 1 && refused == 0;
     close(ready[0]);
     if (!is_traced) {
-        fprintf(stderr, "nobody can trace this process: %s\n", strerror(refused)); /* faults.py knows it */
+        fprintf(stderr, "nobody can trace this process: %s\n",
+                strerror(refused)); /* faults.py knows it */
         abort();
     }
     *stage = COUNTS;

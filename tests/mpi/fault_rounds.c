@@ -32,7 +32,8 @@ static void read_rounds(int count, char **words)
     char name[32], memory[16];
     for (int i = 0; i < count && i < ROUNDS_MOST; i++) {
         struct round *round = &rounds[round_count++];
-        if (sscanf(words[i], "%31[^:]:%15[^:]:%d:%15s", name, memory, &round->victim, round->moment) != 4) {
+        if (sscanf(words[i], "%31[^:]:%15[^:]:%d:%15s", name, memory, &round->victim,
+                   round->moment) != 4) {
             fprintf(stderr, "no round: %s\n", words[i]);
             exit(2);
         }
@@ -50,7 +51,10 @@ static int dies_in(int rank)
     return round;
 }
 
-static bool is_victim(int rank) { return dies_in(rank) < round_count; }
+static bool is_victim(int rank)
+{
+    return dies_in(rank) < round_count;
+}
 
 /* Until all who survive are through, or have had more than enough time. */
 static void await_survivors(const char *folder, int size, double most_seconds)
@@ -71,7 +75,8 @@ static void outlast_survivors(const char *folder, int size, pid_t process)
 static void make_communicators(int rank)
 {
     for (int i = 0; i < round_count; i++)
-        MPI_Comm_split(MPI_COMM_WORLD, dies_in(rank) < i ? MPI_UNDEFINED : 0, rank, &rounds[i].living);
+        MPI_Comm_split(MPI_COMM_WORLD, dies_in(rank) < i ? MPI_UNDEFINED : 0, rank,
+                       &rounds[i].living);
 }
 
 static void begin_round(const struct round *round)
@@ -143,9 +148,9 @@ static void play(const char *folder, int number, int rank)
     struct footprint print = footprint_read();
     long socket_count = sockets();
     bool is_right = code != MPI_SUCCESS && win == MPI_WIN_NULL;
-    snprintf(text, sizeof text, "%.3f %d %ld %ld %ld %ld %ld %d %s", seconds_now() - begin, is_right, lives_kib,
-             print.mappings - hosts_mappings(), socket_count, print.descriptors - socket_count, memory_file_kib(), victim,
-             line);
+    snprintf(text, sizeof text, "%.3f %d %ld %ld %ld %ld %ld %d %s", seconds_now() - begin,
+             is_right, lives_kib, print.mappings - hosts_mappings(), socket_count,
+             print.descriptors - socket_count, memory_file_kib(), victim, line);
     snprintf(name, sizeof name, "round-%d", number);
     file_write(folder, name, rank, text);
 }

@@ -42,7 +42,8 @@ void post_to_survivors(MPI_Win posted)
     MPI_Win_post(survivors, 0, posted);
 }
 
-void keep_connection_open(const char *folder, bool (*dies)(int rank), void (*outlast)(const char *folder, int size, pid_t process))
+void keep_connection_open(const char *folder, bool (*dies)(int rank),
+                          void (*outlast)(const char *folder, int size, pid_t process))
 {
     const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
     const char *size = getenv("PMI_SIZE") ? getenv("PMI_SIZE") : getenv("OMPI_COMM_WORLD_SIZE");
@@ -100,7 +101,9 @@ void verdict_of(const struct scenario *scenario, int code, double seconds, char 
     MPI_Error_class(code, &class);
     describe(code, text);
     const char *verdict = class == MPI_ERR_OTHER ? "error"
-                          : scenario->may_succeed || (scenario->far_only && with_victim) ? "allowed" : "success";
+                          : scenario->may_succeed || (scenario->far_only && with_victim)
+                              ? "allowed"
+                              : "success";
     if (class != MPI_SUCCESS && class != MPI_ERR_OTHER)
         verdict = "other-class";
     snprintf(line, VERDICT_BYTES, "%s %.3f %s", verdict, seconds, text);

@@ -8,7 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void nothing(void) {}
+static void nothing(void)
+{
+}
 
 /* A target on another machine is held only when something that was done inside is complete. */
 static void use_target(void)
@@ -36,7 +38,10 @@ static void hold_all(void)
     use_target();
 }
 
-static void free_window(void) { MPI_Win_free(&win); }
+static void free_window(void)
+{
+    MPI_Win_free(&win);
+}
 
 static void connect_and_post(void)
 {
@@ -44,7 +49,10 @@ static void connect_and_post(void)
     post_to_survivors(win);
 }
 
-static int wait_fence(void) { return MPI_Win_fence(0, win); }
+static int wait_fence(void)
+{
+    return MPI_Win_fence(0, win);
+}
 
 /* A lock may return before it has the target; its unlock needs it, if there was something to do. */
 static int wait_lock(int kind)
@@ -56,9 +64,18 @@ static int wait_lock(int kind)
     return code != MPI_SUCCESS ? code : MPI_Win_unlock(0, win);
 }
 
-static int wait_exclusive(void) { return wait_lock(MPI_LOCK_EXCLUSIVE); }
-static int wait_shared(void) { return wait_lock(MPI_LOCK_SHARED); }
-static int wait_free(void) { return MPI_Win_free(&win); }
+static int wait_exclusive(void)
+{
+    return wait_lock(MPI_LOCK_EXCLUSIVE);
+}
+static int wait_shared(void)
+{
+    return wait_lock(MPI_LOCK_SHARED);
+}
+static int wait_free(void)
+{
+    return MPI_Win_free(&win);
+}
 
 static int wait_fence_twice(void)
 {
@@ -172,11 +189,15 @@ static int wait_without_descriptors(void)
 
 static int accumulate_once(void)
 {
-    int code = MPI_Accumulate(bulk, FAULT_ELEMENTS, MPI_DOUBLE, 0, 0, FAULT_ELEMENTS, MPI_DOUBLE, MPI_SUM, win);
+    int code = MPI_Accumulate(bulk, FAULT_ELEMENTS, MPI_DOUBLE, 0, 0, FAULT_ELEMENTS, MPI_DOUBLE,
+                              MPI_SUM, win);
     return code != MPI_SUCCESS ? code : MPI_Win_flush(0, win);
 }
 
-static long some_us(void) { return 5000 + (long)(seconds_now() * 1e9) % 20000; }
+static long some_us(void)
+{
+    return 5000 + (long)(seconds_now() * 1e9) % 20000;
+}
 
 /* Dies at some moment of a long row of bulk accumulates, most of them under the target's accumulate lock. */
 static void accumulate_until_dead(void)
@@ -223,9 +244,18 @@ static int wait_one_fence_or_two(void)
     return code != MPI_SUCCESS ? code : wait_fence();
 }
 
-static void die_while_fencing(void) { die_inside(wait_fence); }
-static void die_while_freeing(void) { die_inside(wait_free); }
-static void die_while_creating(void) { die_inside(wait_creation); }
+static void die_while_fencing(void)
+{
+    die_inside(wait_fence);
+}
+static void die_while_freeing(void)
+{
+    die_inside(wait_free);
+}
+static void die_while_creating(void)
+{
+    die_inside(wait_creation);
+}
 
 /* At some moment of a creation, or of a window's end. */
 static void create_until_dead(void)
@@ -253,7 +283,8 @@ static MPI_Win unshared;
 
 static void make_unshared(void)
 {
-    void *base = mmap(NULL, UNSHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *base =
+        mmap(NULL, UNSHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     MPI_Win_create(base, UNSHARED_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &unshared);
     MPI_Win_set_errhandler(unshared, MPI_ERRORS_RETURN);
 }
@@ -270,8 +301,14 @@ static void end_main_thread(long before_death_us)
     syscall(SYS_exit, 0);
 }
 
-static void end_slowly(void) { end_main_thread(ENDING_US); }
-static void end_main_thread_alone(void) { end_main_thread(ENDED_US); }
+static void end_slowly(void)
+{
+    end_main_thread(ENDING_US);
+}
+static void end_main_thread_alone(void)
+{
+    end_main_thread(ENDED_US);
+}
 
 /* A short put may wait in the origin until something follows it. */
 static int put_until_error(void)
@@ -294,28 +331,31 @@ static int put_until_error_and_free(void)
 }
 
 const struct scenario scenarios[] = {
-    { "fence", nothing, nothing, wait_fence, false, NULL, false },
-    { "exclusive-held", hold_exclusive, nothing, wait_exclusive, false, NULL, false },
-    { "exclusive-held-shared-wanted", hold_exclusive, nothing, wait_shared, false, NULL, false },
-    { "exclusive-held-all-wanted", hold_exclusive, nothing, wait_lock_all, false, NULL, false },
-    { "shared-held", hold_shared, nothing, wait_exclusive, false, NULL, false },
-    { "all-held", hold_all, nothing, wait_exclusive, false, NULL, false },
-    { "start", nothing, nothing, wait_start, false, NULL, false },
-    { "posted", connect_and_post, nothing, use_posted, true, connect_all, false },
-    { "wait", nothing, nothing, wait_wait, false, NULL, false },
-    { "test", nothing, nothing, wait_test, false, NULL, false },
-    { "free", nothing, nothing, wait_free, false, NULL, false },
-    { "fencing", nothing, die_while_fencing, wait_one_fence_or_two, false, NULL, false },
-    { "freeing", nothing, die_while_freeing, wait_free, true, NULL, false },
-    { "creating", nothing, die_while_creating, wait_creation, true, NULL, false },
-    { "without-descriptors", nothing, nothing, wait_without_descriptors, false, NULL, false },
-    { "fence-twice", nothing, nothing, wait_fence_twice, false, NULL, false },
-    { "creation", nothing, nothing, wait_creation, false, NULL, false },
-    { "creation-again", nothing, free_window, wait_creation_without_windows, false, NULL, false },
-    { "creation-late", nothing, nothing, wait_creation_late, false, NULL, false },
-    { "creations", connect_all, create_until_dead, create_until_error, false, connect_all, false },
-    { "accumulate", connect_all, accumulate_until_dead, accumulate_for_a_while, true, connect_all, false },
-    { "ending", make_unshared_and_post, end_slowly, put_until_error_and_free, false, make_unshared, false },
-    { "main-ended", make_unshared_and_post, end_main_thread_alone, put_until_error, false, make_unshared, false },
+    {"fence", nothing, nothing, wait_fence, false, NULL, false},
+    {"exclusive-held", hold_exclusive, nothing, wait_exclusive, false, NULL, false},
+    {"exclusive-held-shared-wanted", hold_exclusive, nothing, wait_shared, false, NULL, false},
+    {"exclusive-held-all-wanted", hold_exclusive, nothing, wait_lock_all, false, NULL, false},
+    {"shared-held", hold_shared, nothing, wait_exclusive, false, NULL, false},
+    {"all-held", hold_all, nothing, wait_exclusive, false, NULL, false},
+    {"start", nothing, nothing, wait_start, false, NULL, false},
+    {"posted", connect_and_post, nothing, use_posted, true, connect_all, false},
+    {"wait", nothing, nothing, wait_wait, false, NULL, false},
+    {"test", nothing, nothing, wait_test, false, NULL, false},
+    {"free", nothing, nothing, wait_free, false, NULL, false},
+    {"fencing", nothing, die_while_fencing, wait_one_fence_or_two, false, NULL, false},
+    {"freeing", nothing, die_while_freeing, wait_free, true, NULL, false},
+    {"creating", nothing, die_while_creating, wait_creation, true, NULL, false},
+    {"without-descriptors", nothing, nothing, wait_without_descriptors, false, NULL, false},
+    {"fence-twice", nothing, nothing, wait_fence_twice, false, NULL, false},
+    {"creation", nothing, nothing, wait_creation, false, NULL, false},
+    {"creation-again", nothing, free_window, wait_creation_without_windows, false, NULL, false},
+    {"creation-late", nothing, nothing, wait_creation_late, false, NULL, false},
+    {"creations", connect_all, create_until_dead, create_until_error, false, connect_all, false},
+    {"accumulate", connect_all, accumulate_until_dead, accumulate_for_a_while, true, connect_all,
+     false},
+    {"ending", make_unshared_and_post, end_slowly, put_until_error_and_free, false, make_unshared,
+     false},
+    {"main-ended", make_unshared_and_post, end_main_thread_alone, put_until_error, false,
+     make_unshared, false},
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -14,21 +14,39 @@ static double end_of_patience(void)
     return seconds_now() + (with_victim ? 0.5 : 15);
 }
 
-static void nothing(void) {}
-static void lock_victim_shared(void) { MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, win); }
+static void nothing(void)
+{
+}
+static void lock_victim_shared(void)
+{
+    MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, win);
+}
 static void lock_victim_exclusive(void)
 {
     if (world_rank == (victim == 0 ? 1 : 0))
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, victim, 0, win);
 }
 
-static int put(void) { return MPI_Put(bulk, 1, MPI_DOUBLE, victim, world_rank, 1, MPI_DOUBLE, win); }
-static int put_all(void) { return MPI_Put(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE, win); }
-static int get(void) { return MPI_Get(bulk, 1, MPI_DOUBLE, victim, world_rank, 1, MPI_DOUBLE, win); }
-static int get_all(void) { return MPI_Get(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE, win); }
+static int put(void)
+{
+    return MPI_Put(bulk, 1, MPI_DOUBLE, victim, world_rank, 1, MPI_DOUBLE, win);
+}
+static int put_all(void)
+{
+    return MPI_Put(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE, win);
+}
+static int get(void)
+{
+    return MPI_Get(bulk, 1, MPI_DOUBLE, victim, world_rank, 1, MPI_DOUBLE, win);
+}
+static int get_all(void)
+{
+    return MPI_Get(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE, win);
+}
 static int accumulate(void)
 {
-    return MPI_Accumulate(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE, MPI_SUM, win);
+    return MPI_Accumulate(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE,
+                          MPI_SUM, win);
 }
 static int fetch_and_add(void)
 {
@@ -56,15 +74,36 @@ static int repeat(int (*operate)(void), int in_a_row)
     return code;
 }
 
-static int wait_put(void) { return repeat(put, 1); }
-static int wait_get(void) { return repeat(get, 1); }
-static int wait_fetch(void) { return repeat(fetch_and_add, 1); }
-static int wait_bulk_put(void) { return repeat(put_all, 30); }
-static int wait_bulk_get(void) { return repeat(get_all, 30); }
-static int wait_bulk_accumulate(void) { return repeat(accumulate, 30); }
+static int wait_put(void)
+{
+    return repeat(put, 1);
+}
+static int wait_get(void)
+{
+    return repeat(get, 1);
+}
+static int wait_fetch(void)
+{
+    return repeat(fetch_and_add, 1);
+}
+static int wait_bulk_put(void)
+{
+    return repeat(put_all, 30);
+}
+static int wait_bulk_get(void)
+{
+    return repeat(get_all, 30);
+}
+static int wait_bulk_accumulate(void)
+{
+    return repeat(accumulate, 30);
+}
 
 /* Beyond the victim's last moment. */
-static void let_it_die(void) { usleep(100000); }
+static void let_it_die(void)
+{
+    usleep(100000);
+}
 
 static int wait_unlock(void)
 {
@@ -137,7 +176,10 @@ static int wait_put_and_fence(void)
     return code != MPI_SUCCESS ? code : end;
 }
 
-static void fence_before(void) { MPI_Win_fence(0, win); }
+static void fence_before(void)
+{
+    MPI_Win_fence(0, win);
+}
 
 /* The victim dies in the queue for rank 0's lock, which rank 0 holds. */
 static void die_waiting(void)
@@ -216,21 +258,23 @@ static int wait_own_window_after_free(void)
 }
 
 const struct scenario scenarios[] = {
-    { "put", nothing, nothing, wait_put, false, NULL, true },
-    { "get", nothing, nothing, wait_get, false, NULL, true },
-    { "fetch", nothing, nothing, wait_fetch, false, NULL, true },
-    { "bulk-put", nothing, nothing, wait_bulk_put, false, NULL, true },
-    { "bulk-get", nothing, nothing, wait_bulk_get, false, NULL, true },
-    { "bulk-accumulate", nothing, nothing, wait_bulk_accumulate, false, NULL, true },
-    { "unlock", nothing, nothing, wait_unlock, false, lock_victim_shared, true },
-    { "lock", nothing, nothing, wait_lock, false, NULL, true },
-    { "lock-behind-survivor", nothing, nothing, wait_behind_survivor, false, lock_victim_exclusive, true },
-    { "lock-behind-waiter", connect_and_meet, die_waiting, wait_behind_waiter, true, connect_and_hold_own, true },
-    { "lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true },
-    { "unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true },
-    { "complete", connect_and_post, nothing, wait_complete, false, connect_all, true },
-    { "own-window", part, nothing, wait_own_window, false, part, true },
-    { "own-window-after-free", part, nothing, wait_own_window_after_free, false, part, true },
-    { "put-fence", fence_before, nothing, wait_put_and_fence, false, fence_before, true },
+    {"put", nothing, nothing, wait_put, false, NULL, true},
+    {"get", nothing, nothing, wait_get, false, NULL, true},
+    {"fetch", nothing, nothing, wait_fetch, false, NULL, true},
+    {"bulk-put", nothing, nothing, wait_bulk_put, false, NULL, true},
+    {"bulk-get", nothing, nothing, wait_bulk_get, false, NULL, true},
+    {"bulk-accumulate", nothing, nothing, wait_bulk_accumulate, false, NULL, true},
+    {"unlock", nothing, nothing, wait_unlock, false, lock_victim_shared, true},
+    {"lock", nothing, nothing, wait_lock, false, NULL, true},
+    {"lock-behind-survivor", nothing, nothing, wait_behind_survivor, false, lock_victim_exclusive,
+     true},
+    {"lock-behind-waiter", connect_and_meet, die_waiting, wait_behind_waiter, true,
+     connect_and_hold_own, true},
+    {"lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true},
+    {"unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true},
+    {"complete", connect_and_post, nothing, wait_complete, false, connect_all, true},
+    {"own-window", part, nothing, wait_own_window, false, part, true},
+    {"own-window-after-free", part, nothing, wait_own_window_after_free, false, part, true},
+    {"put-fence", fence_before, nothing, wait_put_and_fence, false, fence_before, true},
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -13,7 +13,7 @@ enum { INTEGERS_AT = 5000, DYNAMIC_ELEMENTS = 2000, SHARED_ELEMENTS = 6000, WAYS
 static MPI_Group others;
 static MPI_Win second = MPI_WIN_NULL; /* of scenarios that want another kind than win */
 static double *attached;
-static MPI_Aint *attached_at; /* of each rank */
+static MPI_Aint *attached_at;     /* of each rank */
 static MPI_Datatype every_second; /* of 40 */
 
 static void connect_and_group(void)
@@ -43,18 +43,24 @@ static void connect_and_share(void)
 {
     double *base;
     connect_and_group();
-    MPI_Win_allocate_shared(SHARED_ELEMENTS * sizeof *base, sizeof *base, MPI_INFO_NULL, everybody, &base, &second);
+    MPI_Win_allocate_shared(SHARED_ELEMENTS * sizeof *base, sizeof *base, MPI_INFO_NULL, everybody,
+                            &base, &second);
     MPI_Win_set_errhandler(second, MPI_ERRORS_RETURN);
 }
 
-static int first_of(int a, int b) { return a != MPI_SUCCESS ? a : b; }
+static int first_of(int a, int b)
+{
+    return a != MPI_SUCCESS ? a : b;
+}
 
 /* --- one turn of each --- */
 
 static int put_and_fence(int turn)
 {
-    int target = (world_rank + turn) % world_size, count = turn % 3000; /* the first fence begins the first epoch */
-    int code = turn == 0 ? MPI_SUCCESS : MPI_Put(bulk, count, MPI_DOUBLE, target, 0, count, MPI_DOUBLE, win);
+    int target = (world_rank + turn) % world_size,
+        count = turn % 3000; /* the first fence begins the first epoch */
+    int code = turn == 0 ? MPI_SUCCESS
+                         : MPI_Put(bulk, count, MPI_DOUBLE, target, 0, count, MPI_DOUBLE, win);
     return first_of(code, MPI_Win_fence(0, win));
 }
 
@@ -69,7 +75,8 @@ static int expose_and_access(int turn)
         return code;
     for (int rank = 0; rank < world_size; rank++)
         if (rank != world_rank)
-            code = first_of(code, MPI_Put(bulk, 1 + turn % 100, MPI_DOUBLE, rank, world_rank, 1 + turn % 100, MPI_DOUBLE, win));
+            code = first_of(code, MPI_Put(bulk, 1 + turn % 100, MPI_DOUBLE, rank, world_rank,
+                                          1 + turn % 100, MPI_DOUBLE, win));
     code = first_of(code, MPI_Win_complete(win));
     if (turn % 2 == 0)
         return first_of(code, MPI_Win_wait(win));
@@ -86,12 +93,20 @@ static int operate(MPI_Win on, int turn, int target)
     switch (turn % 8) {
     case 0: code = MPI_Put(&value, 1, MPI_DOUBLE, target, 1, 1, MPI_DOUBLE, on); break;
     case 1: code = MPI_Get(&old, 1, MPI_DOUBLE, target, 1, 1, MPI_DOUBLE, on); break;
-    case 2: code = MPI_Accumulate(bulk, 500, MPI_DOUBLE, target, 0, 500, MPI_DOUBLE, MPI_SUM, on); break;
+    case 2:
+        code = MPI_Accumulate(bulk, 500, MPI_DOUBLE, target, 0, 500, MPI_DOUBLE, MPI_SUM, on);
+        break;
     case 3: code = MPI_Fetch_and_op(&value, &old, MPI_DOUBLE, target, 2, MPI_SUM, on); break;
-    case 4: code = MPI_Compare_and_swap(&one, &zero, &found, MPI_INT64_T, target, INTEGERS_AT, on); break;
+    case 4:
+        code = MPI_Compare_and_swap(&one, &zero, &found, MPI_INT64_T, target, INTEGERS_AT, on);
+        break;
     case 5: code = MPI_Put(bulk, 1, every_second, target, 100, 1, every_second, on); break;
-    case 6: code = MPI_Accumulate(bulk, 20, MPI_DOUBLE, target, 200, 1, every_second, MPI_REPLACE, on); break;
-    default: code = MPI_Get_accumulate(bulk, 60, MPI_DOUBLE, most, 60, MPI_DOUBLE, target, 9, 60, MPI_DOUBLE, MPI_MAX, on);
+    case 6:
+        code = MPI_Accumulate(bulk, 20, MPI_DOUBLE, target, 200, 1, every_second, MPI_REPLACE, on);
+        break;
+    default:
+        code = MPI_Get_accumulate(bulk, 60, MPI_DOUBLE, most, 60, MPI_DOUBLE, target, 9, 60,
+                                  MPI_DOUBLE, MPI_MAX, on);
     }
     if (turn % 9 == 0)
         return first_of(code, MPI_Win_flush_local(target, on));
@@ -144,7 +159,7 @@ static int lock_all_and_operate_by_two(int turn)
 {
     pthread_t thread;
     int level;
-    struct few own = { turn, turn + 4, MPI_SUCCESS }, the_others = { turn + 4, turn + 8, MPI_SUCCESS };
+    struct few own = {turn, turn + 4, MPI_SUCCESS}, the_others = {turn + 4, turn + 8, MPI_SUCCESS};
     MPI_Query_thread(&level);
     int code = MPI_Win_lock_all(0, win);
     if (code != MPI_SUCCESS)
@@ -177,8 +192,12 @@ static int complete_some(int way, MPI_Request requests[2])
     case 1: return MPI_Test(next, &done, statuses);
     case 2: return MPI_Waitany(2, requests, indices, statuses);
     case 3: return MPI_Testany(2, requests, indices, &done, statuses);
-    case 4: code = MPI_Waitsome(2, requests, &count, indices, statuses); return error_of(code, count, statuses);
-    case 5: code = MPI_Testsome(2, requests, &count, indices, statuses); return error_of(code, count, statuses);
+    case 4:
+        code = MPI_Waitsome(2, requests, &count, indices, statuses);
+        return error_of(code, count, statuses);
+    case 5:
+        code = MPI_Testsome(2, requests, &count, indices, statuses);
+        return error_of(code, count, statuses);
     case 6: return error_of(MPI_Waitall(2, requests, statuses), 2, statuses);
     case 7: return error_of(MPI_Testall(2, requests, &done, statuses), 2, statuses);
     default: code = MPI_Request_get_status(*next, &done, statuses);
@@ -199,18 +218,21 @@ static int complete(int way, MPI_Request requests[2])
 
 static int request_and_complete(int turn)
 {
-    MPI_Request requests[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int target = turn % world_size;
     int code = MPI_Win_lock_all(0, win);
     if (code != MPI_SUCCESS)
         return code;
     if (turn % 2 == 0) {
         code = MPI_Rput(bulk, 800, MPI_DOUBLE, target, 0, 800, MPI_DOUBLE, win, &requests[0]);
-        code = first_of(code, MPI_Rget(bulk + 2000, 800, MPI_DOUBLE, target, 2000, 800, MPI_DOUBLE, win, &requests[1]));
+        code = first_of(code, MPI_Rget(bulk + 2000, 800, MPI_DOUBLE, target, 2000, 800, MPI_DOUBLE,
+                                       win, &requests[1]));
     } else {
-        code = MPI_Raccumulate(bulk, 800, MPI_DOUBLE, target, 0, 800, MPI_DOUBLE, MPI_SUM, win, &requests[0]);
-        code = first_of(code, MPI_Rget_accumulate(bulk + 1000, 50, MPI_DOUBLE, bulk + 2000, 50, MPI_DOUBLE, target, 2000, 50,
-                                                  MPI_DOUBLE, MPI_SUM, win, &requests[1]));
+        code = MPI_Raccumulate(bulk, 800, MPI_DOUBLE, target, 0, 800, MPI_DOUBLE, MPI_SUM, win,
+                               &requests[0]);
+        code = first_of(code, MPI_Rget_accumulate(bulk + 1000, 50, MPI_DOUBLE, bulk + 2000, 50,
+                                                  MPI_DOUBLE, target, 2000, 50, MPI_DOUBLE, MPI_SUM,
+                                                  win, &requests[1]));
     }
     code = first_of(code, complete(turn / 2 % WAYS_TO_COMPLETE, requests));
     return first_of(code, MPI_Win_unlock_all(win));
@@ -227,13 +249,20 @@ static int operate_on_attached(int turn, int target)
     int64_t one = 1, zero = 0, found;
     MPI_Aint at = attached_at[target];
     switch (turn % 5) {
-    case 0: return MPI_Put(bulk, 1 + turn % 1000, MPI_DOUBLE, target, at, 1 + turn % 1000, MPI_DOUBLE, second);
+    case 0:
+        return MPI_Put(bulk, 1 + turn % 1000, MPI_DOUBLE, target, at, 1 + turn % 1000, MPI_DOUBLE,
+                       second);
     case 1: return MPI_Fetch_and_op(&value, &old, MPI_DOUBLE, target, at + 8000, MPI_SUM, second);
-    case 2: return first_of(MPI_Get(got, 300, MPI_DOUBLE, target, at, 300, MPI_DOUBLE, second),
-                            MPI_Win_flush_local(target, second));
-    case 3: return MPI_Accumulate(bulk, 300, MPI_DOUBLE, target, at + 8000, 300, MPI_DOUBLE, MPI_SUM, second);
-    default: return first_of(MPI_Compare_and_swap(&one, &zero, &found, MPI_INT64_T, target, at + 12000, second),
-                             MPI_Win_flush(target, second));
+    case 2:
+        return first_of(MPI_Get(got, 300, MPI_DOUBLE, target, at, 300, MPI_DOUBLE, second),
+                        MPI_Win_flush_local(target, second));
+    case 3:
+        return MPI_Accumulate(bulk, 300, MPI_DOUBLE, target, at + 8000, 300, MPI_DOUBLE, MPI_SUM,
+                              second);
+    default:
+        return first_of(
+            MPI_Compare_and_swap(&one, &zero, &found, MPI_INT64_T, target, at + 12000, second),
+            MPI_Win_flush(target, second));
     }
 }
 
@@ -260,12 +289,14 @@ static int share_and_operate(int turn)
     int unit, target = turn / 2 % world_size;
     int code = MPI_Win_shared_query(second, target, &size_bytes, &unit, &theirs);
     if (code == MPI_SUCCESS)
-        code = turn % 2 == 0 ? MPI_Win_lock_all(0, second) : MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, second);
+        code = turn % 2 == 0 ? MPI_Win_lock_all(0, second)
+                             : MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, second);
     if (code != MPI_SUCCESS)
         return code;
     theirs[SHARED_ELEMENTS - 1 - world_rank] += 1;
     code = first_of(MPI_Win_sync(second), operate(second, turn, target));
-    return first_of(code, turn % 2 == 0 ? MPI_Win_unlock_all(second) : MPI_Win_unlock(target, second));
+    return first_of(code,
+                    turn % 2 == 0 ? MPI_Win_unlock_all(second) : MPI_Win_unlock(target, second));
 }
 
 static int make_one(int turn, MPI_Win *made)
@@ -310,7 +341,10 @@ static int repeat(int (*turn_of)(int turn), double seconds)
 }
 
 /* All wait for the victim in each turn. */
-static int repeat_until_error(int (*turn_of)(int turn)) { return repeat(turn_of, 10); }
+static int repeat_until_error(int (*turn_of)(int turn))
+{
+    return repeat(turn_of, 10);
+}
 
 /* Or nobody does, unless it is in the way. */
 static int repeat_and_fence(int (*turn_of)(int turn))
@@ -331,9 +365,15 @@ static int repeat_and_free(int (*turn_of)(int turn))
     return second != MPI_WIN_NULL || freed == MPI_SUCCESS ? MPI_SUCCESS : first_of(code, freed);
 }
 
-#define ROW(turn_of, until) \
-    static void turn_of##_until_dead(void) { repeat_until_dead(turn_of); } \
-    static int turn_of##_##until(void) { return repeat_##until(turn_of); }
+#define ROW(turn_of, until)                                                                        \
+    static void turn_of##_until_dead(void)                                                         \
+    {                                                                                              \
+        repeat_until_dead(turn_of);                                                                \
+    }                                                                                              \
+    static int turn_of##_##until(void)                                                             \
+    {                                                                                              \
+        return repeat_##until(turn_of);                                                            \
+    }
 ROW(put_and_fence, until_error)
 ROW(expose_and_access, until_error)
 ROW(lock_and_operate, and_fence)
@@ -346,20 +386,25 @@ ROW(share_and_operate, and_free)
 ROW(make_and_free, until_error)
 
 const struct scenario scenarios[] = {
-    { "fences", connect_and_group, put_and_fence_until_dead, put_and_fence_until_error, false, connect_and_group, false },
-    { "epochs", connect_and_group, expose_and_access_until_dead, expose_and_access_until_error, false, connect_and_group, false },
-    { "locks", connect_and_group, lock_and_operate_until_dead, lock_and_operate_and_fence, false, connect_and_group, false },
-    { "lock-alls", connect_and_group, lock_all_and_operate_until_dead, lock_all_and_operate_and_fence, false, connect_and_group,
-      false },
-    { "locks-mixed", connect_and_group, shared_and_exclusive_until_dead, shared_and_exclusive_and_fence, false, connect_and_group,
-      false },
-    { "requests", connect_and_group, request_and_complete_until_dead, request_and_complete_and_fence, false, connect_and_group,
-      false },
-    { "threads", connect_and_group, lock_all_and_operate_by_two_until_dead, lock_all_and_operate_by_two_and_fence, false,
-      connect_and_group, false },
-    { "dynamics", connect_and_attach, attach_and_operate_until_dead, attach_and_operate_and_free, false, connect_and_attach,
-      false },
-    { "shared", connect_and_share, share_and_operate_until_dead, share_and_operate_and_free, false, connect_and_share, false },
-    { "windows", connect_and_group, make_and_free_until_dead, make_and_free_until_error, false, connect_and_group, false },
+    {"fences", connect_and_group, put_and_fence_until_dead, put_and_fence_until_error, false,
+     connect_and_group, false},
+    {"epochs", connect_and_group, expose_and_access_until_dead, expose_and_access_until_error,
+     false, connect_and_group, false},
+    {"locks", connect_and_group, lock_and_operate_until_dead, lock_and_operate_and_fence, false,
+     connect_and_group, false},
+    {"lock-alls", connect_and_group, lock_all_and_operate_until_dead,
+     lock_all_and_operate_and_fence, false, connect_and_group, false},
+    {"locks-mixed", connect_and_group, shared_and_exclusive_until_dead,
+     shared_and_exclusive_and_fence, false, connect_and_group, false},
+    {"requests", connect_and_group, request_and_complete_until_dead, request_and_complete_and_fence,
+     false, connect_and_group, false},
+    {"threads", connect_and_group, lock_all_and_operate_by_two_until_dead,
+     lock_all_and_operate_by_two_and_fence, false, connect_and_group, false},
+    {"dynamics", connect_and_attach, attach_and_operate_until_dead, attach_and_operate_and_free,
+     false, connect_and_attach, false},
+    {"shared", connect_and_share, share_and_operate_until_dead, share_and_operate_and_free, false,
+     connect_and_share, false},
+    {"windows", connect_and_group, make_and_free_until_dead, make_and_free_until_error, false,
+     connect_and_group, false},
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -8,7 +8,8 @@
 
 static void every_round_sees_the_puts_of_that_round(enum window_kind kind)
 {
-    struct window window = window_make(kind, (MPI_Aint)sizeof(int) * world_size, sizeof(int), MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)sizeof(int) * world_size, sizeof(int), MPI_COMM_WORLD);
     struct random random = random_start((uint64_t)world_rank);
     const int *received = (const int *)window.base;
     MPI_Win_fence(0, window.win);
@@ -51,7 +52,8 @@ static void accumulates_of_all_ranks_are_in_after_the_fence(enum window_kind kin
     for (int round = 1; round <= 20; round++) {
         MPI_Win_fence(0, window.win);
         for (int i = 0; i < 100; i++)
-            MPI_Accumulate(&one, 1, MPI_INT64_T, i % world_size, 4, 1, MPI_INT64_T, MPI_SUM, window.win);
+            MPI_Accumulate(&one, 1, MPI_INT64_T, i % world_size, 4, 1, MPI_INT64_T, MPI_SUM,
+                           window.win);
         MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win);
         int64_t each = 100 / world_size + (world_rank < 100 % world_size);
         CHECK_EQUAL(((int64_t *)window.base)[4], round * each * world_size);
@@ -108,7 +110,8 @@ static void a_lock_epoch_and_fences_take_turns(enum window_kind kind)
 
 static void fences_of_several_windows_are_independent(enum window_kind kind)
 {
-    struct window one = window_make(kind, 64, 4, MPI_COMM_WORLD), two = window_make(kind, 64, 4, MPI_COMM_WORLD);
+    struct window one = window_make(kind, 64, 4, MPI_COMM_WORLD),
+                  two = window_make(kind, 64, 4, MPI_COMM_WORLD);
     struct random random = random_start((uint64_t)world_rank);
     int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;
     MPI_Win_fence(0, one.win);
@@ -131,7 +134,8 @@ static void fences_of_several_windows_are_independent(enum window_kind kind)
 /* One rank works with one target in each round. Two words take turns: the next round's put may come before this round's look. */
 static void fences_order_ranks_that_do_nothing(enum window_kind kind)
 {
-    struct window window = window_make(kind, 2 * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, 2 * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
     struct random random = random_start((uint64_t)world_rank), shared = random_start(12345);
     const int64_t *words = (const int64_t *)window.base;
     MPI_Win_fence(0, window.win);
@@ -182,4 +186,7 @@ static const struct test_case cases[] = {
     CASE(fences_work_on_part_of_the_ranks, KINDS_BOTH, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

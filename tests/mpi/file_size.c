@@ -32,7 +32,7 @@ static void use(char *memory)
 /* What promotion tries once, since the pages are huge, is a file of 2 MiB. */
 static void window_works_where_files_may_not_grow(enum window_kind kind)
 {
-    static const rlim_t most_bytes[] = { 1 << 20, 3000, 64 << 10, 3 << 20, 12 << 20 };
+    static const rlim_t most_bytes[] = {1 << 20, 3000, 64 << 10, 3 << 20, 12 << 20};
     char *memory = aligned_alloc(HUGE_PAGE, BYTES);
     struct rlimit before;
     (void)kind;
@@ -44,7 +44,7 @@ static void window_works_where_files_may_not_grow(enum window_kind kind)
     memset(memory, 1, BYTES);
     getrlimit(RLIMIT_FSIZE, &before);
     for (int i = 0; i < (int)COUNT_OF(most_bytes); i++) {
-        struct rlimit tight = { most_bytes[i], before.rlim_max };
+        struct rlimit tight = {most_bytes[i], before.rlim_max};
         CHECK(setrlimit(RLIMIT_FSIZE, &tight) == 0, "setrlimit: %s", strerror(errno));
         use(memory);
         setrlimit(RLIMIT_FSIZE, &before);
@@ -56,4 +56,7 @@ static const struct test_case cases[] = {
     CASE(window_works_where_files_may_not_grow, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

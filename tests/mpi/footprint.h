@@ -38,7 +38,7 @@ struct footprint {
 
 static inline struct footprint footprint_read(void)
 {
-    struct footprint print = { 0, 0, 0 };
+    struct footprint print = {0, 0, 0};
     char line[512];
     FILE *maps = fopen("/proc/self/maps", "r");
     while (fgets(line, sizeof line, maps))

@@ -10,7 +10,7 @@ enum { ROUNDS = 3, ORDERS = 4, NESTS = 12 };
 
 /* What is cached with a communicator, and how its delete callback goes. */
 struct cached {
-    int windows; /* that the callback makes over the communicator */
+    int windows;  /* that the callback makes over the communicator */
     int refusals; /* before it lets go */
     int calls;
 };
@@ -49,7 +49,10 @@ static int let_go(MPI_Comm comm, int keyval, void *value, void *extra)
 }
 
 /* This rank's choice in this order: 0 and 1 are everybody's, in 2 and 3 even and odd ranks differ. */
-static bool is_first(int order) { return order < 2 ? order == 0 : world_rank % 2 == order % 2; }
+static bool is_first(int order)
+{
+    return order < 2 ? order == 0 : world_rank % 2 == order % 2;
+}
 
 static void make_keyvals(void)
 {
@@ -67,7 +70,8 @@ static MPI_Comm make_communicator(int order, int keyval, struct cached *cached)
 {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where one host reports that MPI_Comm_free failed */
+    MPI_Comm_set_errhandler(
+        MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where one host reports that MPI_Comm_free failed */
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     if (is_first(order))
         MPI_Comm_set_attr(comm, keyval, cached);
@@ -79,7 +83,10 @@ static MPI_Comm make_communicator(int order, int keyval, struct cached *cached)
 }
 
 /* In some orders the keyvals differ too: one host deletes in their order. */
-static int keyval_of(int order, int round) { return round % 2 == 0 || is_first(order) ? early_keyval : late_keyval; }
+static int keyval_of(int order, int round)
+{
+    return round % 2 == 0 || is_first(order) ? early_keyval : late_keyval;
+}
 
 static void delete_callbacks_make_windows(enum window_kind kind)
 {
@@ -87,7 +94,7 @@ static void delete_callbacks_make_windows(enum window_kind kind)
     make_keyvals();
     for (int round = 0; round < ROUNDS; round++) {
         for (int order = 0; order < ORDERS; order++) {
-            struct cached cached = { .windows = 1 + round % 3 };
+            struct cached cached = {.windows = 1 + round % 3};
             MPI_Comm comm = make_communicator(order, keyval_of(order, round), &cached);
             if (round % 3 == 2)
                 CHECK_OK(MPI_Comm_disconnect(&comm));
@@ -105,7 +112,7 @@ static void callbacks_of_different_calls_make_one_window(enum window_kind kind)
     (void)kind;
     make_keyvals();
     for (int order = 0; order < ORDERS; order++) {
-        struct cached cached = { .windows = 2 };
+        struct cached cached = {.windows = 2};
         int keyval = keyval_of(order, 1);
         MPI_Comm comm = make_communicator(order, keyval, &cached);
         if (world_rank != order % world_size)
@@ -121,7 +128,7 @@ static void a_callback_makes_the_first_window(enum window_kind kind)
     (void)kind;
     make_keyvals();
     for (int order = 0; order < ORDERS; order++) {
-        struct cached cached = { .windows = 2 };
+        struct cached cached = {.windows = 2};
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         MPI_Comm_set_attr(comm, early_keyval, &cached);
@@ -141,7 +148,7 @@ static void a_communicator_that_could_not_be_freed_has_windows_again(enum window
     make_keyvals();
     for (int round = 0; round < ROUNDS; round++) {
         for (int order = 0; order < ORDERS; order++) {
-            struct cached cached = { .refusals = 1, .windows = round % 2 };
+            struct cached cached = {.refusals = 1, .windows = round % 2};
             MPI_Comm comm = make_communicator(order, keyval_of(order, round), &cached);
             CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS, "MPI_Comm_free went through");
             cached.windows = 0;
@@ -161,7 +168,7 @@ static void one_rank_alone_could_not_free_it(enum window_kind kind)
     make_keyvals();
     for (int round = 0; round < ROUNDS; round++) {
         for (int order = 0; order < ORDERS; order++) {
-            struct cached cached = { .refusals = world_rank == round % world_size };
+            struct cached cached = {.refusals = world_rank == round % world_size};
             MPI_Comm comm = make_communicator(order, keyval_of(order, round), &cached);
             if (cached.refusals > 0)
                 CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS, "MPI_Comm_free went through");
@@ -198,7 +205,8 @@ static int free_the_inner(MPI_Comm comm, int keyval, void *value, void *extra)
     nest->calls++;
     nest->outer = comm;
     use_a_window(comm, 43);
-    CHECK_OK(nest->calls % 4 == 1 ? MPI_Comm_free(&nest->inner) : MPI_Comm_disconnect(&nest->inner));
+    CHECK_OK(nest->calls % 4 == 1 ? MPI_Comm_free(&nest->inner)
+                                  : MPI_Comm_disconnect(&nest->inner));
     use_a_window(comm, 44);
     return MPI_SUCCESS;
 }
@@ -208,7 +216,7 @@ static void callbacks_that_free_other_communicators_make_windows(enum window_kin
 {
     (void)kind;
     int outer_keyval, inner_keyval;
-    struct nest nest = { .calls = 0 };
+    struct nest nest = {.calls = 0};
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_the_inner, &outer_keyval, NULL);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, use_both, &inner_keyval, NULL);
     for (int round = 0; round < NESTS; round++) {
@@ -223,7 +231,8 @@ static void callbacks_that_free_other_communicators_make_windows(enum window_kin
         use_a_window(nest.inner, 46);
         MPI_Comm_set_attr(nest.inner, inner_keyval, &nest);
         CHECK_OK(MPI_Comm_free(&outer));
-        CHECK(outer == MPI_COMM_NULL && nest.inner == MPI_COMM_NULL, "a communicator is still there");
+        CHECK(outer == MPI_COMM_NULL && nest.inner == MPI_COMM_NULL,
+              "a communicator is still there");
         CHECK_EQUAL(nest.calls, 2 * (round + 1));
         use_a_window(MPI_COMM_WORLD, 47);
     }
@@ -240,4 +249,7 @@ static const struct test_case cases[] = {
     CASE(callbacks_that_free_other_communicators_make_windows, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

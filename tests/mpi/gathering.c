@@ -53,7 +53,8 @@ static int gather_some(int len_bytes)
         spans[i] = i + 1 < world_size ? len_bytes : 0;
         spans[world_size + i] = i * len_bytes;
     }
-    int status = (int)oriel_host_gather_some(MPI_COMM_WORLD, "the test", own, spans, spans + world_size, all, NULL);
+    int status = (int)oriel_host_gather_some(MPI_COMM_WORLD, "the test", own, spans,
+                                             spans + world_size, all, NULL);
     free(spans);
     return status;
 }
@@ -146,12 +147,14 @@ static void who_waits_ten_seconds_is_told_once(enum window_kind kind)
         MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         sleep_us(20000); /* for others to tell it again, if they did */
     }
-    int status = (int)oriel_host_agree(MPI_COMM_WORLD, "the test", world_rank == LATE ? 6 : 3, &agreed, NULL);
+    int status = (int)oriel_host_agree(MPI_COMM_WORLD, "the test", world_rank == LATE ? 6 : 3,
+                                       &agreed, NULL);
     hurries = false;
     CHECK_EQUAL(status, ORIEL_OK);
     CHECK_EQUAL(agreed, 2);
     CHECK_EQUAL(warnings, world_rank == 0);
-    CHECK(world_rank != 0 || strstr(warning, "the test has waited 10 s") != NULL, "told was: %s", warning);
+    CHECK(world_rank != 0 || strstr(warning, "the test has waited 10 s") != NULL, "told was: %s",
+          warning);
 }
 
 static const struct test_case cases[] = {
@@ -162,4 +165,7 @@ static const struct test_case cases[] = {
     CASE(many_hear_that_one_has_no_memory_for_some, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

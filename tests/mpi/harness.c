@@ -32,7 +32,7 @@ static struct {
     int thread_level;
     bool shares_memory;
     MPI_Errhandler handler;
-} harness = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+} harness = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 __attribute__((weak)) const char *oriel_last_error(void);
 
@@ -62,8 +62,8 @@ bool harness_check(bool condition, const char *file, int line, const char *forma
         va_end(arguments);
         if (used < 0 || used > WHY_BYTES - 100)
             used = WHY_BYTES - 100;
-        snprintf(harness.why + used, sizeof harness.why - (size_t)used, " (rank %d, %s:%d)", world_rank,
-                 slash ? slash + 1 : file, line);
+        snprintf(harness.why + used, sizeof harness.why - (size_t)used, " (rank %d, %s:%d)",
+                 world_rank, slash ? slash + 1 : file, line);
         harness.failed = true;
     }
     pthread_mutex_unlock(&harness.mutex);
@@ -83,14 +83,27 @@ bool harness_check_class(int code, int wanted_class, const char *file, int line,
     MPI_Error_string(code, text, &length);
     if (wanted_class != MPI_SUCCESS)
         MPI_Error_string(wanted_class, wanted_text, &length);
-    return harness_check(false, file, line, "%.80s gave class %d (%.90s), wanted %d (%.60s) %.160s", call, class, text,
-                         wanted_class, wanted_text, code != MPI_SUCCESS ? said_by_oriel() : "");
+    return harness_check(false, file, line, "%.80s gave class %d (%.90s), wanted %d (%.60s) %.160s",
+                         call, class, text, wanted_class, wanted_text,
+                         code != MPI_SUCCESS ? said_by_oriel() : "");
 }
 
-void harness_skip(const char *reason) { harness.skip_reason = reason; }
-bool harness_failed(void) { return harness.failed; }
-int harness_thread_level(void) { return harness.thread_level; }
-bool ranks_share_memory(void) { return harness.shares_memory; }
+void harness_skip(const char *reason)
+{
+    harness.skip_reason = reason;
+}
+bool harness_failed(void)
+{
+    return harness.failed;
+}
+int harness_thread_level(void)
+{
+    return harness.thread_level;
+}
+bool ranks_share_memory(void)
+{
+    return harness.shares_memory;
+}
 
 MPI_Comm machine_comm(void)
 {
@@ -121,17 +134,21 @@ static void note_window_error(MPI_Win *win, int *code, ...)
     harness_check(false, "window", 0, "unexpected error: %.120s: %.180s", text, said_by_oriel());
 }
 
-void window_watch(MPI_Win win) { MPI_Win_set_errhandler(win, harness.handler); }
+void window_watch(MPI_Win win)
+{
+    MPI_Win_set_errhandler(win, harness.handler);
+}
 
 struct window window_make(enum window_kind kind, MPI_Aint size_bytes, int disp_unit, MPI_Comm comm)
 {
-    struct window window = { MPI_WIN_NULL, NULL, kind };
+    struct window window = {MPI_WIN_NULL, NULL, kind};
     switch (kind) {
     case KIND_ALLOCATE:
         MPI_Win_allocate(size_bytes, disp_unit, MPI_INFO_NULL, comm, &window.base, &window.win);
         break;
     case KIND_SHARED:
-        MPI_Win_allocate_shared(size_bytes, disp_unit, MPI_INFO_NULL, comm, &window.base, &window.win);
+        MPI_Win_allocate_shared(size_bytes, disp_unit, MPI_INFO_NULL, comm, &window.base,
+                                &window.win);
         break;
     case KIND_ARENA:
         if (size_bytes > 0)
@@ -163,7 +180,7 @@ void window_free(struct window *window)
 
 void sleep_us(unsigned us)
 {
-    struct timespec time = { us / 1000000, (long)(us % 1000000) * 1000 };
+    struct timespec time = {us / 1000000, (long)(us % 1000000) * 1000};
     while (nanosleep(&time, &time) != 0 && errno == EINTR)
         ;
 }
@@ -204,7 +221,8 @@ int scaled_rounds(int full)
 
 struct random random_start(uint64_t stream)
 {
-    struct random random = { harness.seed * 0x9E3779B97F4A7C15u ^ (stream + 1) * 0xD1B54A32D192ED03u };
+    struct random random = {harness.seed * 0x9E3779B97F4A7C15u ^
+                            (stream + 1) * 0xD1B54A32D192ED03u};
     random_next(&random);
     return random;
 }
@@ -218,7 +236,10 @@ uint64_t random_next(struct random *random)
     return z ^ (z >> 31);
 }
 
-uint64_t random_below(struct random *random, uint64_t limit) { return random_next(random) % limit; }
+uint64_t random_below(struct random *random, uint64_t limit)
+{
+    return random_next(random) % limit;
+}
 
 void random_pause(struct random *random, unsigned max_us)
 {
@@ -259,10 +280,10 @@ static void count_signal(int number)
 static void begin_signals(void)
 {
     const long every_us = getenv("TEST_SIGNALS") ? atol(getenv("TEST_SIGNALS")) : 0;
-    const struct sigaction action = { .sa_handler = count_signal };
-    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-    const struct timespec every = { every_us / 1000000, every_us % 1000000 * 1000 };
-    const struct itimerspec times = { every, every };
+    const struct sigaction action = {.sa_handler = count_signal};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    const struct timespec every = {every_us / 1000000, every_us % 1000000 * 1000};
+    const struct itimerspec times = {every, every};
     timer_t timer;
     if (every_us <= 0)
         return;
@@ -275,12 +296,13 @@ static void case_begin(const char *name)
 {
     harness.failed = false;
     harness.skip_reason = NULL;
-    const char *text = getenv("TEST_SECONDS"); /* a case's, where all goes more slowly (tests/memcheck) */
+    const char *text =
+        getenv("TEST_SECONDS"); /* a case's, where all goes more slowly (tests/memcheck) */
     const unsigned seconds = text != NULL ? (unsigned)atoi(text) : 60;
-    snprintf(harness.deadline_text, sizeof harness.deadline_text, "not ok %s: no end after %u s (rank %d)\n", name, seconds,
-             world_rank);
-    snprintf(harness.crash_text, sizeof harness.crash_text, "not ok %s: killed by a signal (rank %d)\n", name,
-             world_rank);
+    snprintf(harness.deadline_text, sizeof harness.deadline_text,
+             "not ok %s: no end after %u s (rank %d)\n", name, seconds, world_rank);
+    snprintf(harness.crash_text, sizeof harness.crash_text,
+             "not ok %s: killed by a signal (rank %d)\n", name, world_rank);
     alarm(seconds);
 }
 
@@ -329,7 +351,8 @@ static char case_run(const struct test_case *test, int kind, const char *name)
     if (world_size < test->min_ranks) {
         snprintf(few_ranks, sizeof few_ranks, "needs %d ranks", test->min_ranks);
         harness_skip(few_ranks);
-    } else if ((kind == KIND_SHARED || (test->kinds & KIND_ONE_MACHINE)) && !harness.shares_memory) {
+    } else if ((kind == KIND_SHARED || (test->kinds & KIND_ONE_MACHINE)) &&
+               !harness.shares_memory) {
         harness_skip("needs ranks that all share memory");
     } else {
         test->run((enum window_kind)kind);
@@ -343,7 +366,8 @@ static int table_run(const struct test_case *cases, size_t case_count, bool list
 {
     int passed = 0, failed = 0, skipped = 0;
     for (size_t i = 0; i < case_count; i++) {
-        for (int kind = (cases[i].kinds & KINDS_ALL) == KIND_ANY ? KIND_ANY : 1; kind <= KIND_HEAP; kind = kind ? kind * 2 : 99) {
+        for (int kind = (cases[i].kinds & KINDS_ALL) == KIND_ANY ? KIND_ANY : 1; kind <= KIND_HEAP;
+             kind = kind ? kind * 2 : 99) {
             char name[160];
             if (kind && !(cases[i].kinds & kind))
                 continue;
@@ -380,7 +404,8 @@ static void seed_agree(void)
         printf("# %d ranks, TEST_SEED=%llu\n", world_size, (unsigned long long)harness.seed);
 }
 
-int harness_main(int argc, char **argv, int thread_level, const struct test_case *cases, size_t case_count)
+int harness_main(int argc, char **argv, int thread_level, const struct test_case *cases,
+                 size_t case_count)
 {
     bool list = false;
     const char *only = NULL;

@@ -11,11 +11,11 @@
 
 /* Where a window's memory comes from. A case that takes kinds runs once for each of them. */
 enum window_kind {
-    KIND_ANY = 0,         /* the case makes its own windows */
-    KIND_ALLOCATE = 1,    /* MPI_Win_allocate */
-    KIND_SHARED = 2,      /* MPI_Win_allocate_shared; skipped where not all ranks share memory */
-    KIND_ARENA = 4,       /* MPI_Win_create over memory from MPI_Alloc_mem */
-    KIND_HEAP = 8,        /* MPI_Win_create over memory from malloc */
+    KIND_ANY = 0,          /* the case makes its own windows */
+    KIND_ALLOCATE = 1,     /* MPI_Win_allocate */
+    KIND_SHARED = 2,       /* MPI_Win_allocate_shared; skipped where not all ranks share memory */
+    KIND_ARENA = 4,        /* MPI_Win_create over memory from MPI_Alloc_mem */
+    KIND_HEAP = 8,         /* MPI_Win_create over memory from malloc */
     KIND_ONE_MACHINE = 16, /* no kind: with it a case is skipped where not all ranks share memory */
     KINDS_BOTH = KIND_ALLOCATE | KIND_HEAP,
     KINDS_ALL = KIND_ALLOCATE | KIND_SHARED | KIND_ARENA | KIND_HEAP
@@ -27,7 +27,10 @@ struct test_case {
     int kinds;     /* bits of enum window_kind, or KIND_ANY */
     int min_ranks; /* with fewer the case is skipped */
 };
-#define CASE(function, kinds, min_ranks) { #function, function, kinds, min_ranks }
+#define CASE(function, kinds, min_ranks)                                                           \
+    {                                                                                              \
+#function, function, kinds, min_ranks                                                      \
+    }
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A window with the memory that belongs to it. Its error handler turns an unexpected error into a failure of the case. */
@@ -42,18 +45,20 @@ extern int world_size;
 
 /* Initialises MPI with the thread level wanted, runs the table; returns the exit status: 0, 1, or 77 when all was skipped.
  * Arguments: --list, --only NAME (with or without the kind). */
-int harness_main(int argc, char **argv, int thread_level, const struct test_case *cases, size_t case_count);
+int harness_main(int argc, char **argv, int thread_level, const struct test_case *cases,
+                 size_t case_count);
 
 /* Notes a failure of the running case unless the condition holds; returns the condition. */
 bool harness_check(bool condition, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 bool harness_check_class(int code, int wanted_class, const char *file, int line, const char *call);
 #define CHECK(condition, ...) harness_check((condition), __FILE__, __LINE__, __VA_ARGS__)
-#define CHECK_CLASS(wanted_class, call) harness_check_class((call), (wanted_class), __FILE__, __LINE__, #call)
+#define CHECK_CLASS(wanted_class, call)                                                            \
+    harness_check_class((call), (wanted_class), __FILE__, __LINE__, #call)
 #define CHECK_OK(call) CHECK_CLASS(MPI_SUCCESS, call)
-#define CHECK_EQUAL(got, wanted) \
-    harness_check((long long)(got) == (long long)(wanted), __FILE__, __LINE__, "%s is %lld, not %lld", #got, \
-                  (long long)(got), (long long)(wanted))
+#define CHECK_EQUAL(got, wanted)                                                                   \
+    harness_check((long long)(got) == (long long)(wanted), __FILE__, __LINE__,                     \
+                  "%s is %lld, not %lld", #got, (long long)(got), (long long)(wanted))
 
 /* Marks the running case as skipped; every rank must call it for the same reason. */
 void harness_skip(const char *reason);
@@ -85,7 +90,9 @@ void request_await(MPI_Request *request);
 int scaled_rounds(int full);
 
 /* Pseudo-random numbers. The seed is the same on all ranks, printed at the start, and set by the variable TEST_SEED. */
-struct random { uint64_t state; };
+struct random {
+    uint64_t state;
+};
 struct random random_start(uint64_t stream);
 uint64_t random_next(struct random *random);
 uint64_t random_below(struct random *random, uint64_t limit);
@@ -95,7 +102,13 @@ void sleep_us(unsigned us);
 double seconds_now(void);
 
 /* Reads and writes of memory that other processes change meanwhile. */
-static inline int64_t load_word(const int64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
-static inline void store_word(int64_t *word, int64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
+static inline int64_t load_word(const int64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+static inline void store_word(int64_t *word, int64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
 
 #endif

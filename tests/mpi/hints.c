@@ -15,16 +15,28 @@ struct hint {
 };
 
 static const struct hint hints[] = {
-    { "no_locks", "false", "true", { "yes", "", "TRUE", "1" }, false },
-    { "accumulate_ordering", "rar,raw,war,waw", "none", { "wxw", "rar,none", "rar;raw", "0" }, false },
-    { "accumulate_ordering", "rar,raw,war,waw", "rar,waw", { "waw rar", "rarraw", "true", "rar,raw,war,waw,abc" }, false },
-    { "accumulate_ops", "same_op_no_op", "same_op", { "same", "any_op", "same_op,no_op", "true" }, false },
-    { "mpi_accumulate_granularity", "0", "8", { "eight", "-8", "8 bytes", "0x8" }, false },
-    { "same_size", "false", "true", { "maybe", "0", "truetrue", "t" }, false },
-    { "same_disp_unit", "false", "true", { "maybe", "0", "falsetrue", "f" }, false },
-    { "alloc_shared_noncontig", "false", "true", { "2", "no", "on", "tru" }, true },
-    { "mpi_minimum_memory_alignment", "64", "4096", { "-64", "64K", "page", "1e3" }, true },
-    { "mpi_assert_memory_alloc_kinds", "", "mpi", { "nobody", "mpi:nothing", "12", "unheard:of,mpi" }, false },
+    {"no_locks", "false", "true", {"yes", "", "TRUE", "1"}, false},
+    {"accumulate_ordering", "rar,raw,war,waw", "none", {"wxw", "rar,none", "rar;raw", "0"}, false},
+    {"accumulate_ordering",
+     "rar,raw,war,waw",
+     "rar,waw",
+     {"waw rar", "rarraw", "true", "rar,raw,war,waw,abc"},
+     false},
+    {"accumulate_ops",
+     "same_op_no_op",
+     "same_op",
+     {"same", "any_op", "same_op,no_op", "true"},
+     false},
+    {"mpi_accumulate_granularity", "0", "8", {"eight", "-8", "8 bytes", "0x8"}, false},
+    {"same_size", "false", "true", {"maybe", "0", "truetrue", "t"}, false},
+    {"same_disp_unit", "false", "true", {"maybe", "0", "falsetrue", "f"}, false},
+    {"alloc_shared_noncontig", "false", "true", {"2", "no", "on", "tru"}, true},
+    {"mpi_minimum_memory_alignment", "64", "4096", {"-64", "64K", "page", "1e3"}, true},
+    {"mpi_assert_memory_alloc_kinds",
+     "",
+     "mpi",
+     {"nobody", "mpi:nothing", "12", "unheard:of,mpi"},
+     false},
 };
 
 static MPI_Info info_of(const char *key, const char *value)
@@ -80,7 +92,8 @@ static void values_given_at_creation_are_in_use(enum window_kind kind)
         MPI_Win win = hinted_make(kind, info);
         MPI_Info_free(&info); /* the window keeps no hold on it */
         /* of memory in one piece only the first part is aligned */
-        if (kind != KIND_SHARED || world_rank == 0 || strcmp(hints[i].key, "mpi_minimum_memory_alignment") != 0)
+        if (kind != KIND_SHARED || world_rank == 0 ||
+            strcmp(hints[i].key, "mpi_minimum_memory_alignment") != 0)
             hint_expect(win, hints[i].key, hints[i].other, "at creation");
         for (size_t j = 0; j < COUNT_OF(hints); j++)
             if (strcmp(hints[j].key, hints[i].key) != 0)
@@ -96,11 +109,14 @@ static void values_set_later_are_in_use(enum window_kind kind)
         MPI_Info info = info_of(hints[i].key, hints[i].other);
         CHECK_OK(MPI_Win_set_info(win, info));
         MPI_Info_free(&info);
-        hint_expect(win, hints[i].key, hints[i].creation_only ? hints[i].initial : hints[i].other, "after set_info");
+        hint_expect(win, hints[i].key, hints[i].creation_only ? hints[i].initial : hints[i].other,
+                    "after set_info");
         info = info_of(hints[i].key, hints[i].initial);
         CHECK_OK(MPI_Win_set_info(win, info));
         MPI_Info_free(&info);
-        const char *last = hints[i].initial[0] != '\0' ? hints[i].initial : hints[i].other; /* no value takes nothing back */
+        const char *last = hints[i].initial[0] != '\0'
+                               ? hints[i].initial
+                               : hints[i].other; /* no value takes nothing back */
         hint_expect(win, hints[i].key, last, "after set_info back");
     }
     MPI_Win_free(&win);
@@ -109,7 +125,8 @@ static void values_set_later_are_in_use(enum window_kind kind)
 /* The memory lies where it lies: what only creation reads stays in use. */
 static void values_that_creation_read_stay_in_use(enum window_kind kind)
 {
-    MPI_Info apart = info_of("alloc_shared_noncontig", "true"), together = info_of("alloc_shared_noncontig", "false");
+    MPI_Info apart = info_of("alloc_shared_noncontig", "true"),
+             together = info_of("alloc_shared_noncontig", "false");
     MPI_Win win = hinted_make(kind, apart);
     CHECK_OK(MPI_Win_set_info(win, together));
     hint_expect(win, "alloc_shared_noncontig", "true", "after set_info");
@@ -129,7 +146,9 @@ static void values_that_mean_nothing_leave_the_one_in_use(enum window_kind kind)
             if (!hints[i].creation_only)
                 CHECK_OK(MPI_Win_set_info(win, good));
             CHECK_OK(MPI_Win_set_info(win, bad));
-            hint_expect(win, hints[i].key, hints[i].creation_only ? hints[i].initial : hints[i].other, hints[i].bad[j]);
+            hint_expect(win, hints[i].key,
+                        hints[i].creation_only ? hints[i].initial : hints[i].other,
+                        hints[i].bad[j]);
             MPI_Win_free(&win);
             MPI_Info_free(&bad);
             MPI_Info_free(&good);
@@ -214,7 +233,8 @@ static void unlike_parts_check(const char *key)
         unsigned char mark = (unsigned char)(world_rank + 1);
         int target_unit = 1 << target % 4;
         MPI_Aint end = 64 * (target + 1) / target_unit;
-        CHECK_OK(MPI_Put(&mark, 1, MPI_BYTE, target, world_rank % (64 / target_unit), 1, MPI_BYTE, win));
+        CHECK_OK(
+            MPI_Put(&mark, 1, MPI_BYTE, target, world_rank % (64 / target_unit), 1, MPI_BYTE, win));
         CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(&mark, 1, MPI_BYTE, target, end, 1, MPI_BYTE, win));
         CHECK_OK(MPI_Put(&mark, 0, MPI_BYTE, target, end, 0, MPI_BYTE, win));
     }
@@ -242,7 +262,8 @@ static void windows_without_locks_have_fences_and_groups(enum window_kind kind)
 {
     MPI_Info info = info_of("no_locks", "true");
     MPI_Win win = hinted_make(kind, info);
-    int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size, found = 0;
+    int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size,
+        found = 0;
     int64_t value = 30 + world_rank, *words = NULL;
     MPI_Group group;
     MPI_Win_get_attr(win, MPI_WIN_BASE, &words, &found);
@@ -266,9 +287,11 @@ static void windows_without_locks_have_fences_and_groups(enum window_kind kind)
 static void accumulates_stay_atomic_under_every_hint(enum window_kind kind)
 {
     const int rounds = 200;
-    static const char *const pairs[][2] = { { "accumulate_ordering", "none" }, { "accumulate_ordering", "rar" },
-                                            { "accumulate_ops", "same_op" }, { "mpi_accumulate_granularity", "8" },
-                                            { "mpi_accumulate_granularity", "1" } };
+    static const char *const pairs[][2] = {{"accumulate_ordering", "none"},
+                                           {"accumulate_ordering", "rar"},
+                                           {"accumulate_ops", "same_op"},
+                                           {"mpi_accumulate_granularity", "8"},
+                                           {"mpi_accumulate_granularity", "1"}};
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         MPI_Info info = info_of(pairs[i][0], pairs[i][1]);
         MPI_Win win = hinted_make(kind, info);
@@ -286,7 +309,8 @@ static void accumulates_stay_atomic_under_every_hint(enum window_kind kind)
         barrier(MPI_COMM_WORLD);
         MPI_Fetch_and_op(NULL, &total, MPI_INT64_T, 0, 0, MPI_NO_OP, win);
         MPI_Win_flush(0, win);
-        CHECK(total == (int64_t)2 * rounds * world_size, "%s=%s: %lld", pairs[i][0], pairs[i][1], (long long)total);
+        CHECK(total == (int64_t)2 * rounds * world_size, "%s=%s: %lld", pairs[i][0], pairs[i][1],
+              (long long)total);
         MPI_Win_unlock_all(win);
         MPI_Win_free(&win);
         MPI_Info_free(&info);
@@ -315,7 +339,8 @@ static void shared_parts_check(MPI_Info info, const char *value)
     }
     barrier(MPI_COMM_WORLD);
     for (MPI_Aint i = 0; i < size_bytes; i++)
-        if (!CHECK(base[i] == world_rank + 1, "byte %ld of the part belongs to another rank too", (long)i))
+        if (!CHECK(base[i] == world_rank + 1, "byte %ld of the part belongs to another rank too",
+                   (long)i))
             break;
     barrier(MPI_COMM_WORLD);
     MPI_Win_free(&win);
@@ -358,14 +383,15 @@ static void alignments_beyond_a_page_are_given(enum window_kind kind)
 /* MPI-4.1, 13.2.3: of parts that follow each other byte by byte, the first with a size above 0. */
 static void the_first_contiguous_part_has_the_alignment_asked_for(enum window_kind kind)
 {
-    static const char *const values[] = { "64", "256", "4096", "65536" };
+    static const char *const values[] = {"64", "256", "4096", "65536"};
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         MPI_Info info = info_of("mpi_minimum_memory_alignment", values[i]);
         int first = world_size > 1;
         char *base = NULL;
         MPI_Win win;
-        CHECK_OK(MPI_Win_allocate_shared(world_rank < first ? 0 : 5, 1, info, MPI_COMM_WORLD, &base, &win));
+        CHECK_OK(MPI_Win_allocate_shared(world_rank < first ? 0 : 5, 1, info, MPI_COMM_WORLD, &base,
+                                         &win));
         if (world_rank == first)
             alignment_check(base, values[i], "the first part");
         MPI_Win_free(&win);
@@ -381,12 +407,15 @@ static void parts_are_contiguous_when_one_rank_has_not_asked(enum window_kind ki
     int found = 0;
     MPI_Win win;
     (void)kind;
-    CHECK_OK(MPI_Win_allocate_shared(100, 1, world_rank == 0 ? asked : MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    CHECK_OK(MPI_Win_allocate_shared(100, 1, world_rank == 0 ? asked : MPI_INFO_NULL,
+                                     MPI_COMM_WORLD, &base, &win));
     MPI_Win_get_info(win, &used);
     MPI_Info_get(used, "alloc_shared_noncontig", 60, value, &found);
-    CHECK(found && strcmp(value, world_size == 1 ? "true" : "false") == 0, "the value in use is %s", value);
+    CHECK(found && strcmp(value, world_size == 1 ? "true" : "false") == 0, "the value in use is %s",
+          value);
     MPI_Info_get(used, "mpi_minimum_memory_alignment", 60, value, &found);
-    CHECK(found && (uintptr_t)base % strtoul(value, NULL, 10) == 0, "%p is not aligned to %s", (void *)base, value);
+    CHECK(found && (uintptr_t)base % strtoul(value, NULL, 10) == 0, "%p is not aligned to %s",
+          (void *)base, value);
     MPI_Info_free(&used);
     MPI_Info_free(&asked);
     MPI_Win_free(&win);
@@ -400,13 +429,15 @@ static void contiguous_parts_follow_byte_by_byte(enum window_kind kind)
     int unit;
     MPI_Win win;
     (void)kind;
-    MPI_Win_allocate_shared(world_rank % 3 == 1 ? 0 : 3 + 7 * world_rank, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_allocate_shared(world_rank % 3 == 1 ? 0 : 3 + 7 * world_rank, 1, MPI_INFO_NULL,
+                            MPI_COMM_WORLD, &base, &win);
     for (int rank = 0; rank < world_size; rank++) {
         CHECK_OK(MPI_Win_shared_query(win, rank, &size_bytes, &unit, &part));
         CHECK_EQUAL(size_bytes, rank % 3 == 1 ? 0 : 3 + 7 * rank);
         if (size_bytes == 0)
             continue;
-        CHECK(!end || part == end, "rank %d's part begins %ld bytes after the end of the one before", rank,
+        CHECK(!end || part == end,
+              "rank %d's part begins %ld bytes after the end of the one before", rank,
               (long)(part - end));
         end = part + size_bytes;
     }
@@ -432,4 +463,7 @@ static const struct test_case cases[] = {
     CASE(contiguous_parts_follow_byte_by_byte, KIND_ONE_MACHINE, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

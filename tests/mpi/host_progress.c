@@ -85,8 +85,14 @@ static void exposure(enum window_kind kind, bool poll)
     window_free(&window);
 }
 
-static void a_wait_lets_a_send_go_on(enum window_kind kind) { exposure(kind, false); }
-static void a_test_lets_a_send_go_on(enum window_kind kind) { exposure(kind, true); }
+static void a_wait_lets_a_send_go_on(enum window_kind kind)
+{
+    exposure(kind, false);
+}
+static void a_test_lets_a_send_go_on(enum window_kind kind)
+{
+    exposure(kind, true);
+}
 
 static void a_lock_lets_a_send_go_on(enum window_kind kind)
 {
@@ -148,4 +154,7 @@ static const struct test_case cases[] = {
     CASE(freeing_lets_a_send_go_on, KIND_ALLOCATE, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -29,11 +29,14 @@ static void hold(void)
     atomic_store(&is_held, false);
 }
 
-static int64_t ns_of(const struct timespec *time) { return time->tv_sec * INT64_C(1000000000) + time->tv_nsec; }
+static int64_t ns_of(const struct timespec *time)
+{
+    return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+}
 
 /* Stands before the C library's, for the library too: sleeps in slices, so that whoever sleeps already can be held. */
-__attribute__((visibility("default"))) int ppoll(struct pollfd *ready, nfds_t count, const struct timespec *limit,
-                                                 const sigset_t *mask)
+__attribute__((visibility("default"))) int ppoll(struct pollfd *ready, nfds_t count,
+                                                 const struct timespec *limit, const sigset_t *mask)
 {
     (void)mask;
     for (int64_t left_ns = limit != NULL ? ns_of(limit) : INT64_MAX;;) {
@@ -129,27 +132,27 @@ static void serves(void (*act)(void))
 }
 
 /* A table of the functions, once as they are and once as those with counts of MPI_Count, whose names end in _c. */
-#define ACT(name, ...)                                           \
-    static void act_##name(void)                                 \
-    {                                                            \
-        MPI_Request request = MPI_REQUEST_NULL;                  \
-        MPI_Status status;                                       \
-        int index, found;                                        \
-        (void)request, (void)status, (void)index, (void)found;   \
-        __VA_ARGS__;                                             \
-    }                                                            \
-    static void a_rank_serves_in_##name(enum window_kind kind)   \
-    {                                                            \
-        (void)kind;                                              \
-        serves(act_##name);                                      \
+#define ACT(name, ...)                                                                             \
+    static void act_##name(void)                                                                   \
+    {                                                                                              \
+        MPI_Request request = MPI_REQUEST_NULL;                                                    \
+        MPI_Status status;                                                                         \
+        int index, found;                                                                          \
+        (void)request, (void)status, (void)index, (void)found;                                     \
+        __VA_ARGS__;                                                                               \
+    }                                                                                              \
+    static void a_rank_serves_in_##name(enum window_kind kind)                                     \
+    {                                                                                              \
+        (void)kind;                                                                                \
+        serves(act_##name);                                                                        \
     }
 #define IS_LARGE 0
-#define WAIT ACT
+#define WAIT     ACT
 #include "host_waits.def"
 #undef IS_LARGE
 #undef WAIT
 #if MPI_VERSION >= 4
-#define IS_LARGE 1
+#define IS_LARGE        1
 #define WAIT(name, ...) ACT(name##_c, __VA_ARGS__)
 #include "host_waits.def"
 #undef IS_LARGE
@@ -157,16 +160,19 @@ static void serves(void (*act)(void))
 #endif
 
 static const struct test_case cases[] = {
-#define IS_LARGE 0
+#define IS_LARGE        0
 #define WAIT(name, ...) CASE(a_rank_serves_in_##name, KIND_ANY, 2),
 #include "host_waits.def"
 #undef IS_LARGE
 #undef WAIT
 #if MPI_VERSION >= 4
-#define IS_LARGE 1
+#define IS_LARGE        1
 #define WAIT(name, ...) CASE(a_rank_serves_in_##name##_c, KIND_ANY, 2),
 #include "host_waits.def"
 #endif
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 
-#define GIB ((MPI_Aint)1 << 30)
+#define GIB        ((MPI_Aint)1 << 30)
 #define PAGE_BYTES ((MPI_Aint)4096)
 
 /* Both the machine's memory and what shared memory may take of it. */
@@ -41,22 +41,29 @@ static bool long_cases_wanted(void)
 /* Address space without memory behind it until it is touched. */
 static char *reserve(MPI_Aint size_bytes)
 {
-    void *memory = mmap(NULL, (size_t)size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return CHECK(memory != MAP_FAILED, "no address space for %ld bytes", (long)size_bytes) ? memory : NULL;
+    void *memory = mmap(NULL, (size_t)size_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return CHECK(memory != MAP_FAILED, "no address space for %ld bytes", (long)size_bytes) ? memory
+                                                                                           : NULL;
 }
 
 /* The last rank has the large window; every other rank has a page. */
-static int large_rank(void) { return world_size - 1; }
+static int large_rank(void)
+{
+    return world_size - 1;
+}
 
 static struct window large_make(enum window_kind kind, MPI_Aint size_bytes, int unit)
 {
-    struct window window = { MPI_WIN_NULL, NULL, kind };
+    struct window window = {MPI_WIN_NULL, NULL, kind};
     if (world_rank != large_rank())
         size_bytes = PAGE_BYTES;
     if (kind == KIND_ALLOCATE) {
-        MPI_Win_allocate(size_bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
+        MPI_Win_allocate(size_bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base,
+                         &window.win);
     } else if (kind == KIND_SHARED) {
-        MPI_Win_allocate_shared(size_bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
+        MPI_Win_allocate_shared(size_bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base,
+                                &window.win);
     } else {
         window.base = reserve(size_bytes);
         MPI_Win_create(window.base, size_bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &window.win);
@@ -73,10 +80,14 @@ static void large_free(struct window *window, MPI_Aint size_bytes)
         munmap(window->base, (size_t)(world_rank == large_rank() ? size_bytes : PAGE_BYTES));
 }
 
-static int64_t mark_of(MPI_Aint offset) { return 0x5a0000000000 + offset; }
+static int64_t mark_of(MPI_Aint offset)
+{
+    return 0x5a0000000000 + offset;
+}
 
 /* Every rank puts a word at each place and reads it back; the owner sees them. offsets are in bytes, of 8 for each rank. */
-static void places_check(const struct window *window, int unit, const MPI_Aint *offsets, size_t count)
+static void places_check(const struct window *window, int unit, const MPI_Aint *offsets,
+                         size_t count)
 {
     MPI_Win_lock_all(0, window->win);
     for (size_t i = 0; i < count; i++) {
@@ -85,10 +96,11 @@ static void places_check(const struct window *window, int unit, const MPI_Aint *
         MPI_Put(&value, 1, MPI_INT64_T, large_rank(), offset / unit, 1, MPI_INT64_T, window->win);
         MPI_Win_flush(large_rank(), window->win);
         MPI_Get(&got, 1, MPI_INT64_T, large_rank(), offset / unit, 1, MPI_INT64_T, window->win);
-        MPI_Fetch_and_op(&one, &old, MPI_INT64_T, large_rank(), offset / unit, MPI_SUM, window->win);
+        MPI_Fetch_and_op(&one, &old, MPI_INT64_T, large_rank(), offset / unit, MPI_SUM,
+                         window->win);
         MPI_Win_flush(large_rank(), window->win);
-        CHECK(got == value && old == value, "at %ld: get brings %llx, fetch_and_op %llx", (long)offset, (long long)got,
-              (long long)old);
+        CHECK(got == value && old == value, "at %ld: get brings %llx, fetch_and_op %llx",
+              (long)offset, (long long)got, (long long)old);
     }
     MPI_Win_unlock_all(window->win);
     barrier(MPI_COMM_WORLD);
@@ -97,16 +109,18 @@ static void places_check(const struct window *window, int unit, const MPI_Aint *
             MPI_Aint offset = offsets[i] + (MPI_Aint)unit * ((8 + unit - 1) / unit) * origin;
             int64_t word;
             memcpy(&word, window->base + offset, sizeof word);
-            CHECK(word == mark_of(offset) + 1, "the owner finds %llx at %ld", (long long)word, (long)offset);
+            CHECK(word == mark_of(offset) + 1, "the owner finds %llx at %ld", (long long)word,
+                  (long)offset);
         }
     barrier(MPI_COMM_WORLD);
 }
 
 static void windows_beyond_4_gib_are_reachable_everywhere(enum window_kind kind)
 {
-    static const int units[] = { 1, 8, 4096 };
+    static const int units[] = {1, 8, 4096};
     const MPI_Aint size_bytes = 5 * GIB, slack = PAGE_BYTES * 64;
-    const MPI_Aint offsets[] = { 0, 2 * GIB - slack, 2 * GIB, 4 * GIB - slack, 4 * GIB, 5 * GIB - slack };
+    const MPI_Aint offsets[] = {0,       2 * GIB - slack, 2 * GIB, 4 * GIB - slack,
+                                4 * GIB, 5 * GIB - slack};
     if (!has_memory(6))
         return;
     for (size_t i = 0; i < COUNT_OF(units) && world_size <= 64; i++) {
@@ -114,8 +128,8 @@ static void windows_beyond_4_gib_are_reachable_everywhere(enum window_kind kind)
         places_check(&window, units[i], offsets, COUNT_OF(offsets));
         MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
         MPI_Win_lock(MPI_LOCK_SHARED, large_rank(), 0, window.win);
-        CHECK_CLASS(MPI_ERR_RMA_RANGE,
-                    MPI_Put(&units, 1, MPI_BYTE, large_rank(), size_bytes / units[i], 1, MPI_BYTE, window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(&units, 1, MPI_BYTE, large_rank(),
+                                               size_bytes / units[i], 1, MPI_BYTE, window.win));
         MPI_Win_unlock(large_rank(), window.win);
         large_free(&window, size_bytes);
     }
@@ -129,8 +143,9 @@ static void wide_units_scale_beyond_32_bits(enum window_kind kind)
     if (!has_memory(7))
         return;
     for (int wide = 0; wide < 2; wide++) {
-        struct window window = { MPI_WIN_NULL, NULL, kind };
-        MPI_Aint unit = wide ? 3 * GIB : GIB, size = world_rank == large_rank() ? size_bytes : PAGE_BYTES;
+        struct window window = {MPI_WIN_NULL, NULL, kind};
+        MPI_Aint unit = wide ? 3 * GIB : GIB,
+                 size = world_rank == large_rank() ? size_bytes : PAGE_BYTES;
         if (wide && (kind != KIND_HEAP || !large_find("MPI_Win_create_c", &create)))
             continue;
         if (wide) {
@@ -168,7 +183,7 @@ static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
     MPI_Type_create_hvector(3, 1, stride, MPI_INT64_T, &sparse);
     MPI_Type_commit(&sparse);
     if (world_rank == 0) {
-        int64_t sent[3] = { 11, 22, 33 }, add[3] = { 100, 200, 300 }, got[3] = { 0 };
+        int64_t sent[3] = {11, 22, 33}, add[3] = {100, 200, 300}, got[3] = {0};
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, large_rank(), 0, window.win);
         MPI_Put(sent, 3, MPI_INT64_T, large_rank(), 16, 1, sparse, window.win);
         MPI_Win_flush(large_rank(), window.win);
@@ -176,8 +191,8 @@ static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
         MPI_Win_flush(large_rank(), window.win);
         MPI_Get(got, 3, MPI_INT64_T, large_rank(), 16, 1, sparse, window.win);
         MPI_Win_unlock(large_rank(), window.win);
-        CHECK(got[0] == 111 && got[1] == 222 && got[2] == 333, "%lld, %lld, %lld come back", (long long)got[0],
-              (long long)got[1], (long long)got[2]);
+        CHECK(got[0] == 111 && got[1] == 222 && got[2] == 333, "%lld, %lld, %lld come back",
+              (long long)got[0], (long long)got[1], (long long)got[2]);
     }
     barrier(MPI_COMM_WORLD);
     for (int i = 0; i < 3 && world_rank == large_rank(); i++)
@@ -190,7 +205,7 @@ static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
 static void marks_write(char *buffer, const MPI_Aint *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        memcpy(buffer + places[i], &(int64_t){ mark_of(places[i]) }, sizeof(int64_t));
+        memcpy(buffer + places[i], &(int64_t){mark_of(places[i])}, sizeof(int64_t));
 }
 
 static void marks_check(const char *buffer, const MPI_Aint *places, size_t count, const char *what)
@@ -198,12 +213,14 @@ static void marks_check(const char *buffer, const MPI_Aint *places, size_t count
     for (size_t i = 0; i < count; i++) {
         int64_t word;
         memcpy(&word, buffer + places[i], sizeof word);
-        CHECK(word == mark_of(places[i]), "%s: %llx at %ld", what, (long long)word, (long)places[i]);
+        CHECK(word == mark_of(places[i]), "%s: %llx at %ld", what, (long long)word,
+              (long)places[i]);
     }
 }
 
 #define LARGE_BYTES (2 * GIB + 3 * PAGE_BYTES)
-static const MPI_Aint marked[] = { 0, 4096, GIB + 8, 2 * GIB - 8, 2 * GIB, LARGE_BYTES - 16, LARGE_BYTES - 8 };
+static const MPI_Aint marked[] = {
+    0, 4096, GIB + 8, 2 * GIB - 8, 2 * GIB, LARGE_BYTES - 16, LARGE_BYTES - 8};
 
 enum shape { COUNT_OF_BYTES, ONE_OF_A_LARGE_TYPE, COUNT_OF_LARGE_BLOCKS };
 
@@ -213,7 +230,7 @@ static void large_move(enum operation operation, enum shape shape, char *buffer,
     MPI_Datatype pages, type = MPI_BYTE;
     MPI_Type_contiguous((int)PAGE_BYTES, MPI_BYTE, &pages);
     MPI_Type_commit(&pages);
-    struct arguments a = { .origin = buffer, .target = large_rank(), .disp = 0 };
+    struct arguments a = {.origin = buffer, .target = large_rank(), .disp = 0};
     if (shape == ONE_OF_A_LARGE_TYPE)
         MPI_Type_contiguous((int)(LARGE_BYTES / PAGE_BYTES), pages, &type);
     if (shape == COUNT_OF_LARGE_BLOCKS)
@@ -221,8 +238,9 @@ static void large_move(enum operation operation, enum shape shape, char *buffer,
     if (type != MPI_BYTE)
         MPI_Type_commit(&type);
     a.origin_type = a.target_type = type;
-    a.origin_count = a.target_count = shape == COUNT_OF_BYTES ? LARGE_BYTES
-                                      : shape == ONE_OF_A_LARGE_TYPE ? 1 : LARGE_BYTES / PAGE_BYTES;
+    a.origin_count = a.target_count = shape == COUNT_OF_BYTES        ? LARGE_BYTES
+                                      : shape == ONE_OF_A_LARGE_TYPE ? 1
+                                                                     : LARGE_BYTES / PAGE_BYTES;
     CHECK_OK(form_call(operation, shape == COUNT_OF_BYTES ? FORM_LARGE : 0, &a, win, NULL));
     if (type != MPI_BYTE)
         MPI_Type_free(&type);
@@ -249,20 +267,31 @@ static void one_operation_moves(enum window_kind kind, enum shape shape)
         large_move(OPERATION_GET, shape, got, window.win);
         MPI_Win_unlock(large_rank(), window.win);
         marks_check(got, marked, COUNT_OF(marked), "get");
-        CHECK(got[LARGE_BYTES] == 0 && got[12345] == 0 && got[LARGE_BYTES - 17] == 0, "get brings what nobody put");
+        CHECK(got[LARGE_BYTES] == 0 && got[12345] == 0 && got[LARGE_BYTES - 17] == 0,
+              "get brings what nobody put");
         munmap(got, (size_t)(LARGE_BYTES + PAGE_BYTES));
     }
     barrier(MPI_COMM_WORLD);
     if (world_rank == large_rank()) {
         marks_check(window.base, marked, COUNT_OF(marked), "the owner");
-        CHECK(window.base[LARGE_BYTES] == 0 && window.base[54321] == 0, "put writes what nobody sent");
+        CHECK(window.base[LARGE_BYTES] == 0 && window.base[54321] == 0,
+              "put writes what nobody sent");
     }
     large_free(&window, LARGE_BYTES + PAGE_BYTES);
 }
 
-static void put_c_and_get_c_move_more_than_2_gib(enum window_kind kind) { one_operation_moves(kind, COUNT_OF_BYTES); }
-static void one_element_of_more_than_2_gib_moves(enum window_kind kind) { one_operation_moves(kind, ONE_OF_A_LARGE_TYPE); }
-static void many_pages_of_more_than_2_gib_move(enum window_kind kind) { one_operation_moves(kind, COUNT_OF_LARGE_BLOCKS); }
+static void put_c_and_get_c_move_more_than_2_gib(enum window_kind kind)
+{
+    one_operation_moves(kind, COUNT_OF_BYTES);
+}
+static void one_element_of_more_than_2_gib_moves(enum window_kind kind)
+{
+    one_operation_moves(kind, ONE_OF_A_LARGE_TYPE);
+}
+static void many_pages_of_more_than_2_gib_move(enum window_kind kind)
+{
+    one_operation_moves(kind, COUNT_OF_LARGE_BLOCKS);
+}
 
 /* 2^28 words and some more, as one element of a derived type. */
 static void an_accumulate_of_more_than_2_gib_adds_up(enum window_kind kind)
@@ -285,7 +314,8 @@ static void an_accumulate_of_more_than_2_gib_adds_up(enum window_kind kind)
     barrier(MPI_COMM_WORLD);
     if (world_rank == large_rank()) {
         marks_check(window.base, marked, COUNT_OF(marked), "the owner");
-        CHECK(window.base[LARGE_BYTES] == 0 && window.base[54321] == 0, "accumulate writes what nobody sent");
+        CHECK(window.base[LARGE_BYTES] == 0 && window.base[54321] == 0,
+              "accumulate writes what nobody sent");
     }
     MPI_Type_free(&type);
     MPI_Type_free(&words);
@@ -302,4 +332,7 @@ static const struct test_case cases[] = {
     CASE(an_accumulate_of_more_than_2_gib_adds_up, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -15,7 +15,10 @@ struct later {
     void *memory;
 };
 
-static int64_t value_of(int64_t mark, int rank) { return mark * 100 + rank; }
+static int64_t value_of(int64_t mark, int rank)
+{
+    return mark * 100 + rank;
+}
 
 /* Segments follow each other, unless there is one only, whose rank has asked for memory of its own. */
 static void check_place(MPI_Win win, const int64_t *base, int rank)
@@ -37,9 +40,12 @@ static struct later make(int flavour, MPI_Comm comm)
     if (flavour < 3 && !ranks_share_memory())
         flavour = 0;
     switch (flavour) {
-    case 0: CHECK_OK(MPI_Win_allocate(size_bytes, 8, MPI_INFO_NULL, comm, &later.base, &later.win)); break;
+    case 0:
+        CHECK_OK(MPI_Win_allocate(size_bytes, 8, MPI_INFO_NULL, comm, &later.base, &later.win));
+        break;
     case 1:
-        CHECK_OK(MPI_Win_allocate_shared(size_bytes, 8, MPI_INFO_NULL, comm, &later.base, &later.win));
+        CHECK_OK(
+            MPI_Win_allocate_shared(size_bytes, 8, MPI_INFO_NULL, comm, &later.base, &later.win));
         check_place(later.win, later.base, rank);
         break;
     case 2: /* a hint of the even ranks only: it must be everybody's to count */
@@ -128,7 +134,8 @@ static void memory_of_another_process_may_be_given(enum window_kind kind)
     MPI_Win segments, win;
     int64_t *own, *right_segment;
     MPI_Aint size_bytes;
-    int unit, right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
+    int unit, right = (world_rank + 1) % world_size,
+              left = (world_rank + world_size - 1) % world_size;
     (void)kind;
     CHECK_OK(MPI_Win_allocate_shared(WORDS * 8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &segments));
     CHECK_OK(MPI_Win_shared_query(segments, right, &size_bytes, &unit, &right_segment));
@@ -137,7 +144,8 @@ static void memory_of_another_process_may_be_given(enum window_kind kind)
         CHECK_OK(MPI_Win_create(right_segment, WORDS * 8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
         window_watch(win);
         MPI_Win_fence(0, win);
-        MPI_Put(&value, 1, MPI_INT64_T, left, 0, 1, MPI_INT64_T, win); /* the left one's window is this rank's segment */
+        MPI_Put(&value, 1, MPI_INT64_T, left, 0, 1, MPI_INT64_T,
+                win); /* the left one's window is this rank's segment */
         MPI_Win_fence(0, win);
         CHECK_EQUAL(own[0], value);
         CHECK_OK(MPI_Win_free(&win));
@@ -157,8 +165,10 @@ static void a_bad_argument_of_any_rank_is_everybodys_error(enum window_kind kind
         void *base;
         struct later later = make(wrong % FLAVOURS, comm);
         bool mine = wrong == world_rank;
-        CHECK_CLASS(MPI_ERR_SIZE, MPI_Win_allocate(mine ? -1 : 64, 8, MPI_INFO_NULL, comm, &base, &win));
-        CHECK_CLASS(MPI_ERR_DISP, MPI_Win_allocate_shared(64, mine ? 0 : 8, MPI_INFO_NULL, comm, &base, &win));
+        CHECK_CLASS(MPI_ERR_SIZE,
+                    MPI_Win_allocate(mine ? -1 : 64, 8, MPI_INFO_NULL, comm, &base, &win));
+        CHECK_CLASS(MPI_ERR_DISP,
+                    MPI_Win_allocate_shared(64, mine ? 0 : 8, MPI_INFO_NULL, comm, &base, &win));
         use(&later, wrong + 1, comm);
         release(&later, wrong % FLAVOURS, world_rank);
     }
@@ -253,4 +263,7 @@ static const struct test_case cases[] = {
     CASE(two_communicators_make_windows_at_once, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

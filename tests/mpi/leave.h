@@ -12,7 +12,8 @@
 /* Collective. Ends the process with the status if tests/launch asks for an end without MPI_Finalize, else does nothing. */
 static inline void leave_without_finalize(int status)
 {
-    static const char farewell[] = "cmd=finalize\n"; /* PMI 1.1, over the descriptor that the launcher has left */
+    static const char farewell[] =
+        "cmd=finalize\n"; /* PMI 1.1, over the descriptor that the launcher has left */
     const char *launcher = getenv("PMI_FD");
     char answer[64];
     if (getenv("TEST_NO_FINALIZE") == NULL)

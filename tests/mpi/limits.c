@@ -23,13 +23,19 @@ enum what { SPACE, DESCRIPTORS };
 enum who { FIRST, LAST, ALL, WHO_END };
 
 /* What is left at each level. */
-static const long space_left_kib[LEVELS] = { 16, 256, 4096, 65536, 1048576 };
-static const int descriptors_left[LEVELS] = { 0, 1, 2, 3, 8 };
+static const long space_left_kib[LEVELS] = {16, 256, 4096, 65536, 1048576};
+static const int descriptors_left[LEVELS] = {0, 1, 2, 3, 8};
 
 /* TEST_EVERY: each number of descriptors from 0 on is a level. */
-static int levels_of(enum what what) { return what == DESCRIPTORS && getenv("TEST_EVERY") ? DESCRIPTORS_MOST + 1 : LEVELS; }
+static int levels_of(enum what what)
+{
+    return what == DESCRIPTORS && getenv("TEST_EVERY") ? DESCRIPTORS_MOST + 1 : LEVELS;
+}
 
-static int descriptors_at(int level) { return getenv("TEST_EVERY") ? level : descriptors_left[level]; }
+static int descriptors_at(int level)
+{
+    return getenv("TEST_EVERY") ? level : descriptors_left[level];
+}
 
 /* --- the limits --- */
 
@@ -42,7 +48,8 @@ static struct {
 
 static bool is_among(enum who who)
 {
-    return who == ALL || (who == FIRST && world_rank == 0) || (who == LAST && world_rank == world_size - 1);
+    return who == ALL || (who == FIRST && world_rank == 0) ||
+           (who == LAST && world_rank == world_size - 1);
 }
 
 static long space_kib(void)
@@ -62,7 +69,8 @@ static rlim_t take_descriptors(int left)
 {
     int last = open("/dev/null", O_RDONLY | O_CLOEXEC);
     squeezed.filler[squeezed.filler_count++] = last;
-    for (int fd = last; fd < 256 && squeezed.filler_count < FILLERS - 1; fd = squeezed.filler[squeezed.filler_count - 1])
+    for (int fd = last; fd < 256 && squeezed.filler_count < FILLERS - 1;
+         fd = squeezed.filler[squeezed.filler_count - 1])
         squeezed.filler[squeezed.filler_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     rlim_t limit = (rlim_t)squeezed.filler[squeezed.filler_count - 1] + 1;
     for (int i = 0; i < left; i++)
@@ -80,7 +88,8 @@ static void squeeze(enum what what, enum who who, int level)
     struct rlimit tight = squeezed.before;
     tight.rlim_cur = what == SPACE ? (rlim_t)(space_kib() + space_left_kib[level]) * 1024
                                    : take_descriptors(descriptors_at(level));
-    CHECK(setrlimit((__rlimit_resource_t)squeezed.resource, &tight) == 0, "setrlimit: %s", strerror(errno));
+    CHECK(setrlimit((__rlimit_resource_t)squeezed.resource, &tight) == 0, "setrlimit: %s",
+          strerror(errno));
 }
 
 static void relax(void)
@@ -106,9 +115,11 @@ static int class_of(int code)
 static int make(enum window_kind kind, MPI_Comm comm, struct window *window)
 {
     if (kind == KIND_ALLOCATE)
-        return class_of(MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, comm, &window->base, &window->win));
+        return class_of(
+            MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, comm, &window->base, &window->win));
     if (kind == KIND_SHARED)
-        return class_of(MPI_Win_allocate_shared(BYTES, 1, MPI_INFO_NULL, comm, &window->base, &window->win));
+        return class_of(
+            MPI_Win_allocate_shared(BYTES, 1, MPI_INFO_NULL, comm, &window->base, &window->win));
     return class_of(MPI_Win_create(window->base, BYTES, 1, MPI_INFO_NULL, comm, &window->win));
 }
 
@@ -143,7 +154,7 @@ static void agree(int class, const char *when)
 
 static struct window window_over(enum window_kind kind)
 {
-    struct window window = { MPI_WIN_NULL, NULL, kind };
+    struct window window = {MPI_WIN_NULL, NULL, kind};
     if (kind == KIND_HEAP)
         window.base = (char *)heap;
     if (kind == KIND_ARENA)
@@ -173,11 +184,13 @@ static void next_window_works(enum window_kind kind, MPI_Comm comm)
 
 static int made_count; /* windows under a limit */
 
-static void make_under_limit(enum window_kind kind, MPI_Comm comm, enum what what, enum who who, int level)
+static void make_under_limit(enum window_kind kind, MPI_Comm comm, enum what what, enum who who,
+                             int level)
 {
     char when[80];
     struct window window = window_over(kind);
-    snprintf(when, sizeof when, "%s, level %d, ranks %d", what == SPACE ? "address space" : "descriptors", level, (int)who);
+    snprintf(when, sizeof when, "%s, level %d, ranks %d",
+             what == SPACE ? "address space" : "descriptors", level, (int)who);
     barrier(MPI_COMM_WORLD);
     squeeze(what, who, level);
     int class = make(kind, comm, &window);
@@ -202,7 +215,7 @@ static MPI_Comm quiet_comm(void)
 static void all_levels(enum window_kind kind, enum what what)
 {
     MPI_Comm comm = quiet_comm();
-    struct footprint before = { 0, 0, 0 };
+    struct footprint before = {0, 0, 0};
     long before_kib = 0;
     next_window_works(kind, comm);
     for (int turn = 0; turn < 4; turn++) {
@@ -219,16 +232,25 @@ static void all_levels(enum window_kind kind, enum what what)
     }
     struct footprint after = footprint_read();
     long after_kib = memory_file_kib();
-    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings, after.mappings);
+    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
+          after.mappings);
     /* What is lost is lost in each of three turns; between machines a connection may be made meanwhile, which stays. */
-    CHECK(after.descriptors < before.descriptors + 3, "%ld descriptors became %ld", before.descriptors, after.descriptors);
-    CHECK(after_kib <= before_kib + KEPT_KIB, "the memory file holds %ld KiB, %ld before", after_kib, before_kib);
+    CHECK(after.descriptors < before.descriptors + 3, "%ld descriptors became %ld",
+          before.descriptors, after.descriptors);
+    CHECK(after_kib <= before_kib + KEPT_KIB, "the memory file holds %ld KiB, %ld before",
+          after_kib, before_kib);
     MPI_Comm_free(&comm);
 }
 
-static void window_without_address_space_works_or_is_nobodys(enum window_kind kind) { all_levels(kind, SPACE); }
+static void window_without_address_space_works_or_is_nobodys(enum window_kind kind)
+{
+    all_levels(kind, SPACE);
+}
 
-static void window_without_descriptors_works_or_is_nobodys(enum window_kind kind) { all_levels(kind, DESCRIPTORS); }
+static void window_without_descriptors_works_or_is_nobodys(enum window_kind kind)
+{
+    all_levels(kind, DESCRIPTORS);
+}
 
 /* MPI_Alloc_mem is each rank's own. */
 static void memory_under_limits(enum what what)
@@ -238,23 +260,27 @@ static void memory_under_limits(enum what what)
     MPI_Comm_get_errhandler(MPI_COMM_SELF, &handlers[1]);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    struct footprint before = { 0, 0, 0 };
+    struct footprint before = {0, 0, 0};
     for (int turn = 0; turn < 8 * levels_of(what); turn++) {
         char *memory = NULL;
         if (turn == 2 * levels_of(what))
             before = footprint_read();
         squeeze(what, ALL, turn % levels_of(what));
-        int class = class_of(MPI_Alloc_mem(turn % 2 == 0 ? 3000 : 30 * BYTES, MPI_INFO_NULL, &memory));
+        int class =
+            class_of(MPI_Alloc_mem(turn % 2 == 0 ? 3000 : 30 * BYTES, MPI_INFO_NULL, &memory));
         if (class == MPI_SUCCESS)
             memset(memory, 1, turn % 2 == 0 ? 3000 : 30 * BYTES);
         relax();
-        CHECK(class == MPI_SUCCESS || class == MPI_ERR_NO_MEM, "MPI_Alloc_mem gave class %d", class);
+        CHECK(class == MPI_SUCCESS || class == MPI_ERR_NO_MEM, "MPI_Alloc_mem gave class %d",
+              class);
         if (class == MPI_SUCCESS)
             CHECK_OK(MPI_Free_mem(memory));
     }
     struct footprint after = footprint_read();
-    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings, after.mappings);
-    CHECK(after.descriptors <= before.descriptors, "%ld descriptors became %ld", before.descriptors, after.descriptors);
+    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
+          after.mappings);
+    CHECK(after.descriptors <= before.descriptors, "%ld descriptors became %ld", before.descriptors,
+          after.descriptors);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handlers[0]);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handlers[1]);
     MPI_Errhandler_free(&handlers[0]);
@@ -281,7 +307,8 @@ static void attach_under_limit(MPI_Win win, enum what what, enum who who, int le
     if (class != MPI_SUCCESS)
         CHECK_OK(MPI_Win_attach(win, heap, BYTES));
     MPI_Get_address(heap, &address);
-    MPI_Sendrecv(&address, 1, MPI_AINT, origin, 1, &there, 1, MPI_AINT, target, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&address, 1, MPI_AINT, origin, 1, &there, 1, MPI_AINT, target, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
     CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, target, there, 1, MPI_INT64_T, win));
     CHECK_OK(MPI_Get(&seen, 1, MPI_INT64_T, target, there, 1, MPI_INT64_T, win));
@@ -342,7 +369,8 @@ static void window_is_freed_at_a_limit(enum window_kind kind)
         CHECK_EQUAL(class, MPI_SUCCESS);
         window_watch(window.win);
         use(&window);
-        squeeze(turn % 2 == 0 ? SPACE : DESCRIPTORS, ALL, turn / 2); /* more descriptors than these are no limit to that */
+        squeeze(turn % 2 == 0 ? SPACE : DESCRIPTORS, ALL,
+                turn / 2); /* more descriptors than these are no limit to that */
         MPI_Win_free(&window.win);
         relax();
         window_close(&window);
@@ -379,4 +407,7 @@ static const struct test_case cases[] = {
     CASE(window_is_freed_at_a_limit, KINDS_ALL, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

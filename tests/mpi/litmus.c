@@ -9,7 +9,15 @@
 #include <string.h>
 
 /* The words of one rank: a line for each, so that only the order matters and not the neighbourhood. */
-enum { LINE = 8, MEET = 0, FIRST = LINE, SECOND = 2 * LINE, TURN = 3 * LINE, COUNTER = 4 * LINE, WORDS = 5 * LINE };
+enum {
+    LINE = 8,
+    MEET = 0,
+    FIRST = LINE,
+    SECOND = 2 * LINE,
+    TURN = 3 * LINE,
+    COUNTER = 4 * LINE,
+    WORDS = 5 * LINE
+};
 
 static struct window words_make(enum window_kind kind)
 {
@@ -66,7 +74,8 @@ static void rendezvous(const struct window *window, int64_t round)
 }
 
 /* Each puts its own word as this datatype and then gets the other's: at least one must see the other's put. */
-static void store_buffering(enum window_kind kind, int home_of_first, int home_of_second, MPI_Datatype type)
+static void store_buffering(enum window_kind kind, int home_of_first, int home_of_second,
+                            MPI_Datatype type)
 {
     struct window window = words_make(kind);
     struct random random = random_start((uint64_t)world_rank);
@@ -82,16 +91,22 @@ static void store_buffering(enum window_kind kind, int home_of_first, int home_o
             put_word_as(type, window.win, home_of_second, SECOND, round);
             seen = get_word(window.win, home_of_first, FIRST);
         }
-        MPI_Sendrecv(&seen, 1, MPI_INT64_T, 1 - world_rank, 0, &others, 1, MPI_INT64_T, 1 - world_rank, 0, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&seen, 1, MPI_INT64_T, 1 - world_rank, 0, &others, 1, MPI_INT64_T,
+                     1 - world_rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         forbidden += seen < round && others < round;
     }
     CHECK(forbidden == 0, "neither saw the other's put in %d of %d rounds", forbidden, rounds);
     words_free(&window);
 }
 
-static void put_flush_get_sees_one_of_two_puts(enum window_kind kind) { store_buffering(kind, 0, 1, MPI_INT64_T); }
-static void put_flush_get_crosswise_sees_one_of_two_puts(enum window_kind kind) { store_buffering(kind, 1, 0, MPI_INT64_T); }
+static void put_flush_get_sees_one_of_two_puts(enum window_kind kind)
+{
+    store_buffering(kind, 0, 1, MPI_INT64_T);
+}
+static void put_flush_get_crosswise_sees_one_of_two_puts(enum window_kind kind)
+{
+    store_buffering(kind, 1, 0, MPI_INT64_T);
+}
 static void put_flush_get_elsewhere_sees_one_of_two_puts(enum window_kind kind)
 {
     store_buffering(kind, world_size - 1, world_size - 1, MPI_INT64_T);
@@ -166,8 +181,11 @@ static void *putter_main(void *argument)
     for (int64_t round = 1; round <= putter->rounds; round++) {
         while (atomic_load_explicit(&putter->wanted, memory_order_acquire) < round)
             sched_yield();
-        MPI_Put(&round, 1, MPI_INT64_T, 1 - world_rank, world_rank == 0 ? FIRST : SECOND, 1, MPI_INT64_T, putter->window->win);
-        atomic_store_explicit(&putter->done, round, memory_order_release); /* no fence: the other thread's flush is to be it */
+        MPI_Put(&round, 1, MPI_INT64_T, 1 - world_rank, world_rank == 0 ? FIRST : SECOND, 1,
+                MPI_INT64_T, putter->window->win);
+        atomic_store_explicit(
+            &putter->done, round,
+            memory_order_release); /* no fence: the other thread's flush is to be it */
     }
     return NULL;
 }
@@ -181,7 +199,7 @@ static void a_put_of_one_thread_is_flushed_by_another(enum window_kind kind)
     }
     pthread_t thread;
     struct window window = words_make(kind);
-    struct putter putter = { &window, scaled_rounds(2000), 0, 0 };
+    struct putter putter = {&window, scaled_rounds(2000), 0, 0};
     int forbidden = 0;
     if (world_rank < 2)
         pthread_create(&thread, NULL, putter_main, &putter);
@@ -193,13 +211,14 @@ static void a_put_of_one_thread_is_flushed_by_another(enum window_kind kind)
             sched_yield();
         MPI_Win_flush(1 - world_rank, window.win);
         seen = get_word(window.win, world_rank, world_rank == 0 ? SECOND : FIRST);
-        MPI_Sendrecv(&seen, 1, MPI_INT64_T, 1 - world_rank, 0, &others, 1, MPI_INT64_T, 1 - world_rank, 0, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&seen, 1, MPI_INT64_T, 1 - world_rank, 0, &others, 1, MPI_INT64_T,
+                     1 - world_rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         forbidden += seen < round && others < round;
     }
     if (world_rank < 2)
         pthread_join(thread, NULL);
-    CHECK(forbidden == 0, "neither saw the other's put in %d of %d rounds", forbidden, (int)putter.rounds);
+    CHECK(forbidden == 0, "neither saw the other's put in %d of %d rounds", forbidden,
+          (int)putter.rounds);
     words_free(&window);
 }
 
@@ -236,7 +255,8 @@ static void mutual_exclusion_by_put_flush_get(enum window_kind kind)
         put_word(window.win, home, mine, 1);
         put_word(window.win, home, TURN, 1 - world_rank);
         for (unsigned turn = 1; get_word(window.win, home, others) == 1 &&
-                                get_word(window.win, home, TURN) == 1 - world_rank; turn++)
+                                get_word(window.win, home, TURN) == 1 - world_rank;
+             turn++)
             if (turn % 16 == 0)
                 sched_yield();
         int64_t counter = get_word(window.win, home, COUNTER);
@@ -261,4 +281,7 @@ static const struct test_case cases[] = {
     CASE(mutual_exclusion_by_put_flush_get, KINDS_BOTH, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

@@ -63,9 +63,11 @@ static void exclusive_shared_and_lock_all_mix(enum window_kind kind)
 {
     struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
     struct random random = random_start((uint64_t)world_rank);
-    int64_t *changes = calloc((size_t)world_size, sizeof *changes), *all = calloc((size_t)world_size, sizeof *all);
+    int64_t *changes = calloc((size_t)world_size, sizeof *changes),
+            *all = calloc((size_t)world_size, sizeof *all);
     for (int i = 0; i < scaled_rounds(500); i++) {
-        int target = random_below(&random, 3) ? 0 : (int)random_below(&random, (uint64_t)world_size);
+        int target =
+            random_below(&random, 3) ? 0 : (int)random_below(&random, (uint64_t)world_size);
         switch (random_below(&random, 3)) {
         case 0:
             words_change(window.win, target, &random);
@@ -165,7 +167,8 @@ static void locks_with_nocheck_work(enum window_kind kind)
     int64_t value = 50 + world_rank;
     int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
     for (int round = 0; round < 10; round++) {
-        MPI_Win_lock(round % 2 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, right, MPI_MODE_NOCHECK, window.win);
+        MPI_Win_lock(round % 2 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, right, MPI_MODE_NOCHECK,
+                     window.win);
         MPI_Put(&value, 1, MPI_INT64_T, right, 1, 1, MPI_INT64_T, window.win);
         MPI_Win_unlock(right, window.win);
         barrier(MPI_COMM_WORLD);
@@ -194,7 +197,8 @@ static void open_trusted(int what, MPI_Win win)
     if (what == TRUSTED_ALL)
         MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     else
-        MPI_Win_lock(what == TRUSTED_SHARED ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, MPI_MODE_NOCHECK, win);
+        MPI_Win_lock(what == TRUSTED_SHARED ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0,
+                     MPI_MODE_NOCHECK, win);
 }
 
 /* Rank 0 waits in its epoch for what the others do with exclusive locks.  The assertion promises that nobody wants one, but some
@@ -222,7 +226,8 @@ static void who_locks_with_nocheck_is_in_nobodys_way(enum window_kind kind)
                 MPI_Win_flush(0, window.win);
             }
             CHECK_EQUAL(seen, world_size - 1);
-            CHECK_OK(what == TRUSTED_ALL ? MPI_Win_unlock_all(window.win) : MPI_Win_unlock(0, window.win));
+            CHECK_OK(what == TRUSTED_ALL ? MPI_Win_unlock_all(window.win)
+                                         : MPI_Win_unlock(0, window.win));
         }
         barrier(MPI_COMM_WORLD);
     }
@@ -289,7 +294,8 @@ static bool take_a_turn(MPI_Win win, bool *started, int64_t *turns, int64_t want
 }
 
 /* Every rank wants the lock again as soon as it has left, until there have been so many turns: how many a rank got. */
-static void share_turns(enum window_kind kind, int lock_type, int64_t wanted, int64_t *least, int64_t *most)
+static void share_turns(enum window_kind kind, int lock_type, int64_t wanted, int64_t *least,
+                        int64_t *most)
 {
     struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
     int64_t turns = 0;
@@ -319,7 +325,8 @@ static void expect_even_shares(enum window_kind kind, int lock_type)
         /* Of ranks apart, who is near is there again before a message has come and gone. */
         even = ranks_share_memory() ? most <= 2 * least : least > 0;
     }
-    CHECK(even, "of %lld turns one rank got %lld, another %lld", (long long)wanted, (long long)most, (long long)least);
+    CHECK(even, "of %lld turns one rank got %lld, another %lld", (long long)wanted, (long long)most,
+          (long long)least);
 }
 
 static void exclusive_locks_are_shared_out_evenly(enum window_kind kind)
@@ -334,7 +341,8 @@ static void exclusive_and_shared_locks_are_shared_out_evenly(enum window_kind ki
 
 static void locks_of_different_windows_are_independent(enum window_kind kind)
 {
-    struct window one = window_make(kind, 8, 8, MPI_COMM_WORLD), two = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    struct window one = window_make(kind, 8, 8, MPI_COMM_WORLD),
+                  two = window_make(kind, 8, 8, MPI_COMM_WORLD);
     MPI_Win held = world_rank % 2 ? one.win : two.win;
     if (world_rank < 2)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, held);
@@ -383,4 +391,7 @@ static const struct test_case cases[] = {
     CASE(a_held_lock_stops_only_its_target, KINDS_BOTH, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

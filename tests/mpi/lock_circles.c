@@ -38,7 +38,8 @@ static void expect_count(MPI_Win win, int64_t wanted)
 /* Rank 0 has the first window and wants the second, rank 1 the other way; ranks 2 and 3 wait for an exclusive lock of one each. */
 static void two_windows_may_be_taken_in_opposite_orders(enum window_kind kind)
 {
-    struct window windows[] = {window_make(kind, 8, 8, MPI_COMM_WORLD), window_make(kind, 8, 8, MPI_COMM_WORLD)};
+    struct window windows[] = {window_make(kind, 8, 8, MPI_COMM_WORLD),
+                               window_make(kind, 8, 8, MPI_COMM_WORLD)};
     MPI_Win first = windows[world_rank % 2].win, second = windows[1 - world_rank % 2].win;
     for (int i = 1; i <= ROUNDS; i++) {
         if (world_rank < 2)
@@ -90,4 +91,7 @@ static const struct test_case cases[] = {
     CASE(who_is_inside_may_wait_for_who_begins, KINDS_BOTH, 3),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -22,7 +22,8 @@ static inline long memory_file_kib(void)
         char path[300], name[64] = "";
         struct stat info;
         snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
-        if (readlink(path, name, sizeof name - 1) > 0 && strcmp(name, wanted) == 0 && stat(path, &info) == 0)
+        if (readlink(path, name, sizeof name - 1) > 0 && strcmp(name, wanted) == 0 &&
+            stat(path, &info) == 0)
             kib = (long)info.st_blocks / 2;
     }
     if (descriptors)
@@ -48,7 +49,8 @@ static inline long dumped_kib(const void *address, bool *has_address)
             is_file = strstr(line, wanted) != NULL;
         } else if (strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " dd") == NULL) {
             kib += is_file ? (long)((end - start) / 1024) : 0;
-            *has_address = *has_address || ((uintptr_t)address >= start && (uintptr_t)address < end);
+            *has_address =
+                *has_address || ((uintptr_t)address >= start && (uintptr_t)address < end);
         }
     }
     if (mappings)

@@ -54,12 +54,13 @@ static bool move_all_the_time(MPI_Comm targets, char *memory)
         MPI_Win_free(&b);
         if (!done)
             MPI_Test(&others, &done, MPI_STATUS_IGNORE);
-        int enough = done && (promoted > 0 || promotion_here() == PROMOTION_NONE || seconds_now() - begin > MOST_S);
+        int enough = done && (promoted > 0 || promotion_here() == PROMOTION_NONE ||
+                              seconds_now() - begin > MOST_S);
         MPI_Allreduce(&enough, &all, 1, MPI_INT, MPI_MIN, targets);
     }
     bool spared = promoted == 0 && !promotes_always() && strstr(reason, SPARED) != NULL;
-    CHECK(promoted > 0 || spared || promotion_here() == PROMOTION_NONE, "never shared in place, in %d windows: %s", rounds,
-          reason);
+    CHECK(promoted > 0 || spared || promotion_here() == PROMOTION_NONE,
+          "never shared in place, in %d windows: %s", rounds, reason);
     return spared;
 }
 
@@ -71,8 +72,8 @@ static int rounds_of_writers(void)
 static void written_check(const int64_t *got, const int64_t *wanted, int count, int target)
 {
     for (int i = 0; i < count; i++)
-        if (!CHECK(got[i] == wanted[i], "word %d of %d at rank %d is %lld, not %lld", i, count, target, (long long)got[i],
-                   (long long)wanted[i]))
+        if (!CHECK(got[i] == wanted[i], "word %d of %d at rank %d is %lld, not %lld", i, count,
+                   target, (long long)got[i], (long long)wanted[i]))
             return;
 }
 
@@ -83,7 +84,7 @@ static void put_and_look(MPI_Win a, struct random *random, MPI_Datatype every_ot
     static int64_t in[WORDS];
     MPI_Aint part = PAGE + (MPI_Aint)(world_rank - TARGETS) * PART_BYTES;
     for (int round = 0; round < rounds_of_writers() && !harness_failed(); round++) {
-        static const int counts[] = { 1, 512, 5120, WORDS };
+        static const int counts[] = {1, 512, 5120, WORDS};
         int target = (int)random_below(random, TARGETS);
         int count = counts[random_below(random, COUNT_OF(counts))];
         int64_t first = (int64_t)random_next(random);
@@ -158,16 +159,18 @@ enum { COUNTERS = 4 };
 /* All writers add to the same words. */
 static void add_all_the_time(MPI_Win a, struct random *random, MPI_Datatype every_other)
 {
-    static const int64_t ones[COUNTERS] = { 1, 1, 1, 1 };
+    static const int64_t ones[COUNTERS] = {1, 1, 1, 1};
     (void)every_other;
     for (int round = 0; round < 4 * rounds_of_writers(); round++) {
         int64_t before[COUNTERS];
         int target = round % TARGETS;
         if (random_below(random, 2) == 0) {
-            MPI_Accumulate(ones, COUNTERS, MPI_INT64_T, target, 0, COUNTERS, MPI_INT64_T, MPI_SUM, a);
+            MPI_Accumulate(ones, COUNTERS, MPI_INT64_T, target, 0, COUNTERS, MPI_INT64_T, MPI_SUM,
+                           a);
         } else {
             for (int i = 0; i < COUNTERS; i++)
-                MPI_Fetch_and_op(ones, &before[i], MPI_INT64_T, target, (MPI_Aint)i * 8, MPI_SUM, a);
+                MPI_Fetch_and_op(ones, &before[i], MPI_INT64_T, target, (MPI_Aint)i * 8, MPI_SUM,
+                                 a);
         }
         MPI_Win_flush(target, a);
     }

@@ -50,7 +50,8 @@ static void a_rank_without_room_is_everybodys_error(enum window_kind kind)
         MPI_Win win = MPI_WIN_NULL;
         void *base;
         refuses = world_rank == round * 7;
-        int code = MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, comm, &base, &win); /* which needs the records */
+        int code = MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, comm, &base,
+                                           &win); /* which needs the records */
         CHECK(!refuses || refused > 0, "no array of records was asked for");
         refuses = false;
         CHECK_CLASS(MPI_ERR_NO_MEM, code);
@@ -63,4 +64,7 @@ static const struct test_case cases[] = {
     CASE(a_rank_without_room_is_everybodys_error, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

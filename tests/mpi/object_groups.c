@@ -25,8 +25,8 @@ static void addresses_check(MPI_Win win, const int64_t *words, const char *what)
     for (int origin = 0; origin < size; origin++) {
         int world_origin = -1;
         MPI_Group_translate_ranks(group, 1, &origin, world, &world_origin);
-        CHECK(words[origin] == 1000 * world_origin + world_rank, "%s: rank %d's word is %lld", what, origin,
-              (long long)words[origin]);
+        CHECK(words[origin] == 1000 * world_origin + world_rank, "%s: rank %d's word is %lld", what,
+              origin, (long long)words[origin]);
     }
     MPI_Group_free(&world);
     MPI_Group_free(&group);
@@ -43,7 +43,8 @@ static void window_on_comm_check(enum window_kind kind, MPI_Comm comm, const cha
 
 static void ranks_follow_the_communicators_order(enum window_kind kind)
 {
-    const int keys[] = { -world_rank, (world_rank * 7 + 3) % (2 * world_size + 1), world_rank / 2, 0 };
+    const int keys[] = {-world_rank, (world_rank * 7 + 3) % (2 * world_size + 1), world_rank / 2,
+                        0};
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         MPI_Comm comm;
         MPI_Comm_split(MPI_COMM_WORLD, 0, keys[i], &comm);
@@ -59,7 +60,7 @@ static void ranks_follow_the_communicators_order(enum window_kind kind)
 static void overlapping_communicators_have_windows_at_once(enum window_kind kind)
 {
     struct window windows[2];
-    bool has[2] = { false, false };
+    bool has[2] = {false, false};
     for (int first = 0; first + 1 < world_size; first++) {
         MPI_Comm pair;
         bool member = world_rank == first || world_rank == first + 1;
@@ -82,7 +83,7 @@ static void overlapping_communicators_have_windows_at_once(enum window_kind kind
 static void duplicates_and_windows_are_freed_in_any_order(enum window_kind kind)
 {
     enum { COPIES = 4 };
-    static const int order[COPIES] = { 2, 0, 3, 1 };
+    static const int order[COPIES] = {2, 0, 3, 1};
     MPI_Comm comms[COPIES];
     struct window windows[COPIES];
     for (int i = 0; i < COPIES; i++) {
@@ -92,7 +93,8 @@ static void duplicates_and_windows_are_freed_in_any_order(enum window_kind kind)
     MPI_Comm_free(&comms[1]);
     MPI_Comm_free(&comms[3]);
     for (int i = 0; i < COPIES; i++) {
-        addresses_check(windows[order[i]].win, (const int64_t *)windows[order[i]].base, "duplicate");
+        addresses_check(windows[order[i]].win, (const int64_t *)windows[order[i]].base,
+                        "duplicate");
         window_free(&windows[order[i]]);
     }
     MPI_Comm_free(&comms[0]);
@@ -140,7 +142,8 @@ static void a_window_on_self_needs_nobody(enum window_kind kind)
         MPI_Win_flush(0, window.win);
         MPI_Compare_and_swap(&other, &wanted, &old, MPI_INT64_T, 0, 1, window.win);
         MPI_Win_unlock(0, window.win);
-        CHECK(old == 1 && words[1] == 5, "compare_and_swap saw %lld and left %lld", (long long)old, (long long)words[1]);
+        CHECK(old == 1 && words[1] == 5, "compare_and_swap saw %lld and left %lld", (long long)old,
+              (long long)words[1]);
         MPI_Win_post(group, 0, window.win);
         MPI_Win_start(group, 0, window.win);
         MPI_Put(&other, 1, MPI_INT64_T, 0, 2, 1, MPI_INT64_T, window.win);
@@ -185,13 +188,15 @@ static void a_refused_intercommunicator_does_no_harm(enum window_kind kind)
     MPI_Win win = MPI_WIN_NULL;
     char *base = NULL, memory[8];
     MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, -world_rank, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, world_rank % 2 ? (world_size - 1) / 2 * 2 : (world_size - 2) / 2 * 2 + 1, 0,
-                         &between);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD,
+                         world_rank % 2 ? (world_size - 1) / 2 * 2 : (world_size - 2) / 2 * 2 + 1,
+                         0, &between);
     MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
     if (kind == KIND_ALLOCATE)
         CHECK_CLASS(MPI_ERR_COMM, MPI_Win_allocate(8, 1, MPI_INFO_NULL, between, &base, &win));
     else if (kind == KIND_SHARED)
-        CHECK_CLASS(MPI_ERR_COMM, MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, between, &base, &win));
+        CHECK_CLASS(MPI_ERR_COMM,
+                    MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, between, &base, &win));
     else
         CHECK_CLASS(MPI_ERR_COMM, MPI_Win_create(memory, 8, 1, MPI_INFO_NULL, between, &win));
     window_on_comm_check(kind, half, "half");
@@ -211,4 +216,7 @@ static const struct test_case cases[] = {
     CASE(a_refused_intercommunicator_does_no_harm, KINDS_ALL, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -118,7 +118,8 @@ static void the_memory_lasts_until_the_last_ranks_callback(enum window_kind kind
     for (int i = 0; i < BLOCKS; i++) {
         const char *byte = (const char *)blocks[i];
         for (int j = 0; j < LEN_BYTES * (i % 2 ? 1 : world_size); j++)
-            if (!CHECK(byte[j] == 0x33, "byte %d of a later allocation was written by a callback", j))
+            if (!CHECK(byte[j] == 0x33, "byte %d of a later allocation was written by a callback",
+                       j))
                 break;
         MPI_Free_mem(blocks[i]);
     }
@@ -154,7 +155,8 @@ static void a_callback_that_fails_does_no_harm(enum window_kind kind)
     MPI_Win_set_attr(window.win, keyval, &deleted);
     deleted.calls = 0;
     int code = MPI_Win_free(&window.win);
-    CHECK(code != MPI_SUCCESS || window.win == MPI_WIN_NULL, "success, but the window is still there");
+    CHECK(code != MPI_SUCCESS || window.win == MPI_WIN_NULL,
+          "success, but the window is still there");
     CHECK_EQUAL(deleted.calls, 1);
     if (window.win != MPI_WIN_NULL)
         CHECK_OK(MPI_Win_free(&window.win));
@@ -275,4 +277,7 @@ static const struct test_case cases[] = {
     CASE(a_reused_handle_stands_for_the_new_window, KINDS_ALL, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -28,7 +28,9 @@ static bool host_has_few_handles(void)
 }
 
 enum { FLAVOURS = 4, DYNAMIC = FLAVOURS }; /* the numbers below FLAVOURS are used in turn */
-enum { WINDOW_BYTES = 4096 };              /* so that what is not given back shows; only the first words are used */
+enum {
+    WINDOW_BYTES = 4096
+}; /* so that what is not given back shows; only the first words are used */
 
 static int live_make_dynamic(struct live *live, MPI_Comm comm)
 {
@@ -50,7 +52,8 @@ static int live_make(struct live *live, int flavour, MPI_Comm comm)
     switch (flavour) {
     case DYNAMIC: return live_make_dynamic(live, comm);
     case 0: return MPI_Win_allocate(size_bytes, 8, MPI_INFO_NULL, comm, &live->base, &live->win);
-    case 1: return MPI_Win_allocate_shared(size_bytes, 8, MPI_INFO_NULL, comm, &live->base, &live->win);
+    case 1:
+        return MPI_Win_allocate_shared(size_bytes, 8, MPI_INFO_NULL, comm, &live->base, &live->win);
     default:
         live->base = malloc(WINDOW_BYTES);
         return MPI_Win_create(live->base, size_bytes, 8, MPI_INFO_NULL, comm, &live->win);
@@ -78,8 +81,8 @@ static void live_check(int count, int64_t mark)
     barrier(MPI_COMM_WORLD);
     for (int i = 0; i < count && !harness_failed(); i++) {
         MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, windows[i].win);
-        CHECK(windows[i].base[left] == mark + 100 * i + left, "window %d of %d holds %lld", i, count,
-              (long long)windows[i].base[left]);
+        CHECK(windows[i].base[left] == mark + 100 * i + left, "window %d of %d holds %lld", i,
+              count, (long long)windows[i].base[left]);
         MPI_Win_unlock(world_rank, windows[i].win);
     }
     barrier(MPI_COMM_WORLD);
@@ -103,7 +106,7 @@ static void thousands_of_windows_live_at_once(enum window_kind kind)
 /* Windows until one cannot be made. Returns how many there are; all ranks must agree on what happened. */
 static int make_until_refused(MPI_Comm comm, int count)
 {
-    int codes[2] = { MPI_SUCCESS, 0 }, lowest[2], highest[2];
+    int codes[2] = {MPI_SUCCESS, 0}, lowest[2], highest[2];
     for (; count < LIMIT; count++) {
         int code = live_make(&windows[count], count % FLAVOURS, comm);
         MPI_Error_class(code, &codes[0]);
@@ -116,12 +119,14 @@ static int make_until_refused(MPI_Comm comm, int count)
     codes[1] = count;
     MPI_Allreduce(codes, lowest, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(codes, highest, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    CHECK(lowest[0] == highest[0] && lowest[1] == highest[1], "class %d after %d windows here, %d to %d after %d to %d elsewhere",
-          codes[0], count, lowest[0], highest[0], lowest[1], highest[1]);
+    CHECK(lowest[0] == highest[0] && lowest[1] == highest[1],
+          "class %d after %d windows here, %d to %d after %d to %d elsewhere", codes[0], count,
+          lowest[0], highest[0], lowest[1], highest[1]);
     if (count == LIMIT)
         return count;
     CHECK_EQUAL(codes[0], MPI_ERR_NO_MEM);
-    CHECK(!through_oriel() || (strstr(said_by_oriel(), "MPI_Win_") && strstr(said_by_oriel(), NAME)),
+    CHECK(!through_oriel() ||
+              (strstr(said_by_oriel(), "MPI_Win_") && strstr(said_by_oriel(), NAME)),
           "the error names neither call nor communicator: %s", said_by_oriel());
     return count;
 }
@@ -137,7 +142,8 @@ static void windows_beyond_the_hosts_handles_are_refused_on_all_ranks(MPI_Comm c
         for (int i = count - GIVEN_BACK; i < count; i++)
             live_free(&windows[i], i % FLAVOURS);
         int again = make_until_refused(comm, count - GIVEN_BACK);
-        CHECK(again == count, "%d windows, after freeing %d there is room for %d", count, GIVEN_BACK, again);
+        CHECK(again == count, "%d windows, after freeing %d there is room for %d", count,
+              GIVEN_BACK, again);
         count = again;
     }
     live_check(count, 9000000);
@@ -206,7 +212,8 @@ static void turns_take(int turns, const MPI_Comm comms[3], struct random *random
     for (int i = 0; i < ALIVE; i++)
         live[i].win = MPI_WIN_NULL;
     for (int turn = 0; turn < turns; turn++) {
-        int slot = (int)random_below(random, ALIVE), flavour = (int)random_below(random, FLAVOURS + 1);
+        int slot = (int)random_below(random, ALIVE),
+            flavour = (int)random_below(random, FLAVOURS + 1);
         MPI_Comm comm = comms[random_below(random, 3)];
         if (live[slot].win != MPI_WIN_NULL)
             live_free(&live[slot], flavours[slot]);
@@ -227,18 +234,19 @@ static void windows_of_all_flavours_in_turn_leave_nothing(enum window_kind kind)
     const char *text = getenv("TEST_TURNS");
     int turns = text ? atoi(text) : world_size <= 2 ? scaled_rounds(20000) : scaled_rounds(4000);
     struct random random = random_start(1);
-    MPI_Comm comms[3] = { MPI_COMM_WORLD, MPI_COMM_NULL, MPI_COMM_SELF };
+    MPI_Comm comms[3] = {MPI_COMM_WORLD, MPI_COMM_NULL, MPI_COMM_SELF};
     (void)kind;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &comms[1]);
     turns_take(turns / 10 + 400, comms, &random);
     struct footprint before = footprint_read();
     turns_take(turns, comms, &random);
     struct footprint after = footprint_read();
-    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings, after.mappings);
-    CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld", before.descriptors,
-          after.descriptors);
-    CHECK(after.resident_kib <= before.resident_kib + 4096 + FREED_KEPT_KIB, "%ld KiB became %ld KiB", before.resident_kib,
-          after.resident_kib);
+    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
+          after.mappings);
+    CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld",
+          before.descriptors, after.descriptors);
+    CHECK(after.resident_kib <= before.resident_kib + 4096 + FREED_KEPT_KIB,
+          "%ld KiB became %ld KiB", before.resident_kib, after.resident_kib);
     MPI_Comm_free(&comms[1]);
 }
 
@@ -249,4 +257,7 @@ static const struct test_case cases[] = {
     CASE(windows_of_all_flavours_in_turn_leave_nothing, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

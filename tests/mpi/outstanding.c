@@ -25,7 +25,7 @@ static void on_timer(int signal)
 /* Whether ranks are processes that this one may stop: the target's number, as the origin sees it. */
 static bool target_is_here(void)
 {
-    char name[2][MPI_MAX_PROCESSOR_NAME] = { "", "" };
+    char name[2][MPI_MAX_PROCESSOR_NAME] = {"", ""};
     int length = 0, pid = (int)getpid(), here;
     MPI_Get_processor_name(name[0], &length);
     memcpy(name[1], name[0], sizeof name[1]);
@@ -41,7 +41,7 @@ static bool target_is_here(void)
 
 static void timer_run(int for_ms)
 {
-    struct itimerspec once = { .it_value = { for_ms / 1000, for_ms % 1000 * 1000000L } };
+    struct itimerspec once = {.it_value = {for_ms / 1000, for_ms % 1000 * 1000000L}};
     timer_settime(timer, 0, &once, NULL);
 }
 
@@ -49,10 +49,13 @@ static void timer_run(int for_ms)
 static void stop_target(int for_ms)
 {
     static bool made;
-    struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
-    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2 }; /* the harness has the alarm */
+    struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                             .sigev_signo = SIGUSR2}; /* the harness has the alarm */
     if (!made)
-        CHECK(sigaction(SIGUSR2, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "no timer");
+        CHECK(sigaction(SIGUSR2, &action, NULL) == 0 &&
+                  timer_create(CLOCK_MONOTONIC, &event, &timer) == 0,
+              "no timer");
     made = true;
     kill((pid_t)target_pid, SIGSTOP);
     sleep_us(2000); /* until it has stopped */
@@ -80,10 +83,11 @@ static void mix_start(struct mix *mix, MPI_Win win)
     for (int i = 0; i < PIECES - 1; i++) {
         mix->seen[i] = -1;
         if (i % 2)
-            MPI_Rget_accumulate(&mix->nothing, 1, MPI_INT64_T, &mix->seen[i], 1, MPI_INT64_T, TARGET, i, 1, MPI_INT64_T,
-                                MPI_SUM, win, &mix->requests[i]);
+            MPI_Rget_accumulate(&mix->nothing, 1, MPI_INT64_T, &mix->seen[i], 1, MPI_INT64_T,
+                                TARGET, i, 1, MPI_INT64_T, MPI_SUM, win, &mix->requests[i]);
         else
-            MPI_Rget(&mix->seen[i], 1, MPI_INT64_T, TARGET, i, 1, MPI_INT64_T, win, &mix->requests[i]);
+            MPI_Rget(&mix->seen[i], 1, MPI_INT64_T, TARGET, i, 1, MPI_INT64_T, win,
+                     &mix->requests[i]);
     }
     MPI_Irecv(&mix->message, 1, MPI_INT, world_rank, 7, MPI_COMM_WORLD, &mix->requests[PIECES - 1]);
 }
@@ -128,7 +132,7 @@ static void finish_each(struct mix *mix, enum way way)
 /* Each place is told once. */
 static void finish_found(struct mix *mix, enum way way)
 {
-    bool found[PIECES] = { false };
+    bool found[PIECES] = {false};
     MPI_Status statuses[PIECES];
     int indices[PIECES], left = PIECES, count, done;
     while (left > 0 && !harness_failed()) {
@@ -137,13 +141,16 @@ static void finish_found(struct mix *mix, enum way way)
         switch (way) {
         case WAITANY: CHECK_OK(MPI_Waitany(PIECES, mix->requests, indices, statuses)); break;
         case TESTANY: CHECK_OK(MPI_Testany(PIECES, mix->requests, indices, &done, statuses)); break;
-        case WAITSOME: CHECK_OK(MPI_Waitsome(PIECES, mix->requests, &count, indices, statuses)); break;
+        case WAITSOME:
+            CHECK_OK(MPI_Waitsome(PIECES, mix->requests, &count, indices, statuses));
+            break;
         default: CHECK_OK(MPI_Testsome(PIECES, mix->requests, &count, indices, statuses)); break;
         }
         if (way == WAITSOME)
             CHECK(count >= 1, "MPI_Waitsome waited for nothing");
         for (int i = 0; i < (done ? count : 0); i++) {
-            if (!CHECK(indices[i] >= 0 && indices[i] < PIECES && !found[indices[i]], "index %d is told", indices[i]))
+            if (!CHECK(indices[i] >= 0 && indices[i] < PIECES && !found[indices[i]],
+                       "index %d is told", indices[i]))
                 return;
             found[indices[i]] = true;
             left--;
@@ -191,7 +198,8 @@ static void a_get_returns_while_its_target_is_stopped(enum window_kind kind)
         MPI_Request request;
         int64_t seen = -1;
         int done = 0;
-        MPI_Get(&seen, 1, MPI_INT64_T, TARGET, 0, 1, MPI_INT64_T, window.win); /* which takes the lock */
+        MPI_Get(&seen, 1, MPI_INT64_T, TARGET, 0, 1, MPI_INT64_T,
+                window.win); /* which takes the lock */
         MPI_Win_flush(TARGET, window.win);
         stop_target(20000);
         CHECK_OK(MPI_Rget(&seen, 1, MPI_INT64_T, TARGET, 3, 1, MPI_INT64_T, window.win, &request));
@@ -266,4 +274,7 @@ static const struct test_case cases[] = {
     CASE(a_flush_completes_what_was_freed_while_outstanding, KINDS_BOTH, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -8,7 +8,8 @@
 
 enum { WORDS = 8, LONG_WORDS = 400000 };
 
-static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
+static MPI_Status *volatile no_statuses =
+    MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
 
 /* --- long gets --- */
 
@@ -78,19 +79,19 @@ static void on_error(MPI_Win *win, int *code, ...)
 static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind)
 {
     (void)kind;
-    int64_t memory[WORDS], seen[2] = { -1, -1 };
+    int64_t memory[WORDS], seen[2] = {-1, -1};
     MPI_Aint here, there;
     MPI_Win win;
     MPI_Errhandler handler;
     MPI_Status statuses[2];
-    MPI_Request requests[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL }, none = MPI_REQUEST_NULL;
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}, none = MPI_REQUEST_NULL;
     for (int i = 0; i < WORDS; i++)
         memory[i] = 5;
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_attach(win, memory, 8);
     MPI_Get_address(memory, &here);
-    MPI_Sendrecv(&here, 1, MPI_AINT, (world_rank + world_size - 1) % world_size, 0, &there, 1, MPI_AINT,
-                 (world_rank + 1) % world_size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&here, 1, MPI_AINT, (world_rank + world_size - 1) % world_size, 0, &there, 1,
+                 MPI_AINT, (world_rank + 1) % world_size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Win_create_errhandler(on_error, &handler);
     MPI_Win_set_errhandler(win, handler);
     barrier(MPI_COMM_WORLD);
@@ -98,17 +99,21 @@ static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind
     for (int turn = 0; turn < 5; turn++) {
         int target = (world_rank + 1) % world_size, code, done = turn != 4, unasked;
         errors_raised = 0;
-        code = MPI_Rget(&seen[0], 1, MPI_INT64_T, target, there + 8, 1, MPI_INT64_T, win, &requests[0]);
+        code = MPI_Rget(&seen[0], 1, MPI_INT64_T, target, there + 8, 1, MPI_INT64_T, win,
+                        &requests[0]);
         if (code == MPI_SUCCESS && turn == 0)
             code = MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-        CHECK_OK(MPI_Rget(&seen[1], 1, MPI_INT64_T, target, there, 1, MPI_INT64_T, win, &requests[1]));
-        while (code == MPI_SUCCESS && !done) { /* who only asks is not told, nor who completes another */
+        CHECK_OK(
+            MPI_Rget(&seen[1], 1, MPI_INT64_T, target, there, 1, MPI_INT64_T, win, &requests[1]));
+        while (code == MPI_SUCCESS &&
+               !done) { /* who only asks is not told, nor who completes another */
             CHECK_OK(MPI_Request_get_status(requests[0], &done, MPI_STATUS_IGNORE));
             CHECK_OK(MPI_Test(&none, &unasked, MPI_STATUS_IGNORE));
         }
         CHECK_EQUAL(errors_raised, code != MPI_SUCCESS);
         if (code == MPI_SUCCESS) {
-            CHECK_CLASS(MPI_ERR_IN_STATUS, MPI_Waitall(2, requests, turn % 2 ? no_statuses : statuses));
+            CHECK_CLASS(MPI_ERR_IN_STATUS,
+                        MPI_Waitall(2, requests, turn % 2 ? no_statuses : statuses));
             if (turn % 2 == 0)
                 CHECK_CLASS(MPI_ERR_RMA_RANGE, statuses[0].MPI_ERROR);
         } else {
@@ -117,7 +122,8 @@ static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind
         }
         CHECK_OK(MPI_Win_flush(target, win));
         CHECK_EQUAL(errors_raised, 1);
-        CHECK(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL, "a request is left");
+        CHECK(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL,
+              "a request is left");
         CHECK_EQUAL(seen[0], -1);
         CHECK_EQUAL(seen[1], 5);
     }
@@ -139,14 +145,17 @@ static void a_get_beyond_the_window_makes_no_request(enum window_kind kind)
     MPI_Win_set_errhandler(window.win, handler);
     errors_raised = 0;
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Rget(&seen, 1, MPI_INT64_T, target, WORDS, 1, MPI_INT64_T, window.win, &request));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Rget_accumulate(&nothing, 1, MPI_INT64_T, &seen, 1, MPI_INT64_T, target, WORDS, 1,
-                                                       MPI_INT64_T, MPI_SUM, window.win, &request));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Rget(&seen, 1, MPI_INT64_T, target, WORDS, 1, MPI_INT64_T,
+                                            window.win, &request));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Rget_accumulate(&nothing, 1, MPI_INT64_T, &seen, 1, MPI_INT64_T, target, WORDS,
+                                    1, MPI_INT64_T, MPI_SUM, window.win, &request));
     CHECK_EQUAL(errors_raised, 2);
     CHECK(request == MPI_REQUEST_NULL, "there is a request");
     CHECK_OK(MPI_Win_flush(target, window.win));
     CHECK_EQUAL(seen, -1);
-    CHECK_OK(MPI_Rget(&seen, 1, MPI_INT64_T, target, WORDS - 1, 1, MPI_INT64_T, window.win, &request));
+    CHECK_OK(
+        MPI_Rget(&seen, 1, MPI_INT64_T, target, WORDS - 1, 1, MPI_INT64_T, window.win, &request));
     CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CHECK_EQUAL(seen, 1000 * target + WORDS - 1);
     MPI_Win_unlock(target, window.win);
@@ -165,12 +174,14 @@ static void *waiter_main(void *argument)
 {
     int64_t seen[EACH];
     MPI_Request requests[EACH];
-    struct random random = random_start((uint64_t)(world_rank * WAITERS) + (uint64_t)(uintptr_t)argument);
+    struct random random =
+        random_start((uint64_t)(world_rank * WAITERS) + (uint64_t)(uintptr_t)argument);
     for (int round = 0; round < scaled_rounds(ROUNDS) && !harness_failed(); round++) {
         int target = (int)random_below(&random, (uint64_t)world_size), index;
         memset(seen, -1, sizeof seen);
         for (int i = 0; i < EACH; i++)
-            MPI_Rget(&seen[i], 1, MPI_INT64_T, target, i % WORDS, 1, MPI_INT64_T, threads_window.win, &requests[i]);
+            MPI_Rget(&seen[i], 1, MPI_INT64_T, target, i % WORDS, 1, MPI_INT64_T,
+                     threads_window.win, &requests[i]);
         if (round % 4 == 0)
             CHECK_OK(MPI_Win_flush(target, threads_window.win));
         if (round % 3 == 0)
@@ -211,4 +222,7 @@ static const struct test_case cases[] = {
     CASE(threads_wait_for_their_own_while_others_flush, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

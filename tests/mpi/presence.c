@@ -37,7 +37,8 @@ static void the_library_version_names_oriel_and_the_host(enum window_kind kind)
     CHECK(library_is_mapped(), "liboriel.so is not mapped");
     CHECK_OK(MPI_Get_library_version(version, &length));
     CHECK(strstr(version, "Oriel") != NULL, "the version is \"%.100s\"", version);
-    CHECK(strstr(version, "MPICH") || strstr(version, "Open MPI"), "the version is \"%.100s\"", version);
+    CHECK(strstr(version, "MPICH") || strstr(version, "Open MPI"), "the version is \"%.100s\"",
+          version);
     CHECK_EQUAL(length, strlen(version));
 }
 
@@ -53,7 +54,8 @@ static void children_of_the_program_do_not_inherit_the_preload(enum window_kind 
         return;
     while (fgets(line, sizeof line, child)) {
         lines++;
-        CHECK(!(strncmp(line, "LD_PRELOAD=", 11) == 0 && strstr(line, "liboriel")), "the child has %.200s", line);
+        CHECK(!(strncmp(line, "LD_PRELOAD=", 11) == 0 && strstr(line, "liboriel")),
+              "the child has %.200s", line);
         CHECK(strncmp(line, "ORIEL_PRELOADED=", 16) != 0, "the child has %.200s", line);
     }
     CHECK(pclose(child) == 0 && lines > 0, "env said nothing");
@@ -65,4 +67,7 @@ static const struct test_case cases[] = {
     CASE(children_of_the_program_do_not_inherit_the_preload, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -7,15 +7,16 @@
 #include <sched.h>
 #include <string.h>
 
-static const double bound_seconds = 20; /* the first contact in an emulated guest may take more than five */
+static const double bound_seconds =
+    20; /* the first contact in an emulated guest may take more than five */
 
 /* Computes until the word has the value: plain loads, no MPI call. Yields, since ranks may outnumber cores. */
 static void compute_until(const int64_t *word, int64_t value)
 {
     double end = seconds_now() + bound_seconds;
     while (load_word(word) != value) {
-        if (!CHECK(seconds_now() < end, "the word is %lld after %.0f s, not %lld", (long long)load_word(word),
-                   bound_seconds, (long long)value))
+        if (!CHECK(seconds_now() < end, "the word is %lld after %.0f s, not %lld",
+                   (long long)load_word(word), bound_seconds, (long long)value))
             return;
         sched_yield();
     }
@@ -54,7 +55,10 @@ static void put_under_lock_all(MPI_Win win, int64_t round)
     MPI_Win_unlock_all(win);
 }
 
-static void a_flushed_put_reaches_a_busy_target(enum window_kind kind) { with_a_busy_target(kind, put_under_lock_all); }
+static void a_flushed_put_reaches_a_busy_target(enum window_kind kind)
+{
+    with_a_busy_target(kind, put_under_lock_all);
+}
 
 static void lock_and_unlock(MPI_Win win, int64_t round)
 {
@@ -68,7 +72,10 @@ static void lock_and_unlock(MPI_Win win, int64_t round)
     MPI_Win_unlock(1, win);
 }
 
-static void locks_need_no_help_from_a_busy_target(enum window_kind kind) { with_a_busy_target(kind, lock_and_unlock); }
+static void locks_need_no_help_from_a_busy_target(enum window_kind kind)
+{
+    with_a_busy_target(kind, lock_and_unlock);
+}
 
 static void get_and_change(MPI_Win win, int64_t round)
 {
@@ -89,7 +96,8 @@ static void get_and_change(MPI_Win win, int64_t round)
     MPI_Win_flush(1, win);
     CHECK_EQUAL(seen, old);
     MPI_Accumulate(&half, 1, MPI_DOUBLE, 1, 1, 1, MPI_DOUBLE, MPI_SUM, win);
-    MPI_Get_accumulate(ones, 20, MPI_INT64_T, bulk, 20, MPI_INT64_T, 1, 10, 20, MPI_INT64_T, MPI_SUM, win);
+    MPI_Get_accumulate(ones, 20, MPI_INT64_T, bulk, 20, MPI_INT64_T, 1, 10, 20, MPI_INT64_T,
+                       MPI_SUM, win);
     MPI_Win_flush(1, win);
     CHECK_EQUAL(bulk[19], round - 1);
     put_last(win, round);
@@ -133,7 +141,7 @@ static void polling_with_win_sync_sees_remote_updates(enum window_kind kind)
     int64_t sum = 0;
     MPI_Win_lock_all(0, window.win);
     for (int64_t round = 1; round <= scaled_rounds(500); round++) {
-        int64_t data[2] = { round, -round };
+        int64_t data[2] = {round, -round};
         if (world_rank == 0) {
             MPI_Put(data, 2, MPI_INT64_T, 1, 2, 2, MPI_INT64_T, window.win);
             MPI_Win_flush(1, window.win);
@@ -143,14 +151,17 @@ static void polling_with_win_sync_sees_remote_updates(enum window_kind kind)
                 MPI_Fetch_and_op(NULL, &sum, MPI_INT64_T, 0, 1, MPI_NO_OP, window.win);
                 MPI_Win_flush(0, window.win);
                 sched_yield();
-            } while (sum != round && CHECK(seconds_now() < end, "no answer after %.0f s", bound_seconds));
+            } while (sum != round &&
+                     CHECK(seconds_now() < end, "no answer after %.0f s", bound_seconds));
         } else if (world_rank == 1) {
             const volatile int64_t *words = (const volatile int64_t *)window.base;
-            while (words[0] != round && CHECK(seconds_now() < end, "no update after %.0f s", bound_seconds)) {
+            while (words[0] != round &&
+                   CHECK(seconds_now() < end, "no update after %.0f s", bound_seconds)) {
                 MPI_Win_sync(window.win);
                 sched_yield();
             }
-            CHECK(words[2] == round && words[3] == -round, "the data is not there when its flag is");
+            CHECK(words[2] == round && words[3] == -round,
+                  "the data is not there when its flag is");
             MPI_Accumulate(&round, 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T, MPI_REPLACE, window.win);
             MPI_Win_flush(0, window.win);
         }
@@ -165,7 +176,10 @@ static void polling_with_win_sync_sees_remote_updates(enum window_kind kind)
 enum { SIDE = 1 << 18, CALLS = 400 };
 
 /* Words of rank 0: two that all increment, then an area of each rank, at a page's end. */
-static MPI_Aint area_of(int rank) { return 1024 + (MPI_Aint)rank * 1024 - 24; }
+static MPI_Aint area_of(int rank)
+{
+    return 1024 + (MPI_Aint)rank * 1024 - 24;
+}
 
 /* As many as calls: each increment finds another number, and what a rank has put is there. */
 static void increment_and_put(MPI_Win win, struct random *random, int calls)
@@ -184,7 +198,8 @@ static void increment_and_put(MPI_Win win, struct random *random, int calls)
         last = old;
         MPI_Get(back, (int)len, MPI_INT64_T, 0, area_of(world_rank), (int)len, MPI_INT64_T, win);
         MPI_Win_flush(0, win);
-        CHECK(memcmp(back, data, (size_t)len * sizeof *data) == 0, "call %d: what was put does not come back", call);
+        CHECK(memcmp(back, data, (size_t)len * sizeof *data) == 0,
+              "call %d: what was put does not come back", call);
         for (seen = 0, old = -1; seen != old;) {
             old = seen;
             next = old + 1;
@@ -201,7 +216,8 @@ static void wait_in_the_host(struct random *random)
 {
     for (int left = world_size - 1; left > 0;) {
         int token;
-        MPI_Recv(&token, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&token, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
         left -= token;
         random_pause(random, 300);
     }
@@ -265,4 +281,7 @@ static const struct test_case cases[] = {
     CASE(a_target_that_waits_in_a_fence_loses_nothing, KINDS_ALL, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

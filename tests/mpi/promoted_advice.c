@@ -48,9 +48,16 @@ static size_t calloc_dirt(size_t len_bytes)
 
 /* --- what keeps memory shared after its window --- */
 
-enum hindrance { HINDRANCE_RING, HINDRANCE_DIRECT, HINDRANCE_WAITER, HINDRANCE_BLOCKER, HINDRANCES };
+enum hindrance {
+    HINDRANCE_RING,
+    HINDRANCE_DIRECT,
+    HINDRANCE_WAITER,
+    HINDRANCE_BLOCKER,
+    HINDRANCES
+};
 
-static const char *const names[] = { "an io_uring ring", "an O_DIRECT file", "a thread in sigwait", "a thread that blocks signals" };
+static const char *const names[] = {"an io_uring ring", "an O_DIRECT file", "a thread in sigwait",
+                                    "a thread that blocks signals"};
 
 struct hindrance_now {
     enum hindrance what;
@@ -95,8 +102,8 @@ static int open_direct(void)
 
 static struct hindrance_now hinder(enum hindrance what)
 {
-    struct io_uring_params parameters = { .flags = 0 };
-    struct hindrance_now now = { .what = what, .fd = -1 };
+    struct io_uring_params parameters = {.flags = 0};
+    struct hindrance_now now = {.what = what, .fd = -1};
     if (what == HINDRANCE_RING)
         now.fd = (int)syscall(SYS_io_uring_setup, 4, &parameters); /* some kernels have none */
     if (what == HINDRANCE_DIRECT)
@@ -136,7 +143,8 @@ static void freed_memory_comes_back_as_zeroes(enum window_kind kind)
         MPI_Win win = window_over(memory, BLOCK_BYTES);
         struct hindrance_now now = hinder(what);
         MPI_Win_free(&win);
-        CHECK(count_others(memory, BLOCK_BYTES, 7) == 0, "%s: the contents have changed", names[what]);
+        CHECK(count_others(memory, BLOCK_BYTES, 7) == 0, "%s: the contents have changed",
+              names[what]);
         free(memory);
         CHECK_EQUAL(calloc_dirt(BLOCK_BYTES), 0);
         hinder_no_more(&now);
@@ -154,11 +162,15 @@ static void pages_given_up_after_the_window_are_zero(enum window_kind kind)
         struct hindrance_now now = hinder(what);
         MPI_Win_free(&win);
         CHECK(madvise(area + PAGE, 3 * PAGE, MADV_DONTNEED) == 0, "madvise: %s", strerror(errno));
-        CHECK(count_others(area + PAGE, 3 * PAGE, 0) == 0, "%s: MADV_DONTNEED leaves contents", names[what]);
-        CHECK(count_others(area + 4 * PAGE, AREA_BYTES - 4 * PAGE, 7) == 0, "%s: pages beside have changed", names[what]);
-        CHECK(posix_madvise(area, AREA_BYTES, POSIX_MADV_DONTNEED) == 0 && area[0] == 7, "posix_madvise gives nothing up");
+        CHECK(count_others(area + PAGE, 3 * PAGE, 0) == 0, "%s: MADV_DONTNEED leaves contents",
+              names[what]);
+        CHECK(count_others(area + 4 * PAGE, AREA_BYTES - 4 * PAGE, 7) == 0,
+              "%s: pages beside have changed", names[what]);
+        CHECK(posix_madvise(area, AREA_BYTES, POSIX_MADV_DONTNEED) == 0 && area[0] == 7,
+              "posix_madvise gives nothing up");
         CHECK(madvise(area, AREA_BYTES, MADV_FREE) == 0, "MADV_FREE: %s", strerror(errno));
-        CHECK(madvise(area, AREA_BYTES, MADV_REMOVE) != 0 && errno == EINVAL, "MADV_REMOVE of private memory");
+        CHECK(madvise(area, AREA_BYTES, MADV_REMOVE) != 0 && errno == EINVAL,
+              "MADV_REMOVE of private memory");
         hinder_no_more(&now);
         munmap(area, AREA_BYTES);
         barrier(MPI_COMM_WORLD);
@@ -184,7 +196,8 @@ static void a_reallocated_block_is_not_lengthened_into_other_windows(enum window
         memory = realloc(memory, 4 * BLOCK_BYTES);
         CHECK(count_others(memory, first_bytes, 7) == 0, "%s: realloc loses contents", names[what]);
         memset(memory, 5, 4 * BLOCK_BYTES);
-        CHECK(count_others(other, BLOCK_BYTES, 9) == 0, "%s: the other window has changed", names[what]);
+        CHECK(count_others(other, BLOCK_BYTES, 9) == 0, "%s: the other window has changed",
+              names[what]);
         MPI_Win_free(&other_win);
         hinder_no_more(&now);
         free(memory);
@@ -207,13 +220,15 @@ static void a_page_is_not_lengthened_into_what_follows_in_the_file(enum window_k
         char *longer = mremap(area, PAGE, 2 * AREA_BYTES, MREMAP_MAYMOVE);
         if (longer != MAP_FAILED) {
             CHECK(count_others(longer, PAGE, 7) == 0, "%s: mremap loses contents", names[what]);
-            CHECK(count_others(longer + PAGE, 2 * AREA_BYTES - PAGE, 0) == 0, "%s: the new part is not zero", names[what]);
+            CHECK(count_others(longer + PAGE, 2 * AREA_BYTES - PAGE, 0) == 0,
+                  "%s: the new part is not zero", names[what]);
             memset(longer, 5, 2 * AREA_BYTES);
             munmap(longer, 2 * AREA_BYTES);
         } else {
             CHECK(errno == EFAULT, "%s: mremap: %s", names[what], strerror(errno));
         }
-        CHECK(count_others(other, AREA_BYTES, 9) == 0, "%s: the other window has changed", names[what]);
+        CHECK(count_others(other, AREA_BYTES, 9) == 0, "%s: the other window has changed",
+              names[what]);
         MPI_Win_free(&other_win);
         hinder_no_more(&now);
         munmap(area, AREA_BYTES);
@@ -249,13 +264,17 @@ static void trimmed_heaps_of_threads_are_zero(enum window_kind kind)
         MPI_Win wins[CALLOCS];
         char *blocks[CALLOCS];
         void *dirty = blocks;
-        CHECK(pthread_create(&thread, NULL, use_arena, blocks) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+        CHECK(pthread_create(&thread, NULL, use_arena, blocks) == 0 &&
+                  pthread_join(thread, NULL) == 0,
+              "no thread");
         for (int i = 0; i < CALLOCS; i++)
             wins[i] = window_over(blocks[i], AREA_BYTES);
         struct hindrance_now now = hinder(what);
         for (int i = 0; i < CALLOCS; i++)
             MPI_Win_free(&wins[i]);
-        CHECK(pthread_create(&thread, NULL, free_arena, blocks) == 0 && pthread_join(thread, &dirty) == 0, "no thread");
+        CHECK(pthread_create(&thread, NULL, free_arena, blocks) == 0 &&
+                  pthread_join(thread, &dirty) == 0,
+              "no thread");
         CHECK(dirty == NULL, "%s: calloc returns dirty memory", names[what]);
         hinder_no_more(&now);
         barrier(MPI_COMM_WORLD);
@@ -274,8 +293,10 @@ static void pages_given_up_in_an_open_window_are_zero_for_all(enum window_kind k
     check_promoted(win, area, AREA_BYTES);
     for (int round = 0; round < 3; round++) {
         barrier(MPI_COMM_WORLD);
-        CHECK(madvise(area + (1 + round) * PAGE, PAGE, MADV_DONTNEED) == 0, "madvise: %s", strerror(errno));
-        CHECK(count_others(area + (1 + round) * PAGE, PAGE, 0) == 0, "MADV_DONTNEED leaves contents");
+        CHECK(madvise(area + (1 + round) * PAGE, PAGE, MADV_DONTNEED) == 0, "madvise: %s",
+              strerror(errno));
+        CHECK(count_others(area + (1 + round) * PAGE, PAGE, 0) == 0,
+              "MADV_DONTNEED leaves contents");
         barrier(MPI_COMM_WORLD);
         MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
         MPI_Get(&got[0], 1, MPI_BYTE, target, (1 + round) * PAGE, 1, MPI_BYTE, win);
@@ -294,7 +315,8 @@ static void pages_given_up_in_an_open_window_are_zero_for_all(enum window_kind k
 /* 0, or the number of what is wrong. */
 static int give_up_in_child(char *area, char *memory)
 {
-    if (madvise(area, AREA_BYTES / 2, MADV_DONTNEED) != 0 || count_others(area, AREA_BYTES / 2, 0) != 0)
+    if (madvise(area, AREA_BYTES / 2, MADV_DONTNEED) != 0 ||
+        count_others(area, AREA_BYTES / 2, 0) != 0)
         return 1;
     if (count_others(area + AREA_BYTES / 2, AREA_BYTES / 2, 7) != 0)
         return 2;
@@ -326,7 +348,8 @@ static void a_child_gets_zeroes_and_its_parent_keeps_its_memory(enum window_kind
     int status = -1;
     CHECK(child > 0 && waitpid(child, &status, 0) == child, "no child: %s", strerror(errno));
     CHECK(status == 0, "the child's status is %#x", status);
-    CHECK(count_others(area, AREA_BYTES, 7) == 0 && count_others(memory, BLOCK_BYTES, 7) == 0, "the child has changed its parent");
+    CHECK(count_others(area, AREA_BYTES, 7) == 0 && count_others(memory, BLOCK_BYTES, 7) == 0,
+          "the child has changed its parent");
     barrier(MPI_COMM_WORLD);
     MPI_Win_free(&second);
     MPI_Win_free(&win);
@@ -344,4 +367,7 @@ static const struct test_case cases[] = {
     CASE(a_child_gets_zeroes_and_its_parent_keeps_its_memory, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -14,7 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LARGE_KIB = 8 << 10, LARGE_BYTES = LARGE_KIB << 10, AREA_BYTES = 20 * PAGE, BEFORE = 7, AFTER = 9 };
+enum {
+    LARGE_KIB = 8 << 10,
+    LARGE_BYTES = LARGE_KIB << 10,
+    AREA_BYTES = 20 * PAGE,
+    BEFORE = 7,
+    AFTER = 9
+};
 
 /* A child that waits for a word of its parent. */
 struct child {
@@ -50,8 +56,10 @@ static void child_go(const struct child *child, const char *what)
     CHECK(write(child->go[1], "\n", 1) == 1, "write: %s", strerror(errno));
     close(child->go[0]);
     close(child->go[1]);
-    CHECK(child->pid > 0 && waitpid(child->pid, &status, 0) == child->pid, "%s: no child: %s", what, strerror(errno));
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child's status is %#x", what, status);
+    CHECK(child->pid > 0 && waitpid(child->pid, &status, 0) == child->pid, "%s: no child: %s", what,
+          strerror(errno));
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child's status is %#x", what,
+          status);
 }
 
 /* Other windows come and go, over other memory, with contents of their own.  Whether any of it was promoted. */
@@ -75,7 +83,8 @@ static bool use_other_windows(size_t len_bytes)
 /* Whole pages, parts of pages, and two windows of which one goes on. */
 static void a_child_keeps_what_it_inherited_when_windows_are_freed(enum window_kind kind)
 {
-    static const size_t begins[] = { 0, 100, 5000 }, lengths[] = { AREA_BYTES, AREA_BYTES - 300, 10 * PAGE };
+    static const size_t begins[] = {0, 100, 5000},
+                        lengths[] = {AREA_BYTES, AREA_BYTES - 300, 10 * PAGE};
     (void)kind;
     for (int sort = 0; sort < 3; sort++) {
         struct child child;
@@ -167,13 +176,14 @@ static void what_children_held_is_given_back(enum window_kind kind)
         child.pid = child_that_waits(&child, by_another_program);
         MPI_Win_free(&win);
         if (promoted && !by_another_program)
-            CHECK(memory_file_kib() - before_kib >= LARGE_KIB / 2, /* what other windows had may go meanwhile */
+            CHECK(memory_file_kib() - before_kib >=
+                      LARGE_KIB / 2, /* what other windows had may go meanwhile */
                   "the child's pages are gone from the memory file");
         if (!by_another_program)
             child_go(&child, "a child that waits");
         if (use_other_windows(AREA_BYTES)) /* else nothing has looked at what the child held */
-            CHECK(memory_file_kib() - before_kib < LARGE_KIB / 2, "%ld KiB are left in the memory file",
-                  memory_file_kib() - before_kib);
+            CHECK(memory_file_kib() - before_kib < LARGE_KIB / 2,
+                  "%ld KiB are left in the memory file", memory_file_kib() - before_kib);
         if (by_another_program)
             child_go(&child, "a child that runs a program");
         munmap(area, LARGE_BYTES);
@@ -186,4 +196,7 @@ static const struct test_case cases[] = {
     CASE(what_children_held_is_given_back, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -7,7 +7,13 @@
 
 #include <sys/mman.h>
 
-enum { REGIONS = 1500, REGION_BYTES = 48, STRIDE_BYTES = 64, FIXED = 16, AREA_BYTES = REGIONS * STRIDE_BYTES };
+enum {
+    REGIONS = 1500,
+    REGION_BYTES = 48,
+    STRIDE_BYTES = 64,
+    FIXED = 16,
+    AREA_BYTES = REGIONS * STRIDE_BYTES
+};
 
 static _Alignas(4096) char static_area[AREA_BYTES];
 
@@ -16,7 +22,10 @@ struct region {
     int64_t word, sum, own;
 };
 
-static struct region *region_of(char *area, int number) { return (struct region *)(area + (size_t)number * STRIDE_BYTES); }
+static struct region *region_of(char *area, int number)
+{
+    return (struct region *)(area + (size_t)number * STRIDE_BYTES);
+}
 
 static MPI_Aint disp_of(MPI_Aint area, int number, int word)
 {
@@ -42,19 +51,26 @@ static void operate(MPI_Win win, const MPI_Aint *there, int64_t round)
     for (int number = 0; number < FIXED; number++) {
         int at = number * (REGIONS / FIXED);
         int64_t seen = -1;
-        MPI_Put(&round, 1, MPI_INT64_T, next_rank(), disp_of(there[next_rank()], at, 0), 1, MPI_INT64_T, win);
+        MPI_Put(&round, 1, MPI_INT64_T, next_rank(), disp_of(there[next_rank()], at, 0), 1,
+                MPI_INT64_T, win);
         for (int target = 0; target < world_size; target++)
-            MPI_Accumulate(&one, 1, MPI_INT64_T, target, disp_of(there[target], at, 1), 1, MPI_INT64_T, MPI_SUM, win);
+            MPI_Accumulate(&one, 1, MPI_INT64_T, target, disp_of(there[target], at, 1), 1,
+                           MPI_INT64_T, MPI_SUM, win);
         MPI_Win_flush_all(win);
-        MPI_Get(&seen, 1, MPI_INT64_T, next_rank(), disp_of(there[next_rank()], at, 0), 1, MPI_INT64_T, win);
+        MPI_Get(&seen, 1, MPI_INT64_T, next_rank(), disp_of(there[next_rank()], at, 0), 1,
+                MPI_INT64_T, win);
         MPI_Win_flush(next_rank(), win);
         CHECK_EQUAL(seen, round);
     }
 }
 
-static bool is_fixed(int number) { return number % (REGIONS / FIXED) == 0 && number / (REGIONS / FIXED) < FIXED; }
+static bool is_fixed(int number)
+{
+    return number % (REGIONS / FIXED) == 0 && number / (REGIONS / FIXED) < FIXED;
+}
 
-static int regions_toggle(MPI_Win win, char *area, const int *order, bool *attached, int from, int to)
+static int regions_toggle(MPI_Win win, char *area, const int *order, bool *attached, int from,
+                          int to)
 {
     int changed = 0;
     for (int i = from; i < to; i++) {
@@ -93,7 +109,8 @@ static void storm(char *area)
     for (int round = 0; round < rounds; round++) {
         shuffle(order, REGIONS, &random);
         for (int slice = 0; slice < SLICES; slice++) {
-            regions_toggle(win, area, order, attached, slice * REGIONS / SLICES, (slice + 1) * REGIONS / SLICES);
+            regions_toggle(win, area, order, attached, slice * REGIONS / SLICES,
+                           (slice + 1) * REGIONS / SLICES);
             operate(win, there, turns++);
         }
     }
@@ -145,7 +162,7 @@ static void regions_on_shared_pages_come_and_go_in_static_memory(enum window_kin
 
 static void detached_blocks_are_the_allocators_again(enum window_kind kind)
 {
-    static const size_t sizes[] = { 24, 1000, 5000, 40000, 200000, 1 << 20 };
+    static const size_t sizes[] = {24, 1000, 5000, 40000, 200000, 1 << 20};
     MPI_Aint there[MANY_RANKS];
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
     (void)kind;
@@ -158,7 +175,8 @@ static void detached_blocks_are_the_allocators_again(enum window_kind kind)
             CHECK_OK(MPI_Win_attach(win, memory, (MPI_Aint)sizes[i]));
             addresses_share(memory, there);
             MPI_Win_lock(MPI_LOCK_SHARED, next_rank(), 0, win);
-            MPI_Put(&value, 1, MPI_INT64_T, next_rank(), MPI_Aint_add(there[next_rank()], (MPI_Aint)last), 1, MPI_INT64_T, win);
+            MPI_Put(&value, 1, MPI_INT64_T, next_rank(),
+                    MPI_Aint_add(there[next_rank()], (MPI_Aint)last), 1, MPI_INT64_T, win);
             MPI_Win_unlock(next_rank(), win);
             barrier(MPI_COMM_WORLD);
             CHECK_OK(MPI_Win_detach(win, memory));
@@ -194,7 +212,8 @@ static void attached_and_created_windows_share_pages(enum window_kind kind)
             CHECK_OK(MPI_Win_attach(dynamic, area + PAGE + 8, 3 * PAGE));
         barrier(MPI_COMM_WORLD);
         MPI_Win_lock(MPI_LOCK_SHARED, next_rank(), 0, dynamic);
-        MPI_Put(&value, 1, MPI_INT64_T, next_rank(), MPI_Aint_add(there[next_rank()], 2 * PAGE), 1, MPI_INT64_T, dynamic);
+        MPI_Put(&value, 1, MPI_INT64_T, next_rank(), MPI_Aint_add(there[next_rank()], 2 * PAGE), 1,
+                MPI_INT64_T, dynamic);
         MPI_Win_unlock(next_rank(), dynamic);
         MPI_Win_lock(MPI_LOCK_SHARED, next_rank(), 0, created);
         MPI_Get(&seen, 1, MPI_INT64_T, next_rank(), 2 * PAGE, 1, MPI_INT64_T, created);
@@ -225,4 +244,7 @@ static const struct test_case cases[] = {
     CASE(attached_and_created_windows_share_pages, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -35,11 +35,14 @@ struct area {
 static void areas_make(struct area *areas)
 {
     char *heap = malloc(AREA_BYTES);
-    areas[0] = (struct area){ "mapped, whole pages", pages_map(AREA_BYTES), 0, AREA_BYTES, MPI_WIN_NULL };
-    areas[1] = (struct area){ "mapped, parts of pages", pages_map(AREA_BYTES), 100, AREA_BYTES - 300, MPI_WIN_NULL };
-    areas[2] = (struct area){ "heap", heap, 8, AREA_BYTES - 16, MPI_WIN_NULL };
-    areas[3] = (struct area){ "static", static_area, PAGE, 4 * PAGE, MPI_WIN_NULL };
-    areas[4] = (struct area){ "a part of one page", pages_map(AREA_BYTES), 2 * PAGE + 8, 1000, MPI_WIN_NULL };
+    areas[0] =
+        (struct area){"mapped, whole pages", pages_map(AREA_BYTES), 0, AREA_BYTES, MPI_WIN_NULL};
+    areas[1] = (struct area){"mapped, parts of pages", pages_map(AREA_BYTES), 100, AREA_BYTES - 300,
+                             MPI_WIN_NULL};
+    areas[2] = (struct area){"heap", heap, 8, AREA_BYTES - 16, MPI_WIN_NULL};
+    areas[3] = (struct area){"static", static_area, PAGE, 4 * PAGE, MPI_WIN_NULL};
+    areas[4] = (struct area){"a part of one page", pages_map(AREA_BYTES), 2 * PAGE + 8, 1000,
+                             MPI_WIN_NULL};
     for (int i = 0; i < SORTS; i++) {
         struct area *area = &areas[i];
         memset(area->memory, GUARD + i, AREA_BYTES);
@@ -76,8 +79,9 @@ static void child_check(pid_t child, const char *what)
         return;
     if (!CHECK(waitpid(child, &status, 0) == child, "%s: waitpid: %s", what, strerror(errno)))
         return;
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child's status is %#x (exit %d, signal %d)", what, status,
-          WEXITSTATUS(status), WTERMSIG(status));
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+          "%s: the child's status is %#x (exit %d, signal %d)", what, status, WEXITSTATUS(status),
+          WTERMSIG(status));
 }
 
 static void areas_exercise(struct area *areas)
@@ -85,8 +89,10 @@ static void areas_exercise(struct area *areas)
     for (int i = 0; i < SORTS; i++) {
         struct area *area = &areas[i];
         window_exercise(area->win, area->memory + area->at, area->len_bytes);
-        CHECK(is_filled(area->memory, area->at, GUARD + i), "%s: a byte before the window has changed", area->name);
-        CHECK(is_filled(area->memory + area->at + area->len_bytes, AREA_BYTES - area->at - area->len_bytes, GUARD + i),
+        CHECK(is_filled(area->memory, area->at, GUARD + i),
+              "%s: a byte before the window has changed", area->name);
+        CHECK(is_filled(area->memory + area->at + area->len_bytes,
+                        AREA_BYTES - area->at - area->len_bytes, GUARD + i),
               "%s: a byte behind the window has changed", area->name);
     }
 }
@@ -114,7 +120,8 @@ static void a_child_reads_what_was_there_and_keeps_its_writes(enum window_kind k
         }
         child_check(child, "a child that writes");
         for (int i = 0; i < SORTS; i++)
-            CHECK(is_filled(areas[i].memory, AREA_BYTES, GUARD + i), "%s: the child has written here", areas[i].name);
+            CHECK(is_filled(areas[i].memory, AREA_BYTES, GUARD + i),
+                  "%s: the child has written here", areas[i].name);
         barrier(MPI_COMM_WORLD);
         areas_exercise(areas);
     }
@@ -166,7 +173,11 @@ static void what_lies_beside_a_window_is_as_at_the_fork_in_a_child(enum window_k
     if (child == 0) {
         char word;
         bool came = read(go[0], &word, 1) == 1;
-        _exit(!came ? 2 : is_filled(area + PAGE, 500, GUARD) && is_filled(area + PAGE + 1100, PAGE - 1100, GUARD) ? 0 : 3);
+        _exit(!came ? 2
+              : is_filled(area + PAGE, 500, GUARD) &&
+                      is_filled(area + PAGE + 1100, PAGE - 1100, GUARD)
+                  ? 0
+                  : 3);
     }
     memset(area + PAGE, 1, 500);
     memset(area + PAGE + 1100, 1, PAGE - 1100);
@@ -260,8 +271,10 @@ static void a_child_of_a_process_with_a_large_window_costs_no_copy(enum window_k
     }
     child_check(other, "a child that runs another program");
     getrusage(RUSAGE_SELF, &after);
-    CHECK(after.ru_minflt - before.ru_minflt < 30000, "the parent took %ld page faults", after.ru_minflt - before.ru_minflt);
-    CHECK(area[500 + touched_bytes / 2] == 3 && area[600 + touched_bytes] == 0, "the contents have changed");
+    CHECK(after.ru_minflt - before.ru_minflt < 30000, "the parent took %ld page faults",
+          after.ru_minflt - before.ru_minflt);
+    CHECK(area[500 + touched_bytes / 2] == 3 && area[600 + touched_bytes] == 0,
+          "the contents have changed");
     barrier(MPI_COMM_WORLD);
     MPI_Win_free(&win);
     munmap(area, len_bytes + 2 * PAGE);
@@ -272,13 +285,14 @@ static void a_child_of_a_process_with_a_large_window_costs_no_copy(enum window_k
 static void run_programs(void)
 {
     char text[64] = "";
-    char *const arguments[] = { "true", NULL };
+    char *const arguments[] = {"true", NULL};
     pid_t child = -1;
     CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ) == 0, "posix_spawn");
     child_check(child, "posix_spawn");
     CHECK_EQUAL(system("exit 5") >> 8, 5);
     FILE *out = popen("echo from the child", "r");
-    CHECK(out && fgets(text, sizeof text, out) && strcmp(text, "from the child\n") == 0, "popen gave \"%s\"", text);
+    CHECK(out && fgets(text, sizeof text, out) && strcmp(text, "from the child\n") == 0,
+          "popen gave \"%s\"", text);
     if (out)
         pclose(out);
     child = vfork();
@@ -311,7 +325,9 @@ static void *fork_all_the_time(void *context)
         int status = -1;
         pid_t child = fork();
         if (child == 0)
-            _exit(is_filled(area, 300, GUARD) && is_filled(area + AREA_BYTES - 300, 300, GUARD) ? 0 : 1);
+            _exit(is_filled(area, 300, GUARD) && is_filled(area + AREA_BYTES - 300, 300, GUARD)
+                      ? 0
+                      : 1);
         if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
             atomic_fetch_add(&failed_children, 1);
         atomic_fetch_add(&forked, 1);
@@ -336,7 +352,8 @@ static void a_thread_may_fork_while_windows_come_and_go(enum window_kind kind)
         MPI_Win win = window_over(area + 300, AREA_BYTES - 600);
         MPI_Win_lock(MPI_LOCK_SHARED, (world_rank + 1) % world_size, 0, win);
         for (int page = 0; page < 5; page++)
-            MPI_Put(&round, 1, MPI_INT64_T, (world_rank + 1) % world_size, 100 + page * PAGE, 1, MPI_INT64_T, win);
+            MPI_Put(&round, 1, MPI_INT64_T, (world_rank + 1) % world_size, 100 + page * PAGE, 1,
+                    MPI_INT64_T, win);
         MPI_Win_unlock((world_rank + 1) % world_size, win);
         MPI_Win_free(&win);
         for (int page = 0; page < 5; page++) {
@@ -381,7 +398,7 @@ static void *lend_memory(void *context)
 
 static void a_thread_whose_memory_is_a_window_ends_after_a_fork(enum window_kind kind)
 {
-    struct lender lender = { .memory = NULL };
+    struct lender lender = {.memory = NULL};
     pthread_t thread;
     (void)kind;
     pthread_barrier_init(&lender.turn, NULL, 2);
@@ -489,4 +506,7 @@ static const struct test_case cases[] = {
     CASE(a_stream_beside_a_window_stays_locked_in_a_fork, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

@@ -17,11 +17,13 @@ static void fill(void *memory, size_t len_bytes, unsigned char first)
         ((unsigned char *)memory)[i] = (unsigned char)(first + i % 251);
 }
 
-static bool filled_check(const void *memory, size_t len_bytes, unsigned char first, const char *what)
+static bool filled_check(const void *memory, size_t len_bytes, unsigned char first,
+                         const char *what)
 {
     const unsigned char *byte = memory;
     for (size_t i = 0; i < len_bytes; i++)
-        if (!CHECK(byte[i] == (unsigned char)(first + i % 251), "%s: byte %zu of %zu is %d", what, i, len_bytes, byte[i]))
+        if (!CHECK(byte[i] == (unsigned char)(first + i % 251), "%s: byte %zu of %zu is %d", what,
+                   i, len_bytes, byte[i]))
             return false;
     return true;
 }
@@ -30,7 +32,8 @@ static bool zero_check(const void *memory, size_t len_bytes, const char *what)
 {
     const unsigned char *byte = memory;
     for (size_t i = 0; i < len_bytes; i++)
-        if (!CHECK(byte[i] == 0, "%s: byte %zu of %zu is %d, not zero", what, i, len_bytes, byte[i]))
+        if (!CHECK(byte[i] == 0, "%s: byte %zu of %zu is %d, not zero", what, i, len_bytes,
+                   byte[i]))
             return false;
     return true;
 }
@@ -42,13 +45,15 @@ static void window_once(void *memory, size_t len_bytes, unsigned char mark)
     MPI_Win win = window_over(memory, len_bytes);
     check_promoted(win, memory, len_bytes);
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
-    MPI_Put(&mark, 1, MPI_UNSIGNED_CHAR, target, (MPI_Aint)(len_bytes / 2), 1, MPI_UNSIGNED_CHAR, win);
+    MPI_Put(&mark, 1, MPI_UNSIGNED_CHAR, target, (MPI_Aint)(len_bytes / 2), 1, MPI_UNSIGNED_CHAR,
+            win);
     MPI_Win_unlock(target, win);
     MPI_Win_free(&win);
     CHECK_EQUAL(((unsigned char *)memory)[len_bytes / 2], mark);
 }
 
-static const size_t sizes[] = { 1, 24, 1000, 4096, 5000, 8192, 20000, 70000, 131072, 200000, 1 << 20, (1 << 20) + 77 };
+static const size_t sizes[] = {1,     24,    1000,   4096,   5000,    8192,
+                               20000, 70000, 131072, 200000, 1 << 20, (1 << 20) + 77};
 
 static void freed_blocks_come_back_as_ordinary_memory(enum window_kind kind)
 {
@@ -119,7 +124,8 @@ static void trimmed_heap_is_zero_when_it_comes_back(enum window_kind kind)
         }
         for (int i = 0; i < BLOCKS; i++) {
             if (i % 8 == 7)
-                CHECK(blocks[i][0] == 0x77 && blocks[i][BLOCK_BYTES - 1] == 0x77, "a neighbour has changed");
+                CHECK(blocks[i][0] == 0x77 && blocks[i][BLOCK_BYTES - 1] == 0x77,
+                      "a neighbour has changed");
             free(blocks[i]);
         }
     }
@@ -153,7 +159,8 @@ static void pages_unmapped_and_mapped_again_are_zero(enum window_kind kind)
         window_once(place, LEN_BYTES, (unsigned char)(1 + LEN_BYTES / 2 % 251));
         filled_check(place, LEN_BYTES, 1, "after the window");
         munmap(place, LEN_BYTES);
-        void *again = mmap(place, LEN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        void *again = mmap(place, LEN_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (again != place) { /* a neighbour of ours has taken the place */
             munmap(again, LEN_BYTES);
             place = pages_map(LEN_BYTES);
@@ -203,21 +210,28 @@ static bool has_flag(const char *memory, const char *flag)
 /* The mapping keeps its place and its ends, so that nothing shows at a glance what has become of it. */
 static void advice_given_between_windows_is_in_force_afterwards(enum window_kind kind)
 {
-    static const struct { int advice, undone; const char *flag; } advice[] = {
-        { MADV_DONTFORK, MADV_DOFORK, " dc" }, { MADV_WIPEONFORK, MADV_KEEPONFORK, " wf" }, { MADV_DONTDUMP, MADV_DODUMP, " dd" }
-    };
+    static const struct {
+        int advice, undone;
+        const char *flag;
+    } advice[] = {{MADV_DONTFORK, MADV_DOFORK, " dc"},
+                  {MADV_WIPEONFORK, MADV_KEEPONFORK, " wf"},
+                  {MADV_DONTDUMP, MADV_DODUMP, " dd"}};
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(advice); i++) {
         char *around = pages_map(6 * PAGE), *area = around + PAGE;
-        CHECK(mprotect(around, PAGE, PROT_NONE) == 0 && mprotect(around + 5 * PAGE, PAGE, PROT_NONE) == 0, "mprotect");
+        CHECK(mprotect(around, PAGE, PROT_NONE) == 0 &&
+                  mprotect(around + 5 * PAGE, PAGE, PROT_NONE) == 0,
+              "mprotect");
         window_once(area, 4 * PAGE, 1);
         for (int turn = 0; turn < 3; turn++) {
             bool is_set = turn % 2 == 0;
-            CHECK(madvise(area, 4 * PAGE, is_set ? advice[i].advice : advice[i].undone) == 0, "madvise");
+            CHECK(madvise(area, 4 * PAGE, is_set ? advice[i].advice : advice[i].undone) == 0,
+                  "madvise");
             MPI_Win win = window_over(area, 4 * PAGE);
             window_exercise(win, area, 4 * PAGE);
             MPI_Win_free(&win);
-            CHECK(has_flag(area, advice[i].flag) == is_set && has_flag(area + 3 * PAGE, advice[i].flag) == is_set,
+            CHECK(has_flag(area, advice[i].flag) == is_set &&
+                      has_flag(area + 3 * PAGE, advice[i].flag) == is_set,
                   "the flag%s is not as the program has set it", advice[i].flag);
         }
         munmap(around, 6 * PAGE);
@@ -233,13 +247,13 @@ struct arrangement {
 };
 
 static const struct arrangement arrangements[] = {
-    { "three on one page", { 16, 1000, 3001 }, { 500, 1001, 900 } },
-    { "overlapping", { 100, 2 * PAGE + 50, 4 * PAGE + 10 }, { 3 * PAGE, 3 * PAGE, 2 * PAGE } },
-    { "one inside another", { 0, PAGE, 2 * PAGE + 100 }, { 8 * PAGE, 6 * PAGE, PAGE } },
-    { "the same", { 40, 40, 40 }, { 5 * PAGE, 5 * PAGE, 5 * PAGE } },
-    { "byte by byte", { PAGE, 3 * PAGE - 7, 5 * PAGE + 1 }, { 2 * PAGE - 7, 2 * PAGE + 8, PAGE } },
-    { "pages beside pages", { PAGE, 3 * PAGE, 5 * PAGE }, { 2 * PAGE, 2 * PAGE, 2 * PAGE } },
-    { "the ends first", { 0, 6 * PAGE, PAGE / 2 }, { 2 * PAGE, 2 * PAGE, 7 * PAGE } },
+    {"three on one page", {16, 1000, 3001}, {500, 1001, 900}},
+    {"overlapping", {100, 2 * PAGE + 50, 4 * PAGE + 10}, {3 * PAGE, 3 * PAGE, 2 * PAGE}},
+    {"one inside another", {0, PAGE, 2 * PAGE + 100}, {8 * PAGE, 6 * PAGE, PAGE}},
+    {"the same", {40, 40, 40}, {5 * PAGE, 5 * PAGE, 5 * PAGE}},
+    {"byte by byte", {PAGE, 3 * PAGE - 7, 5 * PAGE + 1}, {2 * PAGE - 7, 2 * PAGE + 8, PAGE}},
+    {"pages beside pages", {PAGE, 3 * PAGE, 5 * PAGE}, {2 * PAGE, 2 * PAGE, 2 * PAGE}},
+    {"the ends first", {0, 6 * PAGE, PAGE / 2}, {2 * PAGE, 2 * PAGE, 7 * PAGE}},
 };
 
 enum { AREA_BYTES = 8 * PAGE, GUARD = 0x6b };
@@ -255,7 +269,8 @@ static bool is_inside(const struct arrangement *arrangement, size_t at)
 /* The order is a permutation of three, numbered from 0. */
 static void arrangement_try(const struct arrangement *arrangement, char *area, int order)
 {
-    static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     MPI_Win wins[3];
     memset(area, GUARD, AREA_BYTES);
     for (int i = 0; i < 3; i++)
@@ -268,11 +283,13 @@ static void arrangement_try(const struct arrangement *arrangement, char *area, i
         char kept[AREA_BYTES];
         memcpy(kept, area, sizeof kept);
         MPI_Win_free(&wins[now]);
-        CHECK(memcmp(kept, area, sizeof kept) == 0, "%s: freeing window %d changes contents", arrangement->name, now);
+        CHECK(memcmp(kept, area, sizeof kept) == 0, "%s: freeing window %d changes contents",
+              arrangement->name, now);
         barrier(MPI_COMM_WORLD);
     }
     for (size_t i = 0; i < AREA_BYTES; i++)
-        if (!is_inside(arrangement, i) && !CHECK(area[i] == GUARD, "%s: byte %zu beside the windows", arrangement->name, i))
+        if (!is_inside(arrangement, i) &&
+            !CHECK(area[i] == GUARD, "%s: byte %zu beside the windows", arrangement->name, i))
             return;
 }
 
@@ -375,4 +392,7 @@ static const struct test_case cases[] = {
     CASE(windows_over_adjacent_bytes_do_not_meet, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -16,7 +16,7 @@ enum way {
     PROMOTED,        /* whole pages, as the machine allows */
     PROMOTED_INWARD, /* private copies of files */
     COPIED,
-    EITHER           /* as the machine has it: promoted, or copied for the reason given */
+    EITHER /* as the machine has it: promoted, or copied for the reason given */
 };
 
 enum { GUARD = 0x6b };
@@ -34,7 +34,8 @@ static void way_check(MPI_Win win, char *base, size_t len_bytes, enum way way, c
 }
 
 /* A window over a part of an area that is all writable. */
-static void part_try(char *area, size_t area_bytes, size_t at, size_t len_bytes, enum way way, const char *why)
+static void part_try(char *area, size_t area_bytes, size_t at, size_t len_bytes, enum way way,
+                     const char *why)
 {
     memset(area, GUARD, area_bytes);
     MPI_Win win = window_over(area + at, len_bytes);
@@ -46,7 +47,8 @@ static void part_try(char *area, size_t area_bytes, size_t at, size_t len_bytes,
     MPI_Win_free(&win);
     CHECK(memcmp(kept, area + at, kept_bytes) == 0, "MPI_Win_free changes the contents");
     for (size_t i = 0; i < area_bytes; i++)
-        if ((i < at || i >= at + len_bytes) && !CHECK(area[i] == GUARD, "byte %zu beside the window is %d", i, area[i]))
+        if ((i < at || i >= at + len_bytes) &&
+            !CHECK(area[i] == GUARD, "byte %zu beside the window is %d", i, area[i]))
             break;
     memset(area, 1, area_bytes);
     free(kept);
@@ -61,7 +63,7 @@ static void whole_try(char *area, size_t len_bytes, enum way way, const char *wh
 
 static void heap_memory_of_every_size(enum window_kind kind)
 {
-    static const size_t sizes[] = { 1, 8, 100, 3000, 4096, 9000, 50000, 131000, 300000, 3000000 };
+    static const size_t sizes[] = {1, 8, 100, 3000, 4096, 9000, 50000, 131000, 300000, 3000000};
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         char *memory = malloc(sizes[i]);
@@ -75,8 +77,8 @@ static void heap_memory_of_every_size(enum window_kind kind)
 
 static char bss_small[40];
 static _Alignas(4096) char bss_pages[5 * PAGE];
-static _Alignas(4096) char data_pages[5 * PAGE] = { 1, 2, 3 };
-static _Alignas(4096) char more_data_pages[5 * PAGE] = { 1, 2, 3 };
+static _Alignas(4096) char data_pages[5 * PAGE] = {1, 2, 3};
+static _Alignas(4096) char more_data_pages[5 * PAGE] = {1, 2, 3};
 
 static void static_memory(enum window_kind kind)
 {
@@ -95,17 +97,19 @@ static void mapped_memory(enum window_kind kind)
     whole_try(area, 16 * PAGE, PROMOTED, "");
     part_try(area, 16 * PAGE, PAGE + 3, 9 * PAGE + 5, PROMOTED, "");
     munmap(area, 16 * PAGE);
-    area = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    area = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     part_try(area, 16 * PAGE, PAGE - 3, 9 * PAGE + 5, PROMOTED, "");
     munmap(area, 16 * PAGE);
 }
 
 static void places_at_the_ends_of_pages(enum window_kind kind)
 {
-    static const size_t ranges[][2] = { { 0, 1 },           { 1, 1 },           { PAGE - 1, 1 },      { PAGE - 1, 2 },
-                                        { PAGE - 4, 8 },    { 13, 7 },          { 0, PAGE },          { PAGE - 100, 100 },
-                                        { PAGE, PAGE + 1 }, { PAGE + 1, PAGE }, { 3, 2 * PAGE - 3 },  { 4 * PAGE - 9, 9 },
-                                        { 5, 8 },           { PAGE - 7, 15 },   { 17, 3 * PAGE + 1 }, { 4 * PAGE - 1, 1 } };
+    static const size_t ranges[][2] = {
+        {0, 1},           {1, 1},           {PAGE - 1, 1},      {PAGE - 1, 2},
+        {PAGE - 4, 8},    {13, 7},          {0, PAGE},          {PAGE - 100, 100},
+        {PAGE, PAGE + 1}, {PAGE + 1, PAGE}, {3, 2 * PAGE - 3},  {4 * PAGE - 9, 9},
+        {5, 8},           {PAGE - 7, 15},   {17, 3 * PAGE + 1}, {4 * PAGE - 1, 1}};
     (void)kind;
     char *area = pages_map(4 * PAGE);
     for (size_t i = 0; i < COUNT_OF(ranges); i++)
@@ -115,7 +119,7 @@ static void places_at_the_ends_of_pages(enum window_kind kind)
 
 static void memory_of_no_size(enum window_kind kind)
 {
-    char word[8] = { GUARD };
+    char word[8] = {GUARD};
     (void)kind;
     for (int turn = 0; turn < 3; turn++) {
         size_t len_bytes = turn < 2 || world_rank == 0 ? 0 : sizeof word;
@@ -129,7 +133,8 @@ static void memory_with_a_guard_page_behind(enum window_kind kind)
 {
     (void)kind;
     char *area = pages_map(6 * PAGE);
-    CHECK(mprotect(area, PAGE, PROT_NONE) == 0 && mprotect(area + 5 * PAGE, PAGE, PROT_NONE) == 0, "mprotect");
+    CHECK(mprotect(area, PAGE, PROT_NONE) == 0 && mprotect(area + 5 * PAGE, PAGE, PROT_NONE) == 0,
+          "mprotect");
     whole_try(area + PAGE, 4 * PAGE, PROMOTED, "");
     part_try(area + PAGE, 4 * PAGE, PAGE + 9, 3 * PAGE - 9, PROMOTED, "");
     part_try(area + PAGE, 4 * PAGE, 4 * PAGE - 3, 3, PROMOTED, "");
@@ -141,11 +146,14 @@ static void memory_that_spans_several_mappings(enum window_kind kind)
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     (void)kind;
     char *area = pages_map(8 * PAGE);
-    CHECK(mmap(area + 3 * PAGE, 2 * PAGE, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1, 0) != MAP_FAILED, "mmap");
+    CHECK(mmap(area + 3 * PAGE, 2 * PAGE, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1, 0) !=
+              MAP_FAILED,
+          "mmap");
     CHECK(madvise(area + 6 * PAGE, PAGE, MADV_RANDOM) == 0, "madvise");
     whole_try(area, 8 * PAGE, PROMOTED, "");
     part_try(area, 8 * PAGE, 2 * PAGE + 77, 5 * PAGE, PROMOTED, "");
-    CHECK(mmap(area + 5 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED,
+    CHECK(mmap(area + 5 * PAGE, PAGE, PROT_READ | PROT_WRITE,
+               MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED,
           "mmap");
     whole_try(area, 8 * PAGE, COPIED, "shared already");
     munmap(area, 8 * PAGE);
@@ -155,7 +163,8 @@ static void sparse_memory_beyond_two_gib_stays_sparse(enum window_kind kind)
 {
     const size_t len_bytes = ((size_t)3 << 30) + 12345;
     (void)kind;
-    char *area = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *area = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(area != MAP_FAILED, "mmap: %s", strerror(errno));
     madvise(area, len_bytes, MADV_NOHUGEPAGE);
     MPI_Win win = window_over(area, len_bytes);
@@ -216,7 +225,8 @@ static void private_mappings_of_a_file_leave_the_file_alone(enum window_kind kin
     (void)kind;
     FILE *file = tmpfile();
     memset(text, 'x', sizeof text);
-    if (!CHECK(file && fwrite(text, 1, sizeof text, file) == sizeof text && fflush(file) == 0, "no file"))
+    if (!CHECK(file && fwrite(text, 1, sizeof text, file) == sizeof text && fflush(file) == 0,
+               "no file"))
         return;
     for (size_t skipped = 0; skipped < 400; skipped += 200) {
         char *area = mmap(NULL, LEN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
@@ -228,15 +238,21 @@ static void private_mappings_of_a_file_leave_the_file_alone(enum window_kind kin
         MPI_Win_free(&win);
         munmap(area, LEN_BYTES);
     }
-    CHECK(pread(fileno(file), now, sizeof now, 0) == sizeof now && memcmp(now, text, sizeof now) == 0, "the file has changed");
+    CHECK(pread(fileno(file), now, sizeof now, 0) == sizeof now &&
+              memcmp(now, text, sizeof now) == 0,
+          "the file has changed");
     fclose(file);
 }
 
 /* Memory that was never seen before. */
 static void advised_memory(enum window_kind kind)
 {
-    static const struct { int advice; const char *why; } advice[] = {
-        { MADV_DONTFORK, "MADV_DONTFORK" }, { MADV_WIPEONFORK, "MADV_WIPEONFORK" }, { MADV_DONTDUMP, "MADV_DONTDUMP" } };
+    static const struct {
+        int advice;
+        const char *why;
+    } advice[] = {{MADV_DONTFORK, "MADV_DONTFORK"},
+                  {MADV_WIPEONFORK, "MADV_WIPEONFORK"},
+                  {MADV_DONTDUMP, "MADV_DONTDUMP"}};
     char *fresh[COUNT_OF(advice)];
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(advice); i++) {
@@ -264,7 +280,8 @@ static void locked_and_executable_memory(enum window_kind kind)
     CHECK(mlock(area + PAGE, 2 * PAGE) == 0, "mlock: %s", strerror(errno));
     whole_try(area, 4 * PAGE, EITHER, "locked by mlock");
     munmap(area, 4 * PAGE);
-    area = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    area = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                0);
     whole_try(area, 2 * PAGE, COPIED, "executable");
 }
 
@@ -284,7 +301,8 @@ static void huge_pages_of_hugetlbfs(enum window_kind kind)
     const size_t huge = (size_t)2 << 20;
     int any_failed;
     (void)kind;
-    char *area = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    char *area =
+        mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
     int failed = area == MAP_FAILED;
     MPI_Allreduce(&failed, &any_failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (any_failed)
@@ -354,8 +372,10 @@ static void operations_on_readonly(MPI_Win win, int target, char *got, bool puts
     if (puts) {
         refused(MPI_Put(&value, 1, MPI_INT64_T, target, 8, 1, MPI_INT64_T, win), target, win);
         refused(MPI_Put(got, 2 * PAGE, MPI_BYTE, target, 8, 2 * PAGE, MPI_BYTE, win), target, win);
-        refused(MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, target, PAGE, MPI_SUM, win), target, win);
-        refused(MPI_Accumulate(&value, 1, MPI_INT64_T, target, 16, 1, MPI_INT64_T, MPI_SUM, win), target, win);
+        refused(MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, target, PAGE, MPI_SUM, win), target,
+                win);
+        refused(MPI_Accumulate(&value, 1, MPI_INT64_T, target, 16, 1, MPI_INT64_T, MPI_SUM, win),
+                target, win);
     }
     CHECK_OK(MPI_Win_unlock(target, win));
 }
@@ -373,7 +393,8 @@ static void readonly_memory_is_read_and_a_put_is_the_origins_error(enum window_k
     check_copied(win, "not writable");
     for (int distance = 0; distance < world_size; distance++) {
         memset(got, 0, 3 * PAGE);
-        operations_on_readonly(win, (world_rank + distance) % world_size, got, distance > 0 && through_oriel());
+        operations_on_readonly(win, (world_rank + distance) % world_size, got,
+                               distance > 0 && through_oriel());
         CHECK(memcmp(got, area, 3 * PAGE) == 0, "MPI_Get reads something else");
         barrier(MPI_COMM_WORLD);
     }
@@ -405,4 +426,7 @@ static const struct test_case cases[] = {
     CASE(readonly_memory_is_read_and_a_put_is_the_origins_error, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -14,7 +14,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { AREA_PAGES = 8, AREA_BYTES = AREA_PAGES * PAGE, WINDOW_AT = PAGE + 800, WINDOW_BYTES = 5 * PAGE, THREADS = 2, SLOTS = 64 };
+enum {
+    AREA_PAGES = 8,
+    AREA_BYTES = AREA_PAGES * PAGE,
+    WINDOW_AT = PAGE + 800,
+    WINDOW_BYTES = 5 * PAGE,
+    THREADS = 2,
+    SLOTS = 64
+};
 
 /* In each page: words of the threads from byte 0 on, of the peers' puts from 1024 on, of their sums at 3072.  The window begins
  * behind the first words of a page and ends in another: of some pages it has a part. */
@@ -26,7 +33,10 @@ static _Atomic int64_t *thread_word(char *area, int page, int number)
     return (_Atomic int64_t *)(area + (size_t)page * PAGE + (size_t)number * 8);
 }
 
-static MPI_Aint disp_of(int page, int in_page) { return (MPI_Aint)page * PAGE + in_page - WINDOW_AT; }
+static MPI_Aint disp_of(int page, int in_page)
+{
+    return (MPI_Aint)page * PAGE + in_page - WINDOW_AT;
+}
 
 struct writer {
     pthread_t thread;
@@ -63,8 +73,9 @@ static void writers_start(struct writer *writers, char *area)
 {
     atomic_store(&stop, false);
     for (int i = 0; i < THREADS; i++) {
-        writers[i] = (struct writer){ .number = i, .area = area };
-        CHECK(pthread_create(&writers[i].thread, NULL, write_all_the_time, &writers[i]) == 0, "no thread");
+        writers[i] = (struct writer){.number = i, .area = area};
+        CHECK(pthread_create(&writers[i].thread, NULL, write_all_the_time, &writers[i]) == 0,
+              "no thread");
     }
 }
 
@@ -75,7 +86,8 @@ static void writers_stop(struct writer *writers)
         pthread_join(writers[i].thread, NULL);
         CHECK(!writers[i].lost, "a write of thread %d was lost", i);
         for (int page = 0; page < AREA_PAGES; page++)
-            CHECK_EQUAL(atomic_load(thread_word(writers[i].area, page, i)), writers[i].written[page]);
+            CHECK_EQUAL(atomic_load(thread_word(writers[i].area, page, i)),
+                        writers[i].written[page]);
     }
 }
 
@@ -87,8 +99,10 @@ static void peers_operate(MPI_Win win, int64_t round)
     MPI_Win_lock_all(0, win);
     for (int page = 2; page < 6; page++) {
         int64_t seen = -1;
-        MPI_Put(&round, 1, MPI_INT64_T, target, disp_of(page, 1024 + 8 * slot), 1, MPI_INT64_T, win);
-        MPI_Accumulate(&one, 1, MPI_INT64_T, (target + page) % world_size, disp_of(page, 3072), 1, MPI_INT64_T, MPI_SUM, win);
+        MPI_Put(&round, 1, MPI_INT64_T, target, disp_of(page, 1024 + 8 * slot), 1, MPI_INT64_T,
+                win);
+        MPI_Accumulate(&one, 1, MPI_INT64_T, (target + page) % world_size, disp_of(page, 3072), 1,
+                       MPI_INT64_T, MPI_SUM, win);
         MPI_Win_flush(target, win);
         MPI_Get(&seen, 1, MPI_INT64_T, target, disp_of(page, 1024 + 8 * slot), 1, MPI_INT64_T, win);
         MPI_Win_flush(target, win);
@@ -134,7 +148,8 @@ static void storm(char *area)
     writers_stop(writers);
     results_check(area, rounds);
     if (promotes_always())
-        CHECK(promoted >= rounds / 2, "only %ld of %ld windows were promoted", (long)promoted, (long)rounds);
+        CHECK(promoted >= rounds / 2, "only %ld of %ld windows were promoted", (long)promoted,
+              (long)rounds);
 }
 
 static void threads_lose_no_write_while_peers_put(enum window_kind kind)
@@ -212,7 +227,7 @@ static void a_thread_that_reads_a_pipe_into_the_memory_gets_every_byte(enum wind
     pthread_t reader, writer;
     (void)kind;
     char *area = pages_map(AREA_BYTES);
-    struct pipes pipes = { .memory = area + 4 * PAGE + 8 };
+    struct pipes pipes = {.memory = area + 4 * PAGE + 8};
     CHECK(pipe(pipes.ends) == 0, "pipe");
     atomic_store(&stop, false);
     pthread_create(&reader, NULL, read_messages, &pipes);
@@ -300,7 +315,7 @@ static void *send_signals(void *context)
 static void signal_handlers_may_write_into_the_memory(enum window_kind kind)
 {
     pthread_t self = pthread_self(), thread;
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, before;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
     (void)kind;
     char *area = pages_map(AREA_BYTES);
     atomic_store(&handled_area, area);
@@ -327,4 +342,7 @@ static const struct test_case cases[] = {
     CASE(signal_handlers_may_write_into_the_memory, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

@@ -39,7 +39,7 @@ static void *sleep_and_poll(void *context)
 {
     struct waits *waits = context;
     while (!atomic_load(&stop)) {
-        struct timespec pause = { 0, 500000 };
+        struct timespec pause = {0, 500000};
         if (nanosleep(&pause, NULL) != 0 && errno != EINTR)
             waits->unexpected++;
         if (poll(NULL, 0, 1) != 0 && errno != EINTR)
@@ -106,12 +106,15 @@ static bool turn_of_waits(struct waits *waits, char *area, int turn)
     return heard;
 }
 
-static void ignore_signal(int number) { (void)number; }
+static void ignore_signal(int number)
+{
+    (void)number;
+}
 
 /* Wakes who missed his call, so that a failure is not the end of all cases. */
 static void waiters_stop(struct waits *waits, pthread_t *threads)
 {
-    struct sigaction action = { .sa_handler = ignore_signal, .sa_flags = SA_RESTART }, before;
+    struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART}, before;
     sigaction(SIGUSR2, &action, &before);
     atomic_store(&stop, true);
     for (int i = 0; i < WAITERS && harness_failed(); i++)
@@ -136,7 +139,7 @@ static void waits_init(struct waits *waits, bool process_shared)
 
 static void waits_try(bool process_shared)
 {
-    void *(*const bodies[WAITERS])(void *) = { sleep_and_poll, hear, answer };
+    void *(*const bodies[WAITERS])(void *) = {sleep_and_poll, hear, answer};
     pthread_t threads[WAITERS];
     char *area = pages_map(3 * PAGE);
     struct waits *waits = (struct waits *)(area + PAGE - 64);
@@ -192,7 +195,7 @@ static void *block_all_signals(void *context)
 
 static void deaf_start(struct deaf *deaf, void *word)
 {
-    *deaf = (struct deaf){ .word = word };
+    *deaf = (struct deaf){.word = word};
     atomic_store(&stop, false);
     pthread_barrier_init(&deaf->ready, NULL, 2);
     pthread_create(&deaf->thread, NULL, block_all_signals, deaf);
@@ -287,4 +290,7 @@ static const struct test_case cases[] = {
     CASE(threads_that_wait_at_process_shared_semaphores_are_woken, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

@@ -31,7 +31,8 @@ static void start_to(MPI_Win win, int peer, int assertion)
 
 static void everyone_is_origin_and_target_at_once(enum window_kind kind)
 {
-    struct window window = window_make(kind, (MPI_Aint)sizeof(int) * world_size, sizeof(int), MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)sizeof(int) * world_size, sizeof(int), MPI_COMM_WORLD);
     struct random random = random_start((uint64_t)world_rank);
     MPI_Group everyone;
     MPI_Comm_group(MPI_COMM_WORLD, &everyone);
@@ -143,9 +144,11 @@ static void early_posts_of_later_epochs_are_kept(enum window_kind kind)
 /* A random directed graph in each round, known to all: post to those who come, start to those one goes to. */
 static void random_groups_match(enum window_kind kind)
 {
-    struct window window = window_make(kind, (MPI_Aint)sizeof(int) * world_size, sizeof(int), MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)sizeof(int) * world_size, sizeof(int), MPI_COMM_WORLD);
     struct random shared = random_start(4242), random = random_start((uint64_t)world_rank);
-    int *into = calloc((size_t)world_size, sizeof *into), *from = calloc((size_t)world_size, sizeof *from);
+    int *into = calloc((size_t)world_size, sizeof *into),
+        *from = calloc((size_t)world_size, sizeof *from);
     for (int round = 1; round <= scaled_rounds(300); round++) {
         int into_count = 0, from_count = 0;
         for (int origin = 0; origin < world_size; origin++)
@@ -181,7 +184,8 @@ static void a_new_group_in_the_place_of_a_freed_one(enum window_kind kind)
     MPI_Group myself = group_of(1, &world_rank);
     for (int64_t round = 1; round <= scaled_rounds(100); round++) {
         const int step = (int)round % world_size;
-        const int right = (world_rank + step) % world_size, left = (world_rank + world_size - step) % world_size;
+        const int right = (world_rank + step) % world_size,
+                  left = (world_rank + world_size - step) % world_size;
         const int64_t value = 1000 * round + world_rank;
         post_to(window.win, left, 0);
         start_to(window.win, right, 0);
@@ -365,4 +369,7 @@ static const struct test_case cases[] = {
     CASE(groups_are_translated_to_the_windows_ranks, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

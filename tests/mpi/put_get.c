@@ -9,7 +9,10 @@
 
 enum { SLOT_BYTES = 4096, GUARD = 0x5a };
 
-static int right_of(int rank) { return (rank + 1) % world_size; }
+static int right_of(int rank)
+{
+    return (rank + 1) % world_size;
+}
 
 /* Each origin has its own slot in every target's memory. */
 static struct window slots_make(enum window_kind kind)
@@ -29,7 +32,8 @@ static void slots_free(struct window *window)
 
 static void slot_read(MPI_Win win, int target, void *slot)
 {
-    MPI_Get(slot, SLOT_BYTES, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES, SLOT_BYTES, MPI_BYTE, win);
+    MPI_Get(slot, SLOT_BYTES, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES, SLOT_BYTES,
+            MPI_BYTE, win);
     MPI_Win_flush(target, win);
 }
 
@@ -38,12 +42,13 @@ static void slot_expect(MPI_Win win, int target, const void *wanted, const char 
     static unsigned char slot[SLOT_BYTES];
     slot_read(win, target, slot);
     for (int i = 0; i < SLOT_BYTES; i++)
-        if (!CHECK(slot[i] == ((const unsigned char *)wanted)[i], "%s: byte %d is %d, not %d", what, i, slot[i],
-                   ((const unsigned char *)wanted)[i]))
+        if (!CHECK(slot[i] == ((const unsigned char *)wanted)[i], "%s: byte %d is %d, not %d", what,
+                   i, slot[i], ((const unsigned char *)wanted)[i]))
             return;
 }
 
-static void type_round_trip(MPI_Win win, const struct test_type *type, int count, int offset_bytes, struct random *random)
+static void type_round_trip(MPI_Win win, const struct test_type *type, int count, int offset_bytes,
+                            struct random *random)
 {
     static unsigned char model[SLOT_BYTES], sent[SLOT_BYTES], got[SLOT_BYTES];
     size_t len_bytes = (size_t)count * type->extent_bytes;
@@ -52,25 +57,30 @@ static void type_round_trip(MPI_Win win, const struct test_type *type, int count
     snprintf(what, sizeof what, "%d %s at offset %d", count, type->name, offset_bytes);
     memset(model, GUARD, sizeof model);
     memset(got, GUARD, sizeof got);
-    MPI_Put(model, SLOT_BYTES, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES, SLOT_BYTES, MPI_BYTE, win);
+    MPI_Put(model, SLOT_BYTES, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES, SLOT_BYTES,
+            MPI_BYTE, win);
     MPI_Win_flush(target, win);
     for (int i = 0; i < count; i++) {
         char *element = (char *)sent + (size_t)i * type->extent_bytes;
         type_fill(type, element, random, GUARD);
-        type_apply(type, MPI_REPLACE, model + offset_bytes + (size_t)i * type->extent_bytes, element);
+        type_apply(type, MPI_REPLACE, model + offset_bytes + (size_t)i * type->extent_bytes,
+                   element);
     }
-    MPI_Put(sent, count, type->type, target, (MPI_Aint)world_rank * SLOT_BYTES + offset_bytes, count, type->type, win);
+    MPI_Put(sent, count, type->type, target, (MPI_Aint)world_rank * SLOT_BYTES + offset_bytes,
+            count, type->type, win);
     MPI_Win_flush(target, win);
     slot_expect(win, target, model, what);
-    MPI_Get(got, count, type->type, target, (MPI_Aint)world_rank * SLOT_BYTES + offset_bytes, count, type->type, win);
+    MPI_Get(got, count, type->type, target, (MPI_Aint)world_rank * SLOT_BYTES + offset_bytes, count,
+            type->type, win);
     MPI_Win_flush(target, win);
-    CHECK(memcmp(got, model + offset_bytes, len_bytes) == 0, "%s: get returns something else", what);
+    CHECK(memcmp(got, model + offset_bytes, len_bytes) == 0, "%s: get returns something else",
+          what);
     CHECK(got[len_bytes] == GUARD, "%s: get wrote beyond its buffer", what);
 }
 
 static void every_type_moves(enum window_kind kind)
 {
-    static const int counts[] = { 0, 1, 2, 3, 17, 64 };
+    static const int counts[] = {0, 1, 2, 3, 17, 64};
     struct random random = random_start((uint64_t)world_rank);
     struct window window = slots_make(kind);
     for (size_t i = 0; i < test_type_count; i++)
@@ -85,7 +95,8 @@ static void misaligned_elements_move(enum window_kind kind)
     struct window window = slots_make(kind);
     for (size_t i = 0; i < test_type_count; i++)
         for (int offset_bytes = 1; offset_bytes < 16; offset_bytes += 2)
-            type_round_trip(window.win, &test_types[i], 1 + offset_bytes % 4, offset_bytes, &random);
+            type_round_trip(window.win, &test_types[i], 1 + offset_bytes % 4, offset_bytes,
+                            &random);
     slots_free(&window);
 }
 
@@ -101,13 +112,16 @@ static void padding_of_pairs_is_not_moved(enum window_kind kind)
         if (type->group != GROUP_PAIR || type->value_bytes == sizeof(long double))
             continue;
         memset(model, GUARD, sizeof model);
-        MPI_Put(model, SLOT_BYTES, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES, SLOT_BYTES, MPI_BYTE, window.win);
+        MPI_Put(model, SLOT_BYTES, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES, SLOT_BYTES,
+                MPI_BYTE, window.win);
         MPI_Win_flush(target, window.win);
         for (int k = 0; k < 5; k++) {
             type_fill(type, sent + (size_t)k * type->extent_bytes, &random, 0x77);
-            type_apply(type, MPI_REPLACE, model + (size_t)k * type->extent_bytes, sent + (size_t)k * type->extent_bytes);
+            type_apply(type, MPI_REPLACE, model + (size_t)k * type->extent_bytes,
+                       sent + (size_t)k * type->extent_bytes);
         }
-        MPI_Put(sent, 5, type->type, target, (MPI_Aint)world_rank * SLOT_BYTES, 5, type->type, window.win);
+        MPI_Put(sent, 5, type->type, target, (MPI_Aint)world_rank * SLOT_BYTES, 5, type->type,
+                window.win);
         MPI_Win_flush(target, window.win);
         slot_expect(window.win, target, model, type->name);
     }
@@ -123,8 +137,8 @@ static void contiguous_derived_types_move(enum window_kind kind)
     MPI_Type_dup(three, &three_again);
     MPI_Type_contiguous(2, three_again, &nested);
     MPI_Type_contiguous(4, nested, &deep);
-    MPI_Datatype types[] = { MPI_INT, duplicate, three, three_again, nested, deep };
-    const int counts[] = { 24, 24, 8, 8, 4, 1 };
+    MPI_Datatype types[] = {MPI_INT, duplicate, three, three_again, nested, deep};
+    const int counts[] = {24, 24, 8, 8, 4, 1};
     for (size_t i = 1; i < COUNT_OF(types); i++)
         MPI_Type_commit(&types[i]);
     struct window window = slots_make(kind);
@@ -139,12 +153,15 @@ static void contiguous_derived_types_move(enum window_kind kind)
         memcpy(model + 20, sent, sizeof sent);
         got[24] = GUARD;
         MPI_Aint disp = (MPI_Aint)world_rank * SLOT_BYTES + 20;
-        MPI_Put(sent, counts[from], types[from], target, disp, counts[into], types[into], window.win);
+        MPI_Put(sent, counts[from], types[from], target, disp, counts[into], types[into],
+                window.win);
         MPI_Win_flush(target, window.win);
         slot_expect(window.win, target, model, "derived type");
-        MPI_Get(got, counts[into], types[into], target, disp, counts[from], types[from], window.win);
+        MPI_Get(got, counts[into], types[into], target, disp, counts[from], types[from],
+                window.win);
         MPI_Win_flush(target, window.win);
-        CHECK(memcmp(got, sent, sizeof sent) == 0 && got[24] == GUARD, "get with types %zu and %zu", from, into);
+        CHECK(memcmp(got, sent, sizeof sent) == 0 && got[24] == GUARD, "get with types %zu and %zu",
+              from, into);
     }
     slots_free(&window);
     for (size_t i = 1; i < COUNT_OF(types); i++)
@@ -159,7 +176,8 @@ static void a_freed_datatypes_handle_may_be_another_type(enum window_kind kind)
         static unsigned char model[SLOT_BYTES], sent[SLOT_BYTES];
         MPI_Datatype type;
         memset(model, GUARD, sizeof model);
-        MPI_Put(model, SLOT_BYTES, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES, SLOT_BYTES, MPI_BYTE, window.win);
+        MPI_Put(model, SLOT_BYTES, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES, SLOT_BYTES,
+                MPI_BYTE, window.win);
         MPI_Win_flush(target, window.win);
         memset(sent, length, sizeof sent);
         memset(model, length, (size_t)(3 * length) * (length % 2 ? sizeof(short) : sizeof(double)));
@@ -191,9 +209,11 @@ static void large_data_moves(enum window_kind kind)
     barrier(MPI_COMM_WORLD);
     random = random_start((uint64_t)origin);
     for (int i = 0; i < len_bytes; i++)
-        if (!CHECK((unsigned char)window.base[33 + i] == (unsigned char)random_next(&random), "byte %d differs", i))
+        if (!CHECK((unsigned char)window.base[33 + i] == (unsigned char)random_next(&random),
+                   "byte %d differs", i))
             break;
-    CHECK(window.base[32] == 0 && window.base[33 + len_bytes] == 0, "a byte beside the data changed");
+    CHECK(window.base[32] == 0 && window.base[33 + len_bytes] == 0,
+          "a byte beside the data changed");
     free(sent);
     free(got);
     window_free(&window);
@@ -202,11 +222,13 @@ static void large_data_moves(enum window_kind kind)
 static void a_count_of_zero_is_fine_at_any_displacement(enum window_kind kind)
 {
     struct window window = slots_make(kind);
-    static const MPI_Aint disps[] = { 0, 5, SLOT_BYTES, 1 << 20 };
+    static const MPI_Aint disps[] = {0, 5, SLOT_BYTES, 1 << 20};
     for (size_t i = 0; i < COUNT_OF(disps); i++) {
         CHECK_OK(MPI_Put(NULL, 0, MPI_INT, right_of(world_rank), disps[i], 0, MPI_INT, window.win));
-        CHECK_OK(MPI_Get(NULL, 0, MPI_DOUBLE, right_of(world_rank), disps[i], 0, MPI_DOUBLE, window.win));
-        CHECK_OK(MPI_Accumulate(NULL, 0, MPI_INT, right_of(world_rank), disps[i], 0, MPI_INT, MPI_SUM, window.win));
+        CHECK_OK(MPI_Get(NULL, 0, MPI_DOUBLE, right_of(world_rank), disps[i], 0, MPI_DOUBLE,
+                         window.win));
+        CHECK_OK(MPI_Accumulate(NULL, 0, MPI_INT, right_of(world_rank), disps[i], 0, MPI_INT,
+                                MPI_SUM, window.win));
     }
     slots_free(&window);
 }
@@ -233,10 +255,11 @@ static void put_after_flush_is_visible(enum window_kind kind)
     for (int round = 1; round <= scaled_rounds(200); round++) {
         int64_t sent = 1000 * world_rank + round;
         int token = 0;
-        MPI_Put(&sent, 1, MPI_INT64_T, right_of(world_rank), round % 128, 1, MPI_INT64_T, window.win);
+        MPI_Put(&sent, 1, MPI_INT64_T, right_of(world_rank), round % 128, 1, MPI_INT64_T,
+                window.win);
         MPI_Win_flush(right_of(world_rank), window.win);
-        MPI_Sendrecv(&round, 1, MPI_INT, right_of(world_rank), 0, &token, 1, MPI_INT, origin, 0, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&round, 1, MPI_INT, right_of(world_rank), 0, &token, 1, MPI_INT, origin, 0,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Win_sync(window.win);
         CHECK_EQUAL(((int64_t *)window.base)[round % 128], 1000 * origin + round);
     }
@@ -253,7 +276,8 @@ static void the_origin_buffer_may_be_changed_after_flush_local(enum window_kind 
     for (int i = 0; i < 8; i++) {
         memset(buffer, i + 1, sizeof buffer);
         memset(model + 512 * i, i + 1, 512);
-        MPI_Put(buffer, 512, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES + 512 * i, 512, MPI_BYTE, window.win);
+        MPI_Put(buffer, 512, MPI_BYTE, target, (MPI_Aint)world_rank * SLOT_BYTES + 512 * i, 512,
+                MPI_BYTE, window.win);
         if (i % 2)
             MPI_Win_flush_local(target, window.win);
         else
@@ -280,18 +304,20 @@ static void the_origin_buffer_may_be_read_only_or_the_windows_own(enum window_ki
     CHECK(memcmp(got, text, sizeof text) == 0, "read-only data arrives as \"%.20s\"", got);
     MPI_Get(own + 2000, sizeof text, MPI_CHAR, target, disp + 7, sizeof text, MPI_CHAR, window.win);
     MPI_Win_flush(target, window.win);
-    MPI_Put(own + 2000, sizeof text, MPI_CHAR, target, disp + 1000, sizeof text, MPI_CHAR, window.win);
+    MPI_Put(own + 2000, sizeof text, MPI_CHAR, target, disp + 1000, sizeof text, MPI_CHAR,
+            window.win);
     MPI_Win_flush(target, window.win);
     MPI_Get(got, sizeof text, MPI_CHAR, target, disp + 1000, sizeof text, MPI_CHAR, window.win);
     MPI_Win_flush(target, window.win);
-    CHECK(memcmp(got, text, sizeof text) == 0, "data from window to window arrives as \"%.20s\"", got);
+    CHECK(memcmp(got, text, sizeof text) == 0, "data from window to window arrives as \"%.20s\"",
+          got);
     slots_free(&window);
 }
 
 /* One random access of the own slot of a random target, checked against the model of that slot. */
 static void random_access(MPI_Win win, unsigned char *models, struct random *random)
 {
-    static const int units[] = { 1, 2, 4, 8 };
+    static const int units[] = {1, 2, 4, 8};
     static unsigned char buffer[SLOT_BYTES];
     int target = (int)random_below(random, (uint64_t)world_size), unit = units[target % 4];
     const struct test_type *type = &test_types[random_below(random, test_type_count)];
@@ -301,7 +327,8 @@ static void random_access(MPI_Win win, unsigned char *models, struct random *ran
     uint64_t most = random_below(random, 4) ? 8 : SLOT_BYTES / type->extent_bytes;
     int count = (int)random_below(random, most + 1);
     size_t len_bytes = (size_t)count * type->extent_bytes;
-    size_t offset = random_below(random, (SLOT_BYTES - len_bytes) / (size_t)unit + 1) * (size_t)unit;
+    size_t offset =
+        random_below(random, (SLOT_BYTES - len_bytes) / (size_t)unit + 1) * (size_t)unit;
     MPI_Aint disp = (MPI_Aint)((size_t)world_rank * SLOT_BYTES + offset) / unit;
     if (random_below(random, 2)) {
         for (size_t i = 0; i < len_bytes; i++)
@@ -313,8 +340,8 @@ static void random_access(MPI_Win win, unsigned char *models, struct random *ran
     MPI_Win_flush(target, win);
     MPI_Get(buffer, count, type->type, target, disp, count, type->type, win);
     MPI_Win_flush(target, win);
-    CHECK(memcmp(buffer, model + offset, len_bytes) == 0, "get of %d %s at offset %zu of rank %d differs", count,
-          type->name, offset, target);
+    CHECK(memcmp(buffer, model + offset, len_bytes) == 0,
+          "get of %d %s at offset %zu of rank %d differs", count, type->name, offset, target);
 }
 
 /* Puts that overlap are separated by a flush, since MPI leaves their order open. */
@@ -322,7 +349,8 @@ static void random_accesses_follow_the_model(enum window_kind kind)
 {
     size_t all_bytes = (size_t)world_size * SLOT_BYTES;
     struct random random = random_start((uint64_t)world_rank);
-    struct window window = window_make(kind, (MPI_Aint)all_bytes, 1 << (world_rank % 4), MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)all_bytes, 1 << (world_rank % 4), MPI_COMM_WORLD);
     unsigned char *models = calloc(all_bytes, 1), *wanted = malloc(all_bytes);
     MPI_Win_lock_all(0, window.win);
     for (int round = 0; round < scaled_rounds(8000) && !harness_failed(); round++) {
@@ -333,7 +361,8 @@ static void random_accesses_follow_the_model(enum window_kind kind)
     MPI_Alltoall(models, SLOT_BYTES, MPI_BYTE, wanted, SLOT_BYTES, MPI_BYTE, MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, window.win);
     for (size_t i = 0; i < all_bytes; i++)
-        if (!CHECK((unsigned char)window.base[i] == wanted[i], "byte %zu of the own memory differs from the model", i))
+        if (!CHECK((unsigned char)window.base[i] == wanted[i],
+                   "byte %zu of the own memory differs from the model", i))
             break;
     MPI_Win_unlock(world_rank, window.win);
     free(models);
@@ -357,4 +386,7 @@ static const struct test_case cases[] = {
     CASE(random_accesses_follow_the_model, KINDS_ALL, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -10,22 +10,31 @@ static void build_wide(const struct random_plan *p, MPI_Datatype *out)
     switch (p->combiner) {
     case MPI_COMBINER_CONTIGUOUS: MPI_Type_contiguous_c(p->lengths[0], old, out); return;
     case MPI_COMBINER_VECTOR: MPI_Type_vector_c(p->parts, p->length, p->stride, old, out); return;
-    case MPI_COMBINER_HVECTOR: MPI_Type_create_hvector_c(p->parts, p->length, p->stride, old, out); return;
-    case MPI_COMBINER_INDEXED: MPI_Type_indexed_c(p->parts, p->lengths, p->places, old, out); return;
-    case MPI_COMBINER_HINDEXED: MPI_Type_create_hindexed_c(p->parts, p->lengths, p->places, old, out); return;
+    case MPI_COMBINER_HVECTOR:
+        MPI_Type_create_hvector_c(p->parts, p->length, p->stride, old, out);
+        return;
+    case MPI_COMBINER_INDEXED:
+        MPI_Type_indexed_c(p->parts, p->lengths, p->places, old, out);
+        return;
+    case MPI_COMBINER_HINDEXED:
+        MPI_Type_create_hindexed_c(p->parts, p->lengths, p->places, old, out);
+        return;
     case MPI_COMBINER_INDEXED_BLOCK:
         MPI_Type_create_indexed_block_c(p->parts, p->length, p->places, old, out);
         return;
     case MPI_COMBINER_HINDEXED_BLOCK:
         MPI_Type_create_hindexed_block_c(p->parts, p->length, p->places, old, out);
         return;
-    case MPI_COMBINER_STRUCT: MPI_Type_create_struct_c(p->parts, p->lengths, p->places, p->olds, out); return;
+    case MPI_COMBINER_STRUCT:
+        MPI_Type_create_struct_c(p->parts, p->lengths, p->places, p->olds, out);
+        return;
     case MPI_COMBINER_SUBARRAY:
-        MPI_Type_create_subarray_c(p->dimensions, p->sizes, p->subsizes, p->starts, p->order, old, out);
+        MPI_Type_create_subarray_c(p->dimensions, p->sizes, p->subsizes, p->starts, p->order, old,
+                                   out);
         return;
     case MPI_COMBINER_DARRAY:
-        MPI_Type_create_darray_c(p->grid_size, p->grid_rank, p->dimensions, p->sizes, p->distributions, p->arguments,
-                                 p->processes, p->order, old, out);
+        MPI_Type_create_darray_c(p->grid_size, p->grid_rank, p->dimensions, p->sizes,
+                                 p->distributions, p->arguments, p->processes, p->order, old, out);
         return;
     case MPI_COMBINER_RESIZED: MPI_Type_create_resized_c(old, p->low, p->extent, out); return;
     default: MPI_Type_dup(old, out);
@@ -55,18 +64,28 @@ static void build_narrow(const struct random_plan *p, MPI_Datatype *out)
     switch (p->combiner) {
     case MPI_COMBINER_CONTIGUOUS: MPI_Type_contiguous(lengths[0], old, out); return;
     case MPI_COMBINER_VECTOR: MPI_Type_vector(p->parts, length, (int)p->stride, old, out); return;
-    case MPI_COMBINER_HVECTOR: MPI_Type_create_hvector(p->parts, length, p->stride, old, out); return;
+    case MPI_COMBINER_HVECTOR:
+        MPI_Type_create_hvector(p->parts, length, p->stride, old, out);
+        return;
     case MPI_COMBINER_INDEXED: MPI_Type_indexed(p->parts, lengths, places, old, out); return;
-    case MPI_COMBINER_HINDEXED: MPI_Type_create_hindexed(p->parts, lengths, bytes, old, out); return;
-    case MPI_COMBINER_INDEXED_BLOCK: MPI_Type_create_indexed_block(p->parts, length, places, old, out); return;
-    case MPI_COMBINER_HINDEXED_BLOCK: MPI_Type_create_hindexed_block(p->parts, length, bytes, old, out); return;
-    case MPI_COMBINER_STRUCT: MPI_Type_create_struct(p->parts, lengths, bytes, p->olds, out); return;
+    case MPI_COMBINER_HINDEXED:
+        MPI_Type_create_hindexed(p->parts, lengths, bytes, old, out);
+        return;
+    case MPI_COMBINER_INDEXED_BLOCK:
+        MPI_Type_create_indexed_block(p->parts, length, places, old, out);
+        return;
+    case MPI_COMBINER_HINDEXED_BLOCK:
+        MPI_Type_create_hindexed_block(p->parts, length, bytes, old, out);
+        return;
+    case MPI_COMBINER_STRUCT:
+        MPI_Type_create_struct(p->parts, lengths, bytes, p->olds, out);
+        return;
     case MPI_COMBINER_SUBARRAY:
         MPI_Type_create_subarray(p->dimensions, sizes, subsizes, starts, p->order, old, out);
         return;
     case MPI_COMBINER_DARRAY:
-        MPI_Type_create_darray(p->grid_size, p->grid_rank, p->dimensions, sizes, p->distributions, p->arguments,
-                               p->processes, p->order, old, out);
+        MPI_Type_create_darray(p->grid_size, p->grid_rank, p->dimensions, sizes, p->distributions,
+                               p->arguments, p->processes, p->order, old, out);
         return;
     case MPI_COMBINER_RESIZED: MPI_Type_create_resized(old, p->low, p->extent, out); return;
     default: MPI_Type_dup(old, out);

@@ -19,7 +19,8 @@ struct random_plan {
     MPI_Datatype olds[RANDOM_PARTS];
     int dimensions, order, grid_size, grid_rank;
     MPI_Count sizes[RANDOM_DIMENSIONS], subsizes[RANDOM_DIMENSIONS], starts[RANDOM_DIMENSIONS];
-    int distributions[RANDOM_DIMENSIONS], arguments[RANDOM_DIMENSIONS], processes[RANDOM_DIMENSIONS], coordinates[RANDOM_DIMENSIONS];
+    int distributions[RANDOM_DIMENSIONS], arguments[RANDOM_DIMENSIONS],
+        processes[RANDOM_DIMENSIONS], coordinates[RANDOM_DIMENSIONS];
     MPI_Aint low, extent;
 };
 

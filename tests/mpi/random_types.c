@@ -40,20 +40,23 @@ static bool host_packs_bytes(const struct test_type *model)
 static void leaf_add(MPI_Datatype type, const char *model_name)
 {
     int size_bytes = 0;
-    if (type == MPI_DATATYPE_NULL || known.count == LEAVES_MOST || MPI_Type_size(type, &size_bytes) != MPI_SUCCESS)
+    if (type == MPI_DATATYPE_NULL || known.count == LEAVES_MOST ||
+        MPI_Type_size(type, &size_bytes) != MPI_SUCCESS)
         return;
     for (size_t i = 0; i < test_type_count; i++) {
         const struct test_type *model = &test_types[i];
-        if (strcmp(model->name, model_name) == 0 && (size_t)size_bytes == model->value_bytes + model->index_bytes &&
+        if (strcmp(model->name, model_name) == 0 &&
+            (size_t)size_bytes == model->value_bytes + model->index_bytes &&
             host_packs_bytes(model))
-            known.leaves[known.count++] = (struct random_leaf){ type, model };
+            known.leaves[known.count++] = (struct random_leaf){type, model};
     }
 }
 
 void random_leaves_start(void)
 {
-    static const int digits[] = { 2, 4, 9, 18 };
-    static const char *const integers[] = { "MPI_INT8_T", "MPI_INT16_T", "MPI_INT32_T", "MPI_INT64_T" };
+    static const int digits[] = {2, 4, 9, 18};
+    static const char *const integers[] = {"MPI_INT8_T", "MPI_INT16_T", "MPI_INT32_T",
+                                           "MPI_INT64_T"};
     MPI_Datatype type;
     known.count = 0;
     for (size_t i = 0; i < test_type_count; i++)
@@ -76,25 +79,38 @@ const struct random_leaf *random_leaf_any(struct random *random)
 
 struct random_signature random_signature_of(const struct random_leaf *leaf)
 {
-    return (struct random_signature){ 1, { leaf } };
+    return (struct random_signature){1, {leaf}};
 }
 
 struct random_signature random_signature_any(struct random *random)
 {
-    struct random_signature signature = { 1 + (int)random_below(random, SIGNATURE_MOST), { NULL } };
+    struct random_signature signature = {1 + (int)random_below(random, SIGNATURE_MOST), {NULL}};
     for (int i = 0; i < signature.count; i++)
         signature.leaves[i] = random_leaf_any(random);
     return signature;
 }
 
-static int below(struct random *random, int limit) { return (int)random_below(random, (uint64_t)limit); }
-static bool one_in(struct random *random, int chances) { return random_below(random, (uint64_t)chances) == 0; }
+static int below(struct random *random, int limit)
+{
+    return (int)random_below(random, (uint64_t)limit);
+}
+static bool one_in(struct random *random, int chances)
+{
+    return random_below(random, (uint64_t)chances) == 0;
+}
 /* Mostly 1 to 3, now and then 0. */
-static int few(struct random *random) { return one_in(random, 12) ? 0 : 1 + below(random, 3); }
+static int few(struct random *random)
+{
+    return one_in(random, 12) ? 0 : 1 + below(random, 3);
+}
 /* In bytes; mostly whole words. */
-static MPI_Aint gap(struct random *random) { return below(random, 4) * (one_in(random, 4) ? 1 : 8); }
+static MPI_Aint gap(struct random *random)
+{
+    return below(random, 4) * (one_in(random, 4) ? 1 : 8);
+}
 
-static bool map_block(struct random_type *out, const struct random_type *old, MPI_Aint at, MPI_Count length)
+static bool map_block(struct random_type *out, const struct random_type *old, MPI_Aint at,
+                      MPI_Count length)
 {
     if (length * old->size_bytes > MAP_MOST_BYTES - out->size_bytes)
         return false;
@@ -114,11 +130,13 @@ static bool array_takes(const struct random_plan *plan, int d, MPI_Count index)
     MPI_Count block = plan->arguments[d];
     if (plan->arguments[d] == MPI_DISTRIBUTE_DFLT_DARG)
         block = plan->distributions[d] == MPI_DISTRIBUTE_CYCLIC
-                    ? 1 : (plan->sizes[d] + plan->processes[d] - 1) / plan->processes[d];
+                    ? 1
+                    : (plan->sizes[d] + plan->processes[d] - 1) / plan->processes[d];
     return index / block % plan->processes[d] == plan->coordinates[d];
 }
 
-static bool map_array(struct random_type *out, const struct random_type *old, const struct random_plan *plan)
+static bool map_array(struct random_type *out, const struct random_type *old,
+                      const struct random_plan *plan)
 {
     MPI_Count all = 1;
     for (int d = 0; d < plan->dimensions; d++)
@@ -138,11 +156,13 @@ static bool map_array(struct random_type *out, const struct random_type *old, co
 }
 
 /* Blocks one behind the other in units, in any order, from a negative place on; or anywhere. */
-static void plan_list(struct random_plan *plan, const struct random_type *const olds[RANDOM_PARTS], struct random *random)
+static void plan_list(struct random_plan *plan, const struct random_type *const olds[RANDOM_PARTS],
+                      struct random *random)
 {
     MPI_Count at = -below(random, 6);
     bool anywhere = one_in(random, 8);
-    bool equal = plan->combiner == MPI_COMBINER_INDEXED_BLOCK || plan->combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    bool equal = plan->combiner == MPI_COMBINER_INDEXED_BLOCK ||
+                 plan->combiner == MPI_COMBINER_HINDEXED_BLOCK;
     plan->parts = few(random);
     plan->length = few(random);
     for (int i = 0; i < plan->parts; i++) {
@@ -154,7 +174,8 @@ static void plan_list(struct random_plan *plan, const struct random_type *const 
         plan->places[i] = anywhere ? below(random, 40) - 20 : at - (plan->unit == 1 ? old->low : 0);
         at += plan->unit == 1 ? span + gap(random) : plan->lengths[i] + below(random, 3);
     }
-    for (int i = plan->parts - 1; plan->combiner != MPI_COMBINER_STRUCT && i > 0 && !equal && one_in(random, 2); i--) {
+    for (int i = plan->parts - 1;
+         plan->combiner != MPI_COMBINER_STRUCT && i > 0 && !equal && one_in(random, 2); i--) {
         MPI_Count length = plan->lengths[0], place = plan->places[0];
         plan->lengths[0] = plan->lengths[i];
         plan->places[0] = plan->places[i];
@@ -163,12 +184,14 @@ static void plan_list(struct random_plan *plan, const struct random_type *const 
     }
 }
 
-static void plan_vector(struct random_plan *plan, const struct random_type *old, struct random *random)
+static void plan_vector(struct random_plan *plan, const struct random_type *old,
+                        struct random *random)
 {
     plan->parts = few(random);
     plan->length = few(random);
     if (plan->unit == 1)
-        plan->stride = (plan->length ? plan->length - 1 : 0) * old->extent + old->high - old->low + gap(random);
+        plan->stride = (plan->length ? plan->length - 1 : 0) * old->extent + old->high - old->low +
+                       gap(random);
     else
         plan->stride = plan->length + below(random, 3);
     if (one_in(random, 3))
@@ -183,7 +206,8 @@ static void plan_vector(struct random_plan *plan, const struct random_type *old,
 
 static void plan_array(struct random_plan *plan, struct random *random)
 {
-    static const int distributions[] = { MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE };
+    static const int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC,
+                                        MPI_DISTRIBUTE_NONE};
     plan->dimensions = 1 + below(random, RANDOM_DIMENSIONS);
     plan->order = one_in(random, 2) ? MPI_ORDER_FORTRAN : MPI_ORDER_C;
     plan->grid_size = 1;
@@ -193,11 +217,14 @@ static void plan_array(struct random_plan *plan, struct random *random)
         plan->subsizes[d] = 1 + below(random, (int)plan->sizes[d]);
         plan->starts[d] = below(random, (int)(plan->sizes[d] - plan->subsizes[d]) + 1);
         plan->distributions[d] = distributions[below(random, 3)];
-        plan->processes[d] = plan->distributions[d] == MPI_DISTRIBUTE_NONE ? 1 : 1 + below(random, 3);
+        plan->processes[d] =
+            plan->distributions[d] == MPI_DISTRIBUTE_NONE ? 1 : 1 + below(random, 3);
         plan->coordinates[d] = below(random, plan->processes[d]);
         plan->arguments[d] = 1 + below(random, 3);
-        if (plan->distributions[d] == MPI_DISTRIBUTE_BLOCK) /* all of the array must find a process */
-            plan->arguments[d] += ((int)plan->sizes[d] + plan->processes[d] - 1) / plan->processes[d] - 1;
+        if (plan->distributions[d] ==
+            MPI_DISTRIBUTE_BLOCK) /* all of the array must find a process */
+            plan->arguments[d] +=
+                ((int)plan->sizes[d] + plan->processes[d] - 1) / plan->processes[d] - 1;
         if (plan->distributions[d] == MPI_DISTRIBUTE_NONE || one_in(random, 2))
             plan->arguments[d] = MPI_DISTRIBUTE_DFLT_DARG;
         plan->grid_size *= plan->processes[d];
@@ -205,7 +232,8 @@ static void plan_array(struct random_plan *plan, struct random *random)
     }
 }
 
-static void plan_make(struct random_plan *plan, const struct random_type *const olds[RANDOM_PARTS], struct random *random)
+static void plan_make(struct random_plan *plan, const struct random_type *const olds[RANDOM_PARTS],
+                      struct random *random)
 {
     const struct random_type *old = olds[0];
     switch (plan->combiner) {
@@ -213,9 +241,7 @@ static void plan_make(struct random_plan *plan, const struct random_type *const 
         plan->unit = old->extent;
         plan_vector(plan, old, random);
         return;
-    case MPI_COMBINER_HVECTOR:
-        plan_vector(plan, old, random);
-        return;
+    case MPI_COMBINER_HVECTOR: plan_vector(plan, old, random); return;
     case MPI_COMBINER_INDEXED:
     case MPI_COMBINER_INDEXED_BLOCK:
         plan->unit = old->extent;
@@ -223,13 +249,9 @@ static void plan_make(struct random_plan *plan, const struct random_type *const 
         return;
     case MPI_COMBINER_HINDEXED:
     case MPI_COMBINER_HINDEXED_BLOCK:
-    case MPI_COMBINER_STRUCT:
-        plan_list(plan, olds, random);
-        return;
+    case MPI_COMBINER_STRUCT: plan_list(plan, olds, random); return;
     case MPI_COMBINER_SUBARRAY:
-    case MPI_COMBINER_DARRAY:
-        plan_array(plan, random);
-        return;
+    case MPI_COMBINER_DARRAY: plan_array(plan, random); return;
     default: /* contiguous, dup, resized */
         plan->parts = 1;
         plan->lengths[0] = plan->combiner == MPI_COMBINER_CONTIGUOUS ? few(random) : 1;
@@ -269,9 +291,10 @@ static void make_leaf(struct random_type *out, const struct random_leaf *leaf)
 }
 
 /* Several leaves stand in a structure, in rising places that differ from type to type. */
-static void make_record(struct random_type *out, const struct random_signature *signature, struct random *random)
+static void make_record(struct random_type *out, const struct random_signature *signature,
+                        struct random *random)
 {
-    static const int ones[SIGNATURE_MOST] = { 1, 1, 1 };
+    static const int ones[SIGNATURE_MOST] = {1, 1, 1};
     MPI_Datatype types[SIGNATURE_MOST];
     MPI_Aint places[SIGNATURE_MOST], at = 0;
     if (signature->count == 1) {
@@ -287,7 +310,8 @@ static void make_record(struct random_type *out, const struct random_signature *
         places[i] = at + gap(random);
         at = places[i] + leaf.extent;
         map_block(out, &leaf, places[i], 1);
-        used += snprintf(out->text + used, sizeof out->text - (size_t)used, "%s%.24s", i ? "+" : "record of ", leaf.text);
+        used += snprintf(out->text + used, sizeof out->text - (size_t)used, "%s%.24s",
+                         i ? "+" : "record of ", leaf.text);
     }
     MPI_Type_create_struct(signature->count, ones, places, types, &out->type);
     out->derived = true;
@@ -295,18 +319,19 @@ static void make_record(struct random_type *out, const struct random_signature *
 }
 
 /* Tries plans until the map has room for one. */
-static void construct(struct random_type *out, int combiner, const struct random_type *const olds[RANDOM_PARTS],
-                      struct random *random)
+static void construct(struct random_type *out, int combiner,
+                      const struct random_type *const olds[RANDOM_PARTS], struct random *random)
 {
     struct random_plan plan;
     bool fits = false;
     while (!fits) {
-        plan = (struct random_plan){ .combiner = combiner, .unit = 1 };
+        plan = (struct random_plan){.combiner = combiner, .unit = 1};
         for (int i = 0; i < RANDOM_PARTS; i++)
             plan.olds[i] = olds[i]->type;
         plan_make(&plan, olds, random);
         out->size_bytes = 0;
-        fits = random_host_strides(plan.stride * plan.unit) && (plan.dimensions == 0 || map_array(out, olds[0], &plan));
+        fits = random_host_strides(plan.stride * plan.unit) &&
+               (plan.dimensions == 0 || map_array(out, olds[0], &plan));
         for (int i = 0; i < plan.parts && fits; i++)
             fits = map_block(out, olds[i], plan.places[i] * plan.unit, plan.lengths[i]);
     }
@@ -314,18 +339,25 @@ static void construct(struct random_type *out, int combiner, const struct random
     out->derived = true;
 }
 
-static void make_tree(struct random_type *out, const struct random_signature *signature, struct random *random, int depth)
+static void make_tree(struct random_type *out, const struct random_signature *signature,
+                      struct random *random, int depth)
 {
     static const struct {
         int combiner;
         const char *name;
     } constructors[] = {
-        { MPI_COMBINER_CONTIGUOUS, "contiguous" }, { MPI_COMBINER_VECTOR, "vector" },
-        { MPI_COMBINER_HVECTOR, "hvector" }, { MPI_COMBINER_INDEXED, "indexed" },
-        { MPI_COMBINER_HINDEXED, "hindexed" }, { MPI_COMBINER_INDEXED_BLOCK, "indexed_block" },
-        { MPI_COMBINER_HINDEXED_BLOCK, "hindexed_block" }, { MPI_COMBINER_STRUCT, "struct" },
-        { MPI_COMBINER_SUBARRAY, "subarray" }, { MPI_COMBINER_DARRAY, "darray" },
-        { MPI_COMBINER_RESIZED, "resized" }, { MPI_COMBINER_DUP, "dup" },
+        {MPI_COMBINER_CONTIGUOUS, "contiguous"},
+        {MPI_COMBINER_VECTOR, "vector"},
+        {MPI_COMBINER_HVECTOR, "hvector"},
+        {MPI_COMBINER_INDEXED, "indexed"},
+        {MPI_COMBINER_HINDEXED, "hindexed"},
+        {MPI_COMBINER_INDEXED_BLOCK, "indexed_block"},
+        {MPI_COMBINER_HINDEXED_BLOCK, "hindexed_block"},
+        {MPI_COMBINER_STRUCT, "struct"},
+        {MPI_COMBINER_SUBARRAY, "subarray"},
+        {MPI_COMBINER_DARRAY, "darray"},
+        {MPI_COMBINER_RESIZED, "resized"},
+        {MPI_COMBINER_DUP, "dup"},
     };
     if (depth == 0) {
         make_record(out, signature, random);
@@ -334,7 +366,8 @@ static void make_tree(struct random_type *out, const struct random_signature *si
     struct random_type children[RANDOM_PARTS];
     const struct random_type *olds[RANDOM_PARTS];
     size_t chosen = random_below(random, COUNT_OF(constructors));
-    int different = constructors[chosen].combiner == MPI_COMBINER_STRUCT ? 1 + below(random, RANDOM_PARTS) : 1;
+    int different =
+        constructors[chosen].combiner == MPI_COMBINER_STRUCT ? 1 + below(random, RANDOM_PARTS) : 1;
     for (int i = 0; i < different; i++)
         make_tree(&children[i], signature, random, i == 0 ? depth - 1 : below(random, depth));
     for (int i = 0; i < RANDOM_PARTS; i++)
@@ -342,13 +375,15 @@ static void make_tree(struct random_type *out, const struct random_signature *si
     if (!hosts_nest(constructors[chosen].combiner, olds))
         chosen = COUNT_OF(constructors) - 1; /* dup */
     construct(out, constructors[chosen].combiner, olds, random);
-    snprintf(out->text, sizeof out->text, "%s of %.220s", constructors[chosen].name, children[0].text);
+    snprintf(out->text, sizeof out->text, "%s of %.220s", constructors[chosen].name,
+             children[0].text);
     finish(out);
     for (int i = 0; i < different; i++)
         random_type_free(&children[i]);
 }
 
-void random_type_make(struct random_type *type, const struct random_signature *signature, struct random *random, int depth)
+void random_type_make(struct random_type *type, const struct random_signature *signature,
+                      struct random *random, int depth)
 {
     make_tree(type, signature, random, below(random, depth + 1));
     if (type->derived)
@@ -370,7 +405,7 @@ void random_type_bounds(const struct random_type *type, int count, MPI_Aint *low
 
 bool random_type_is_disjoint(const struct random_type *type, int count)
 {
-    unsigned char seen[4 * MAP_MOST_BYTES] = { 0 };
+    unsigned char seen[4 * MAP_MOST_BYTES] = {0};
     MPI_Aint low, high;
     random_type_bounds(type, count, &low, &high);
     if (high - low > (MPI_Aint)sizeof seen)
@@ -381,13 +416,15 @@ bool random_type_is_disjoint(const struct random_type *type, int count)
     return true;
 }
 
-void random_type_gather(const struct random_type *type, int len_bytes, const unsigned char *buffer, unsigned char *packed)
+void random_type_gather(const struct random_type *type, int len_bytes, const unsigned char *buffer,
+                        unsigned char *packed)
 {
     for (int i = 0; i < len_bytes; i++)
         packed[i] = buffer[i / type->size_bytes * type->extent + type->map[i % type->size_bytes]];
 }
 
-void random_type_scatter(const struct random_type *type, int len_bytes, unsigned char *buffer, const unsigned char *packed)
+void random_type_scatter(const struct random_type *type, int len_bytes, unsigned char *buffer,
+                         const unsigned char *packed)
 {
     for (int i = 0; i < len_bytes; i++)
         buffer[i / type->size_bytes * type->extent + type->map[i % type->size_bytes]] = packed[i];

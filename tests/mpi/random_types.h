@@ -25,10 +25,11 @@ struct random_type {
     MPI_Datatype type; /* committed */
     bool derived;      /* to be freed */
     int size_bytes;    /* of the map */
-    int map[MAP_MOST_BYTES]; /* of each byte that moves, in order: where it lies, relative to displacement 0 */
-    MPI_Aint extent;   /* as the host says */
+    int map
+        [MAP_MOST_BYTES]; /* of each byte that moves, in order: where it lies, relative to displacement 0 */
+    MPI_Aint extent;    /* as the host says */
     MPI_Aint low, high; /* of the bytes that move, in one item; 0 and 0 when there are none */
-    char text[256];    /* the constructors' names, from the outermost inwards */
+    char text[256];     /* the constructors' names, from the outermost inwards */
 };
 
 /* The leaves that the host has; the F90 types are asked for here. */
@@ -39,7 +40,8 @@ struct random_signature random_signature_any(struct random *random);
 struct random_signature random_signature_of(const struct random_leaf *leaf);
 
 /* A committed type of any constructors, at most depth of them nested. */
-void random_type_make(struct random_type *type, const struct random_signature *signature, struct random *random, int depth);
+void random_type_make(struct random_type *type, const struct random_signature *signature,
+                      struct random *random, int depth);
 void random_type_free(struct random_type *type);
 
 /* The bytes that count items move, from the first to behind the last, relative to the buffer. */
@@ -48,7 +50,9 @@ void random_type_bounds(const struct random_type *type, int count, MPI_Aint *low
 bool random_type_is_disjoint(const struct random_type *type, int count);
 
 /* Pack and unpack by the map. */
-void random_type_gather(const struct random_type *type, int len_bytes, const unsigned char *buffer, unsigned char *packed);
-void random_type_scatter(const struct random_type *type, int len_bytes, unsigned char *buffer, const unsigned char *packed);
+void random_type_gather(const struct random_type *type, int len_bytes, const unsigned char *buffer,
+                        unsigned char *packed);
+void random_type_scatter(const struct random_type *type, int len_bytes, unsigned char *buffer,
+                         const unsigned char *packed);
 
 #endif

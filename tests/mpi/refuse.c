@@ -35,24 +35,26 @@ void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void refuse_arm(int which);
 bool refuse_disarm(void);
-int __register_atfork(void (*before)(void), void (*after)(void), void (*child)(void), void *library);
+int __register_atfork(void (*before)(void), void (*after)(void), void (*child)(void),
+                      void *library);
 
 static bool is_told;        /* by a line on the standard error */
 static unsigned interrupts; /* 1: every second call; 2: the first, third and so on */
-static _Atomic int left; /* 0: not armed */
+static _Atomic int left;    /* 0: not armed */
 static struct {
     _Atomic uintptr_t from, to;
 } code[2]; /* of liboriel and of the checker */
 
 static int note_library(struct dl_phdr_info *info, size_t size, void *unused)
 {
-    static const char *const names[] = { "/liboriel.so", "/liboriel_check.so" };
+    static const char *const names[] = {"/liboriel.so", "/liboriel_check.so"};
     (void)size, (void)unused;
     for (int which = 0; which < 2; which++)
         for (int i = 0; strstr(info->dlpi_name, names[which]) != NULL && i < info->dlpi_phnum; i++)
             if (info->dlpi_phdr[i].p_type == PT_LOAD && (info->dlpi_phdr[i].p_flags & PF_X)) {
                 atomic_store(&code[which].from, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-                atomic_store(&code[which].to, atomic_load(&code[which].from) + info->dlpi_phdr[i].p_memsz);
+                atomic_store(&code[which].to,
+                             atomic_load(&code[which].from) + info->dlpi_phdr[i].p_memsz);
             }
     return 0;
 }
@@ -149,42 +151,48 @@ void *mmap(void *address, size_t length, int protection, int flags, int fd, off_
 }
 
 /* A function that fails by -1, or NULL, and errno. */
-#define ACQUIRES(Type, failed, error, name, parameters, arguments)                                  \
-    Type name parameters                                                                            \
-    {                                                                                               \
-        static __typeof__(name) *real;                                                              \
-        if (is_refused(CALLER, error))                                                              \
-            return failed;                                                                          \
-        if (real == NULL)                                                                           \
-            *(void **)&real = next(#name);                                                          \
-        return real arguments;                                                                      \
+#define ACQUIRES(Type, failed, error, name, parameters, arguments)                                 \
+    Type name parameters                                                                           \
+    {                                                                                              \
+        static __typeof__(name) *real;                                                             \
+        if (is_refused(CALLER, error))                                                             \
+            return failed;                                                                         \
+        if (real == NULL)                                                                          \
+            *(void **)&real = next(#name);                                                         \
+        return real arguments;                                                                     \
     }
 ACQUIRES(int, -1, EMFILE, memfd_create, (const char *name, unsigned flags), (name, flags))
 ACQUIRES(int, -1, EMFILE, eventfd, (unsigned value, int flags), (value, flags))
 ACQUIRES(int, -1, EMFILE, epoll_create1, (int flags), (flags))
 ACQUIRES(int, -1, EMFILE, socket, (int domain, int type, int protocol), (domain, type, protocol))
-ACQUIRES(int, -1, EMFILE, socketpair, (int domain, int type, int protocol, int ends[2]), (domain, type, protocol, ends))
+ACQUIRES(int, -1, EMFILE, socketpair, (int domain, int type, int protocol, int ends[2]),
+         (domain, type, protocol, ends))
 ACQUIRES(int, -1, EMFILE, pipe2, (int ends[2], int flags), (ends, flags))
-ACQUIRES(int, -1, ENOSPC, epoll_ctl, (int fd, int how, int other, struct epoll_event *event), (fd, how, other, event))
+ACQUIRES(int, -1, ENOSPC, epoll_ctl, (int fd, int how, int other, struct epoll_event *event),
+         (fd, how, other, event))
 ACQUIRES(int, -1, ENOSPC, ftruncate, (int fd, off_t length), (fd, length))
 ACQUIRES(FILE *, NULL, EMFILE, fopen, (const char *path, const char *how), (path, how))
 ACQUIRES(DIR *, NULL, EMFILE, opendir, (const char *path), (path))
 
 /* Functions that return the error. */
-#define ACQUIRES_OR_TELLS(error, name, parameters, arguments)                                       \
-    int name parameters                                                                             \
-    {                                                                                               \
-        static __typeof__(name) *real;                                                              \
-        if (is_refused(CALLER, error))                                                              \
-            return error;                                                                           \
-        if (real == NULL)                                                                           \
-            *(void **)&real = next(#name);                                                          \
-        return real arguments;                                                                      \
+#define ACQUIRES_OR_TELLS(error, name, parameters, arguments)                                      \
+    int name parameters                                                                            \
+    {                                                                                              \
+        static __typeof__(name) *real;                                                             \
+        if (is_refused(CALLER, error))                                                             \
+            return error;                                                                          \
+        if (real == NULL)                                                                          \
+            *(void **)&real = next(#name);                                                         \
+        return real arguments;                                                                     \
     }
-ACQUIRES_OR_TELLS(EAGAIN, pthread_key_create, (pthread_key_t *key, void (*end)(void *)), (key, end))
-ACQUIRES_OR_TELLS(EAGAIN, pthread_create, (pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *argument),
+ACQUIRES_OR_TELLS(EAGAIN, pthread_key_create, (pthread_key_t * key, void (*end)(void *)),
+                  (key, end))
+ACQUIRES_OR_TELLS(EAGAIN, pthread_create,
+                  (pthread_t * thread, const pthread_attr_t *how, void *(*run)(void *),
+                   void *argument),
                   (thread, how, run, argument))
-ACQUIRES_OR_TELLS(ENOMEM, __register_atfork, (void (*before)(void), void (*after)(void), void (*child)(void), void *library),
+ACQUIRES_OR_TELLS(ENOMEM, __register_atfork,
+                  (void (*before)(void), void (*after)(void), void (*child)(void), void *library),
                   (before, after, child, library))
 
 char *strdup(const char *text)
@@ -231,9 +239,10 @@ long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         words[i] = va_arg(list, long);
     va_end(list);
-    bool acquires = number == SYS_mmap || number == SYS_mremap || number == SYS_userfaultfd || number == SYS_openat ||
-                    number == SYS_pidfd_open;
-    if (acquires && is_refused(CALLER, number == SYS_mmap || number == SYS_mremap ? ENOMEM : EMFILE))
+    bool acquires = number == SYS_mmap || number == SYS_mremap || number == SYS_userfaultfd ||
+                    number == SYS_openat || number == SYS_pidfd_open;
+    if (acquires &&
+        is_refused(CALLER, number == SYS_mmap || number == SYS_mremap ? ENOMEM : EMFILE))
         return -1;
     if (number == SYS_futex && (words[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && is_interrupted(CALLER))
         return -1;
@@ -242,34 +251,42 @@ long syscall(long number, ...)
     return real(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
-#define WAITS(Type, name, parameters, arguments)                                                    \
-    Type name parameters                                                                            \
-    {                                                                                               \
-        static __typeof__(name) *real;                                                              \
-        if (is_interrupted(CALLER))                                                                 \
-            return -1;                                                                              \
-        if (real == NULL)                                                                           \
-            *(void **)&real = next(#name);                                                          \
-        return real arguments;                                                                      \
+#define WAITS(Type, name, parameters, arguments)                                                   \
+    Type name parameters                                                                           \
+    {                                                                                              \
+        static __typeof__(name) *real;                                                             \
+        if (is_interrupted(CALLER))                                                                \
+            return -1;                                                                             \
+        if (real == NULL)                                                                          \
+            *(void **)&real = next(#name);                                                         \
+        return real arguments;                                                                     \
     }
-WAITS(int, poll, (struct pollfd *files, nfds_t count, int limit_ms), (files, count, limit_ms))
-WAITS(int, ppoll, (struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *mask),
+WAITS(int, poll, (struct pollfd * files, nfds_t count, int limit_ms), (files, count, limit_ms))
+WAITS(int, ppoll,
+      (struct pollfd * files, nfds_t count, const struct timespec *limit, const sigset_t *mask),
       (files, count, limit, mask))
-WAITS(int, nanosleep, (const struct timespec *wanted, struct timespec *left_over), (wanted, left_over))
-WAITS(int, sem_wait, (sem_t *semaphore), (semaphore))
-WAITS(int, sem_clockwait, (sem_t *semaphore, clockid_t clock, const struct timespec *limit), (semaphore, clock, limit))
+WAITS(int, nanosleep, (const struct timespec *wanted, struct timespec *left_over),
+      (wanted, left_over))
+WAITS(int, sem_wait, (sem_t * semaphore), (semaphore))
+WAITS(int, sem_clockwait, (sem_t * semaphore, clockid_t clock, const struct timespec *limit),
+      (semaphore, clock, limit))
 WAITS(pid_t, waitpid, (pid_t child, int *status, int options), (child, status, options))
 WAITS(ssize_t, write, (int fd, const void *bytes, size_t length), (fd, bytes, length))
-WAITS(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset), (fd, parts, count, offset))
-WAITS(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset), (fd, parts, count, offset))
+WAITS(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset),
+      (fd, parts, count, offset))
+WAITS(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset),
+      (fd, parts, count, offset))
 WAITS(ssize_t, recv, (int fd, void *bytes, size_t length, int flags), (fd, bytes, length, flags))
-WAITS(ssize_t, send, (int fd, const void *bytes, size_t length, int flags), (fd, bytes, length, flags))
+WAITS(ssize_t, send, (int fd, const void *bytes, size_t length, int flags),
+      (fd, bytes, length, flags))
 WAITS(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 WAITS(ssize_t, process_vm_readv,
-      (pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there, unsigned long parts, unsigned long flags),
+      (pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
+       unsigned long parts, unsigned long flags),
       (pid, here, count, there, parts, flags))
 WAITS(ssize_t, process_vm_writev,
-      (pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there, unsigned long parts, unsigned long flags),
+      (pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
+       unsigned long parts, unsigned long flags),
       (pid, here, count, there, parts, flags))
 
 /* Older kernels give up at any signal. */
@@ -299,7 +316,8 @@ int posix_fallocate(int fd, off_t offset, off_t length)
  * told when it is refused. */
 static void arm_from_start(const char *wanted)
 {
-    const char *rank = getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    const char *rank =
+        getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
     const char *which = strchr(wanted, ':');
     if (rank == NULL || which == NULL || atoi(rank) != atoi(wanted))
         return;

@@ -15,16 +15,22 @@ static int64_t buffers[STORM];
 static int64_t results[STORM];
 
 /* A tenth between machines, where an operation that brings something is a message and its answer. */
-static int storm_size(void) { return ranks_share_memory() ? STORM : STORM / 10; }
+static int storm_size(void)
+{
+    return ranks_share_memory() ? STORM : STORM / 10;
+}
 
-static int right_of(int rank) { return (rank + 1) % world_size; }
+static int right_of(int rank)
+{
+    return (rank + 1) % world_size;
+}
 
 /* Gets bring what lies there, puts write the same again, accumulates add 1 to words of their own. */
 static void storm_start(MPI_Win win, int target, int64_t storm)
 {
     for (int i = 0; i < storm_size(); i++) {
-        struct arguments a = { &buffers[i], 1, MPI_INT64_T, &results[i], 1, MPI_INT64_T, target, i % WORDS, 1, MPI_INT64_T,
-                               MPI_SUM };
+        struct arguments a = {&buffers[i], 1,         MPI_INT64_T, &results[i], 1,      MPI_INT64_T,
+                              target,      i % WORDS, 1,           MPI_INT64_T, MPI_SUM};
         enum operation operation = (enum operation)(i % OPERATIONS);
         buffers[i] = operation == OPERATION_PUT ? storm : 1;
         results[i] = -1;
@@ -40,7 +46,8 @@ static void storm_finish(int way, struct random *random)
     MPI_Status statuses[PIECE];
     int indices[PIECE], count = 0;
     for (int turn = 0; way == 2 && turn < storm_size(); turn++)
-        CHECK_OK(MPI_Wait(&requests[random_below(random, (uint64_t)storm_size())], MPI_STATUS_IGNORE));
+        CHECK_OK(
+            MPI_Wait(&requests[random_below(random, (uint64_t)storm_size())], MPI_STATUS_IGNORE));
     for (int first = storm_size() - PIECE; first >= 0; first -= PIECE) {
         if (way == 1)
             CHECK_OK(MPI_Waitsome(PIECE, &requests[first], &count, indices, statuses));
@@ -86,7 +93,8 @@ static void storms_leave_no_memory_behind(enum window_kind kind)
     }
     long end_kib = footprint_read().resident_kib;
     if (active)
-        CHECK(end_kib <= warm_kib + 6144 + FREED_KEPT_KIB, "%ld KiB became %ld KiB", warm_kib, end_kib);
+        CHECK(end_kib <= warm_kib + 6144 + FREED_KEPT_KIB, "%ld KiB became %ld KiB", warm_kib,
+              end_kib);
     MPI_Win_unlock_all(window.win);
     barrier(MPI_COMM_WORLD);
     window_free(&window);
@@ -110,7 +118,7 @@ static struct {
     int finished;
     MPI_Win win;
     int rounds;
-} queue = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+} queue = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void queue_push(struct slot *slot)
 {
@@ -139,15 +147,18 @@ static struct slot *queue_pop(void)
 /* Gets of words that nobody changes, and adds of 1 to the words after them. */
 static void *starter_main(void *argument)
 {
-    struct random random = random_start((uint64_t)(world_rank * THREADS) + (uint64_t)(uintptr_t)argument);
+    struct random random =
+        random_start((uint64_t)(world_rank * THREADS) + (uint64_t)(uintptr_t)argument);
     for (int i = 0; i < queue.rounds; i++) {
         struct slot *slot = calloc(1, sizeof *slot);
         int target = (int)random_below(&random, (uint64_t)world_size);
-        *slot = (struct slot){ MPI_REQUEST_NULL, 1, -1, i % 2 ? 1 : 900 + target };
+        *slot = (struct slot){MPI_REQUEST_NULL, 1, -1, i % 2 ? 1 : 900 + target};
         if (i % 2)
-            MPI_Raccumulate(&slot->value, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, MPI_SUM, queue.win, &slot->request);
+            MPI_Raccumulate(&slot->value, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, MPI_SUM,
+                            queue.win, &slot->request);
         else
-            MPI_Rget(&slot->value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, queue.win, &slot->request);
+            MPI_Rget(&slot->value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, queue.win,
+                     &slot->request);
         queue_push(slot);
     }
     pthread_mutex_lock(&queue.mutex);
@@ -179,7 +190,7 @@ static void *finisher_main(void *argument)
 static void requests_are_completed_by_other_threads(enum window_kind kind)
 {
     pthread_t threads[THREADS];
-    int64_t total = 0, mine[64] = { 0 };
+    int64_t total = 0, mine[64] = {0};
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
         harness_skip("the host gives no MPI_THREAD_MULTIPLE");
         return;
@@ -217,4 +228,7 @@ static const struct test_case cases[] = {
     CASE(requests_are_completed_by_other_threads, KINDS_ALL, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-static int right_of(int rank) { return (rank + 1) % world_size; }
+static int right_of(int rank)
+{
+    return (rank + 1) % world_size;
+}
 
 /* Completes the request in one of the four ways. */
 static void complete(MPI_Request *request, int way)
@@ -36,7 +39,8 @@ static void rget_brings_the_data_at_its_wait(enum window_kind kind)
     for (int way = 0; way < 8; way++) {
         int64_t seen = -1;
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Rget(&seen, 1, MPI_INT64_T, right_of(world_rank), world_rank, 1, MPI_INT64_T, window.win, &request);
+        MPI_Rget(&seen, 1, MPI_INT64_T, right_of(world_rank), world_rank, 1, MPI_INT64_T,
+                 window.win, &request);
         complete(&request, way);
         CHECK_EQUAL(seen, 100 * right_of(world_rank) + world_rank);
     }
@@ -53,7 +57,8 @@ static void rput_frees_its_buffer_at_its_wait(enum window_kind kind)
     for (int way = 0; way < 8; way++) {
         int64_t value = 1000 * way + world_rank;
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Rput(&value, 1, MPI_INT64_T, right_of(world_rank), 8 * world_rank + way, 1, MPI_INT64_T, window.win, &request);
+        MPI_Rput(&value, 1, MPI_INT64_T, right_of(world_rank), 8 * world_rank + way, 1, MPI_INT64_T,
+                 window.win, &request);
         complete(&request, way);
         value = -1;
     }
@@ -78,14 +83,15 @@ static void many_requests_complete_together(enum window_kind kind)
     for (int i = 0; i < MANY; i++) {
         one[i] = 1;
         old[i] = -1;
-        MPI_Raccumulate(&one[i], 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, window.win, &requests[2 * i]);
-        MPI_Rget_accumulate(&one[i], 1, MPI_INT64_T, &old[i], 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T, MPI_SUM, window.win,
-                            &requests[2 * i + 1]);
+        MPI_Raccumulate(&one[i], 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, window.win,
+                        &requests[2 * i]);
+        MPI_Rget_accumulate(&one[i], 1, MPI_INT64_T, &old[i], 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T,
+                            MPI_SUM, window.win, &requests[2 * i + 1]);
     }
     CHECK_OK(MPI_Waitall(2 * MANY, requests, statuses));
     for (int i = 0; i < MANY; i++)
-        CHECK(old[i] >= (i ? old[i - 1] + 1 : 0) && old[i] < (int64_t)MANY * world_size, "result %d is %lld", i,
-              (long long)old[i]);
+        CHECK(old[i] >= (i ? old[i - 1] + 1 : 0) && old[i] < (int64_t)MANY * world_size,
+              "result %d is %lld", i, (long long)old[i]);
     MPI_Win_flush_all(window.win);
     barrier(MPI_COMM_WORLD);
     for (int word = 0; word < 2; word++) {
@@ -98,7 +104,19 @@ static void many_requests_complete_together(enum window_kind kind)
 }
 
 /* Ten ways to be done with one request. */
-enum way { WAIT, TEST, WAITALL, WAITANY, WAITSOME, TESTALL, TESTANY, TESTSOME, GET_STATUS, FREE, WAYS };
+enum way {
+    WAIT,
+    TEST,
+    WAITALL,
+    WAITANY,
+    WAITSOME,
+    TESTALL,
+    TESTANY,
+    TESTSOME,
+    GET_STATUS,
+    FREE,
+    WAYS
+};
 
 static void status_check(const MPI_Status *status)
 {
@@ -138,11 +156,12 @@ static bool finish_once(MPI_Request *request, enum way way, MPI_Status *status)
 
 static void finish(MPI_Request *request, enum way way)
 {
-    MPI_Status status = { .MPI_ERROR = MPI_SUCCESS };
+    MPI_Status status = {.MPI_ERROR = MPI_SUCCESS};
     CHECK(*request != MPI_REQUEST_NULL, "the operation gave no request");
     while (!finish_once(request, way, &status) && !harness_failed())
         ;
-    CHECK(*request == MPI_REQUEST_NULL, "way %d leaves a request that is not MPI_REQUEST_NULL", way);
+    CHECK(*request == MPI_REQUEST_NULL, "way %d leaves a request that is not MPI_REQUEST_NULL",
+          way);
     if (way != FREE)
         status_check(&status);
 }
@@ -153,7 +172,8 @@ static void finish_operation(enum operation operation, int form, enum way way, M
     int64_t first = 500, value = 30, old = -1, now = -1;
     int target = right_of(world_rank);
     MPI_Request request = MPI_REQUEST_NULL;
-    struct arguments a = { &value, 1, MPI_INT64_T, &old, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, MPI_SUM };
+    struct arguments a = {&value, 1,          MPI_INT64_T, &old,        1,      MPI_INT64_T,
+                          target, world_rank, 1,           MPI_INT64_T, MPI_SUM};
     MPI_Put(&first, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, win);
     MPI_Win_flush(target, win);
     CHECK_OK(form_call(operation, form | FORM_REQUEST, &a, win, &request));
@@ -161,9 +181,11 @@ static void finish_operation(enum operation operation, int form, enum way way, M
     if (way == FREE)
         MPI_Win_flush(target, win);
     if (operation == OPERATION_GET)
-        CHECK(value == 500, "%s brought %lld", form_name(operation, form | FORM_REQUEST), (long long)value);
+        CHECK(value == 500, "%s brought %lld", form_name(operation, form | FORM_REQUEST),
+              (long long)value);
     if (operation == OPERATION_GET_ACCUMULATE)
-        CHECK(old == 500, "%s brought %lld", form_name(operation, form | FORM_REQUEST), (long long)old);
+        CHECK(old == 500, "%s brought %lld", form_name(operation, form | FORM_REQUEST),
+              (long long)old);
     if (operation != OPERATION_GET && way != FREE)
         value = -1; /* the buffer is the program's again */
     MPI_Win_flush(target, win);
@@ -200,12 +222,15 @@ static void mixed_start(struct mixed *mixed, MPI_Win win)
     for (int i = 0; i < MESSAGES; i++) {
         mixed->received[i] = mixed->words[i] = -1;
         if (i == MESSAGES - 1) {
-            MPI_Recv_init(&mixed->received[i], 1, MPI_INT, left, i, MPI_COMM_WORLD, &mixed->requests[2 * i]);
+            MPI_Recv_init(&mixed->received[i], 1, MPI_INT, left, i, MPI_COMM_WORLD,
+                          &mixed->requests[2 * i]);
             MPI_Start(&mixed->requests[2 * i]);
         } else {
-            MPI_Irecv(&mixed->received[i], 1, MPI_INT, left, i, MPI_COMM_WORLD, &mixed->requests[2 * i]);
+            MPI_Irecv(&mixed->received[i], 1, MPI_INT, left, i, MPI_COMM_WORLD,
+                      &mixed->requests[2 * i]);
         }
-        MPI_Rget(&mixed->words[i], 1, MPI_INT64_T, right_of(world_rank), i, 1, MPI_INT64_T, win, &mixed->requests[2 * i + 1]);
+        MPI_Rget(&mixed->words[i], 1, MPI_INT64_T, right_of(world_rank), i, 1, MPI_INT64_T, win,
+                 &mixed->requests[2 * i + 1]);
     }
 }
 
@@ -222,8 +247,10 @@ static void mixed_take_operations(struct mixed *mixed, bool wait)
         else
             CHECK_OK(MPI_Testsome(MIXED, mixed->requests, &count, indices, statuses));
         for (int i = 0; i < count; i++) {
-            CHECK(indices[i] % 2 == 1, "the receive at place %d is done although nobody has sent", indices[i]);
-            CHECK(mixed->requests[indices[i]] == MPI_REQUEST_NULL, "the request at place %d is still there", indices[i]);
+            CHECK(indices[i] % 2 == 1, "the receive at place %d is done although nobody has sent",
+                  indices[i]);
+            CHECK(mixed->requests[indices[i]] == MPI_REQUEST_NULL,
+                  "the request at place %d is still there", indices[i]);
             CHECK_EQUAL(mixed->words[indices[i] / 2], 70 + indices[i] / 2 + right_of(world_rank));
         }
         left -= count;
@@ -277,7 +304,7 @@ static void requests_outlive_flush_unlock_and_window(enum window_kind kind)
 {
     struct window window = window_make(kind, 32, 8, MPI_COMM_WORLD);
     int target = right_of(world_rank);
-    int64_t value = 11 + world_rank, seen[3] = { -1, -1, -1 };
+    int64_t value = 11 + world_rank, seen[3] = {-1, -1, -1};
     MPI_Request requests[4];
     MPI_Status statuses[2];
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window.win);
@@ -288,7 +315,8 @@ static void requests_outlive_flush_unlock_and_window(enum window_kind kind)
     CHECK_EQUAL(seen[0], value);
     CHECK_OK(MPI_Waitall(2, requests, statuses));
     MPI_Rget(&seen[1], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, window.win, &requests[2]);
-    MPI_Raccumulate(&value, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, MPI_SUM, window.win, &requests[3]);
+    MPI_Raccumulate(&value, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, MPI_SUM, window.win,
+                    &requests[3]);
     MPI_Win_unlock(target, window.win);
     CHECK_EQUAL(seen[1], value);
     CHECK_OK(MPI_Wait(&requests[2], MPI_STATUS_IGNORE));
@@ -302,14 +330,18 @@ static void proc_null_gives_a_completed_request(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
     int64_t word = 5;
-    MPI_Request requests[4] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+    MPI_Request requests[4] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL,
+                               MPI_REQUEST_NULL};
     MPI_Status statuses[4];
     MPI_Win_lock_all(0, window.win);
-    CHECK_OK(MPI_Rput(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, window.win, &requests[0]));
-    CHECK_OK(MPI_Rget(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, window.win, &requests[1]));
-    CHECK_OK(MPI_Raccumulate(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, MPI_SUM, window.win, &requests[2]));
-    CHECK_OK(MPI_Rget_accumulate(&word, 1, MPI_INT64_T, &word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, MPI_SUM,
-                                 window.win, &requests[3]));
+    CHECK_OK(MPI_Rput(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, window.win,
+                      &requests[0]));
+    CHECK_OK(MPI_Rget(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, window.win,
+                      &requests[1]));
+    CHECK_OK(MPI_Raccumulate(&word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, MPI_SUM,
+                             window.win, &requests[2]));
+    CHECK_OK(MPI_Rget_accumulate(&word, 1, MPI_INT64_T, &word, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1,
+                                 MPI_INT64_T, MPI_SUM, window.win, &requests[3]));
     CHECK_OK(MPI_Waitall(4, requests, statuses));
     CHECK_EQUAL(word, 5);
     MPI_Win_unlock_all(window.win);
@@ -326,11 +358,14 @@ static void proc_null_requests_are_done_at_the_first_look(enum window_kind kind)
             int64_t word = 5, old = 6;
             int done = 0;
             MPI_Request request = MPI_REQUEST_NULL;
-            struct arguments a = { &word, 1, MPI_INT64_T, &old, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, MPI_SUM };
+            struct arguments a = {&word,         1, MPI_INT64_T, &old,        1,      MPI_INT64_T,
+                                  MPI_PROC_NULL, 0, 1,           MPI_INT64_T, MPI_SUM};
             CHECK_OK(form_call((enum operation)operation, form, &a, window.win, &request));
             CHECK_OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-            CHECK(done, "%s to MPI_PROC_NULL is not complete", form_name((enum operation)operation, form));
-            CHECK(word == 5 && old == 6, "%s from MPI_PROC_NULL brought data", form_name((enum operation)operation, form));
+            CHECK(done, "%s to MPI_PROC_NULL is not complete",
+                  form_name((enum operation)operation, form));
+            CHECK(word == 5 && old == 6, "%s from MPI_PROC_NULL brought data",
+                  form_name((enum operation)operation, form));
         }
     MPI_Win_unlock_all(window.win);
     window_free(&window);
@@ -342,13 +377,13 @@ static void requests_are_refused_outside_passive_epochs(enum window_kind kind)
     int64_t word = 5;
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Rput(&word, 1, MPI_INT64_T, right_of(world_rank), 0, 1, MPI_INT64_T, window.win,
-                                           &request));
-    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Rget(&word, 1, MPI_INT64_T, right_of(world_rank), 0, 1, MPI_INT64_T, window.win,
-                                           &request));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Rput(&word, 1, MPI_INT64_T, right_of(world_rank), 0, 1,
+                                           MPI_INT64_T, window.win, &request));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Rget(&word, 1, MPI_INT64_T, right_of(world_rank), 0, 1,
+                                           MPI_INT64_T, window.win, &request));
     MPI_Win_lock_all(0, window.win);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Rput(&word, 1, MPI_INT64_T, right_of(world_rank), 1, 1, MPI_INT64_T, window.win,
-                                            &request));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Rput(&word, 1, MPI_INT64_T, right_of(world_rank), 1, 1,
+                                            MPI_INT64_T, window.win, &request));
     MPI_Win_unlock_all(window.win);
     window_free(&window);
 }
@@ -365,4 +400,7 @@ static const struct test_case cases[] = {
     CASE(requests_are_refused_outside_passive_epochs, KINDS_BOTH, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

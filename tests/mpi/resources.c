@@ -35,13 +35,14 @@ static void hundreds_of_windows_live_at_once(enum window_kind kind)
 /* One window of the kind, with every rank's memory touched from outside. */
 static void window_use_once(enum window_kind kind, int round)
 {
-    struct window window = { MPI_WIN_NULL, NULL, kind };
+    struct window window = {MPI_WIN_NULL, NULL, kind};
     MPI_Aint size_bytes = 4096 * (1 + round % 16);
     static char heap[16 * 4096];
     if (kind == KIND_ALLOCATE)
         MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
     else if (kind == KIND_SHARED)
-        MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
+        MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base,
+                                &window.win);
     else if (kind == KIND_ARENA)
         MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &window.base);
     else
@@ -73,19 +74,20 @@ static void windows_made_and_freed_leave_nothing(enum window_kind kind)
     for (int round = 0; round < rounds; round++)
         window_use_once(kind, round);
     struct footprint after = footprint_read();
-    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings, after.mappings);
-    CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld", before.descriptors,
-          after.descriptors);
-    CHECK(after.resident_kib <= before.resident_kib + 4096 + FREED_KEPT_KIB, "%ld KiB became %ld KiB", before.resident_kib,
-          after.resident_kib);
+    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
+          after.mappings);
+    CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld",
+          before.descriptors, after.descriptors);
+    CHECK(after.resident_kib <= before.resident_kib + 4096 + FREED_KEPT_KIB,
+          "%ld KiB became %ld KiB", before.resident_kib, after.resident_kib);
 }
 
 static void allocations_made_and_freed_leave_nothing(enum window_kind kind)
 {
-    struct footprint before = { 0, 0, 0 };
+    struct footprint before = {0, 0, 0};
     struct random random = random_start((uint64_t)world_rank);
     enum { LIVE = 64 };
-    char *memory[LIVE] = { NULL };
+    char *memory[LIVE] = {NULL};
     (void)kind;
     for (int turn = 0; turn < 3000; turn++) {
         int slot = (int)random_below(&random, LIVE);
@@ -104,9 +106,10 @@ static void allocations_made_and_freed_leave_nothing(enum window_kind kind)
         MPI_Free_mem(memory[slot]);
     }
     struct footprint after = footprint_read();
-    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings, after.mappings);
-    CHECK(after.resident_kib <= before.resident_kib + 8192 + FREED_KEPT_KIB, "%ld KiB became %ld KiB", before.resident_kib,
-          after.resident_kib);
+    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
+          after.mappings);
+    CHECK(after.resident_kib <= before.resident_kib + 8192 + FREED_KEPT_KIB,
+          "%ld KiB became %ld KiB", before.resident_kib, after.resident_kib);
 }
 
 static int handler_calls, handler_class;
@@ -123,7 +126,7 @@ static void memory_exhausted_on_one_rank_is_told_to_all(enum window_kind kind)
 {
     MPI_Comm comm;
     MPI_Errhandler handler;
-    struct footprint before = { 0, 0, 0 };
+    struct footprint before = {0, 0, 0};
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_create_errhandler(note_call, &handler);
     MPI_Comm_set_errhandler(comm, handler);
@@ -133,9 +136,11 @@ static void memory_exhausted_on_one_rank_is_told_to_all(enum window_kind kind)
         char *base = NULL;
         handler_calls = 0;
         if (kind == KIND_ALLOCATE)
-            CHECK_CLASS(MPI_ERR_NO_MEM, MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, comm, &base, &win));
+            CHECK_CLASS(MPI_ERR_NO_MEM,
+                        MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, comm, &base, &win));
         else
-            CHECK_CLASS(MPI_ERR_NO_MEM, MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, comm, &base, &win));
+            CHECK_CLASS(MPI_ERR_NO_MEM,
+                        MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, comm, &base, &win));
         CHECK_EQUAL(handler_calls, 1);
         CHECK_EQUAL(handler_class, MPI_ERR_NO_MEM);
         window_use_once(kind, round);
@@ -143,9 +148,10 @@ static void memory_exhausted_on_one_rank_is_told_to_all(enum window_kind kind)
             before = footprint_read();
     }
     struct footprint after = footprint_read();
-    CHECK(after.mappings <= before.mappings + 2, "%ld mappings became %ld", before.mappings, after.mappings);
-    CHECK(after.resident_kib <= before.resident_kib + 2048 + FREED_KEPT_KIB, "%ld KiB became %ld KiB", before.resident_kib,
-          after.resident_kib);
+    CHECK(after.mappings <= before.mappings + 2, "%ld mappings became %ld", before.mappings,
+          after.mappings);
+    CHECK(after.resident_kib <= before.resident_kib + 2048 + FREED_KEPT_KIB,
+          "%ld KiB became %ld KiB", before.resident_kib, after.resident_kib);
     MPI_Errhandler_free(&handler);
     MPI_Comm_free(&comm);
 }
@@ -177,4 +183,7 @@ static const struct test_case cases[] = {
     CASE(memory_exhausted_in_alloc_mem_is_an_error, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

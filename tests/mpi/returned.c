@@ -20,11 +20,12 @@ enum { ROUNDS = 3000, TURNS = 60, KEPT_KIB = 2048, REUSED_KIB = 256 << 10 };
 /* One window of the kind; size and unit may differ by rank. */
 static struct window plain_make(enum window_kind kind, MPI_Aint size_bytes)
 {
-    struct window window = { MPI_WIN_NULL, NULL, kind };
+    struct window window = {MPI_WIN_NULL, NULL, kind};
     if (kind == KIND_ALLOCATE) {
         MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
     } else if (kind == KIND_SHARED) {
-        MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
+        MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base,
+                                &window.win);
     } else {
         if (kind == KIND_HEAP)
             window.base = malloc((size_t)size_bytes);
@@ -78,7 +79,8 @@ static bool sees_pages_of(enum window_kind kind)
     MPI_Allreduce(&kib, &sum_kib, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     window_free(&window);
     return CHECK(least_kib > 0 && sum_kib >= KIB * world_size,
-                 "windows have %d KiB on each rank, the memory files %ld KiB together, one %ld", KIB, sum_kib, least_kib);
+                 "windows have %d KiB on each rank, the memory files %ld KiB together, one %ld",
+                 KIB, sum_kib, least_kib);
 }
 
 static void pages_of_freed_windows_are_given_back(enum window_kind kind)
@@ -96,9 +98,12 @@ static void pages_of_freed_windows_are_given_back(enum window_kind kind)
     window_last();
     long after_kib = memory_file_kib();
     struct footprint after = footprint_read();
-    CHECK(after_kib <= KEPT_KIB + REUSED_KIB, "the memory file holds %ld KiB and no window", after_kib);
-    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings, after.mappings);
-    CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld", before.descriptors, after.descriptors);
+    CHECK(after_kib <= KEPT_KIB + REUSED_KIB, "the memory file holds %ld KiB and no window",
+          after_kib);
+    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
+          after.mappings);
+    CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld",
+          before.descriptors, after.descriptors);
 }
 
 /* Many alive at a time, freed in another order. */
@@ -106,7 +111,7 @@ static void pages_of_freed_memory_are_given_back(enum window_kind kind)
 {
     enum { LIVE = 32 };
     struct random random = random_start((uint64_t)world_rank);
-    char *memory[LIVE] = { NULL };
+    char *memory[LIVE] = {NULL};
     (void)kind;
     if (!sees_pages_of(KIND_ARENA))
         return;
@@ -122,7 +127,8 @@ static void pages_of_freed_memory_are_given_back(enum window_kind kind)
         if (memory[slot])
             MPI_Free_mem(memory[slot]);
     long after_kib = memory_file_kib();
-    CHECK(after_kib <= KEPT_KIB + REUSED_KIB, "the memory file holds %ld KiB and no memory of the program", after_kib);
+    CHECK(after_kib <= KEPT_KIB + REUSED_KIB,
+          "the memory file holds %ld KiB and no memory of the program", after_kib);
 }
 
 /* A figure of /proc/meminfo, in KiB. */
@@ -155,7 +161,8 @@ static void check_dumped(const char *when, const void *address, long most_kib)
 {
     bool has_address;
     long kib = dumped_kib(address, &has_address);
-    CHECK(kib <= most_kib, "%s: core files have %ld KiB of memory files, %ld is the most", when, kib, most_kib);
+    CHECK(kib <= most_kib, "%s: core files have %ld KiB of memory files, %ld is the most", when,
+          kib, most_kib);
     CHECK(address == NULL || has_address, "%s: core files lack the window's memory", when);
 }
 
@@ -170,7 +177,8 @@ static void check_child(char *address, long most_kib)
         address[0] = 5;
         _exit(dumped_kib(address, &has_address) > most_kib || !has_address);
     }
-    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, "a child's core file: %d", status);
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, "a child's core file: %d",
+          status);
 }
 
 /* Not the reserve, and of what was used once only what is kept for the next.  Of a window each
@@ -192,7 +200,8 @@ static void core_files_have_the_memory_in_use_alone(enum window_kind kind)
     barrier(MPI_COMM_WORLD);
     struct window large = plain_make(kind, size_bytes);
     for (int part = 0; part < 4; part++)
-        check_dumped("a large one", large.base + size_bytes / 4 * part, large_kib + few_kib + 2 * slack_kib);
+        check_dumped("a large one", large.base + size_bytes / 4 * part,
+                     large_kib + few_kib + 2 * slack_kib);
     barrier(MPI_COMM_WORLD);
     window_free(&large);
     window_last();
@@ -228,10 +237,12 @@ static void the_machine_has_the_memory_again(enum window_kind kind)
         window_free(&window);
         window_last();
         long after_kib = machine_kib("Shmem");
-        done = during_kib - before_kib >= total_kib / 10 * 9 && after_kib - before_kib <= total_kib / 10;
+        done = during_kib - before_kib >= total_kib / 10 * 9 &&
+               after_kib - before_kib <= total_kib / 10;
         MPI_Bcast(&done, 1, MPI_INT, 0, MPI_COMM_WORLD);
         if (!done && world_rank == 0)
-            printf("# Shmem: %ld KiB before, %ld with the window, %ld after\n", before_kib, during_kib, after_kib);
+            printf("# Shmem: %ld KiB before, %ld with the window, %ld after\n", before_kib,
+                   during_kib, after_kib);
     }
     CHECK(done, "the machine's shared memory never went up and down by %ld KiB", total_kib);
 }
@@ -293,8 +304,12 @@ static const struct test_case cases[] = {
     CASE(windows_of_256_mib_on_each_rank_work, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(pages_of_freed_windows_are_given_back, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(pages_of_freed_memory_are_given_back, KIND_ANY, 1),
-    CASE(core_files_have_the_memory_in_use_alone, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA | KIND_HEAP, 1),
+    CASE(core_files_have_the_memory_in_use_alone,
+         KIND_ALLOCATE | KIND_SHARED | KIND_ARENA | KIND_HEAP, 1),
     CASE(the_machine_has_the_memory_again, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

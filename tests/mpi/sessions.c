@@ -45,7 +45,8 @@ int main(int argc, char **argv)
     int wrong = 0, all = 0, rank;
     if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session) != MPI_SUCCESS)
         return 1;
-    MPI_Comm comm = comm_of(session, "mpi://WORLD", "oriel.tests.sessions"), alone = comm_of(session, "mpi://SELF", "alone");
+    MPI_Comm comm = comm_of(session, "mpi://WORLD", "oriel.tests.sessions"),
+             alone = comm_of(session, "mpi://SELF", "alone");
     for (int round = 0; round < 3; round++) {
         if (argc > 1 && strcmp(argv[1], "--alone") == 0)
             wrong += try_window(alone);

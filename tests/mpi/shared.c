@@ -7,7 +7,10 @@
 #include <string.h>
 
 /* Rank 0 and every third rank have no memory; the others have odd sizes. */
-static MPI_Aint segment_bytes(int rank) { return rank % 3 == 0 ? 0 : 13 * rank + 1; }
+static MPI_Aint segment_bytes(int rank)
+{
+    return rank % 3 == 0 ? 0 : 13 * rank + 1;
+}
 
 static void *query(MPI_Win win, int rank, MPI_Aint wanted_bytes, int wanted_unit)
 {
@@ -27,14 +30,16 @@ static void segments_follow_each_other_byte_by_byte(enum window_kind kind)
     for (int rank = 0; rank < world_size; rank++) {
         char *segment = query(window.win, rank, segment_bytes(rank), 1);
         CHECK(segment != NULL, "the segment of rank %d is nowhere", rank);
-        CHECK(!next || segment == next, "the segment of rank %d is %td bytes off", rank, segment - next);
+        CHECK(!next || segment == next, "the segment of rank %d is %td bytes off", rank,
+              segment - next);
         next = segment + segment_bytes(rank);
     }
     char *own = query(window.win, world_rank, segment_bytes(world_rank), 1), *attribute = NULL;
     int found = 0;
     MPI_Win_get_attr(window.win, MPI_WIN_BASE, &attribute, &found);
-    CHECK(found && own == window.base && own == attribute, "the own segment is at %p, from creation %p, MPI_WIN_BASE %p",
-          (void *)own, (void *)window.base, (void *)attribute);
+    CHECK(found && own == window.base && own == attribute,
+          "the own segment is at %p, from creation %p, MPI_WIN_BASE %p", (void *)own,
+          (void *)window.base, (void *)attribute);
     window_free(&window);
 }
 
@@ -97,7 +102,8 @@ static void segments_may_lie_apart(enum window_kind kind)
     stores_check(win, base);
     MPI_Win_free(&win);
     MPI_Win_allocate_shared(segment_bytes(world_rank), 1, info, MPI_COMM_WORLD, &base, &win);
-    CHECK(query(win, world_rank, segment_bytes(world_rank), 1) == base, "the own segment is elsewhere than creation says");
+    CHECK(query(win, world_rank, segment_bytes(world_rank), 1) == base,
+          "the own segment is elsewhere than creation says");
     MPI_Win_free(&win);
     MPI_Info_free(&info);
 }
@@ -183,8 +189,8 @@ static bool store_if_in_reach(MPI_Win win, int rank)
     int unit = -1;
     char *base = (char *)&unit;
     CHECK_OK(MPI_Win_shared_query(win, rank, &size_bytes, &unit, &base));
-    CHECK(size_bytes == 64 || (size_bytes == 0 && base == NULL && rank != world_rank), "size %ld, base %p",
-          (long)size_bytes, (void *)base);
+    CHECK(size_bytes == 64 || (size_bytes == 0 && base == NULL && rank != world_rank),
+          "size %ld, base %p", (long)size_bytes, (void *)base);
     if (size_bytes != 64)
         return false;
     CHECK_EQUAL(unit, 2);
@@ -253,7 +259,8 @@ static void ranks_that_share_no_memory_are_told_so(enum window_kind kind)
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    CHECK_CLASS(MPI_ERR_RMA_SHARED, MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, comm, &base, &win));
+    CHECK_CLASS(MPI_ERR_RMA_SHARED,
+                MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, comm, &base, &win));
     MPI_Comm_free(&comm);
 }
 
@@ -271,4 +278,7 @@ static const struct test_case cases[] = {
     CASE(ranks_that_share_no_memory_are_told_so, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

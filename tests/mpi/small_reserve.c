@@ -15,7 +15,8 @@ static char *mapping_end(const void *address)
     FILE *maps = fopen("/proc/self/maps", "r");
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long low = 0, high = 0;
-        if (sscanf(line, "%lx-%lx", &low, &high) == 2 && (uintptr_t)address >= low && (uintptr_t)address < high)
+        if (sscanf(line, "%lx-%lx", &low, &high) == 2 && (uintptr_t)address >= low &&
+            (uintptr_t)address < high)
             end = (char *)high;
     }
     if (maps)
@@ -30,13 +31,15 @@ static char *seam_make(void)
     MPI_Alloc_mem(64, MPI_INFO_NULL, &first);
     char *end = mapping_end(first);
     for (MPI_Aint len_bytes = 1 << 20; end && len_bytes >= 8 * PAGE;) {
-        if (MPI_Alloc_mem(len_bytes, MPI_INFO_NULL, &block) != MPI_SUCCESS || block < first - (1 << 26) || block > end) {
+        if (MPI_Alloc_mem(len_bytes, MPI_INFO_NULL, &block) != MPI_SUCCESS ||
+            block < first - (1 << 26) || block > end) {
             len_bytes -= PAGE; /* refused, or the host's */
             continue;
         }
         if (block + len_bytes != end)
             continue;
-        char *behind = mmap(end, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        char *behind = mmap(end, PAGE, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         return behind == end ? end : NULL;
     }
     return NULL;
@@ -89,8 +92,10 @@ static void windows_that_do_not_fit_are_made_by_the_host(enum window_kind kind)
     MPI_Errhandler before;
     MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    int error = kind == KIND_SHARED ? MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win)
-                                    : MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    int error =
+        kind == KIND_SHARED
+            ? MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win)
+            : MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
     MPI_Errhandler_free(&before);
     if (error != MPI_SUCCESS && !ranks_share_memory()) {
@@ -117,7 +122,8 @@ static void large_blocks_check(const char *align)
     MPI_Info_set(info, "mpi_minimum_memory_alignment", align);
     for (int i = 0; i < BLOCKS; i++) {
         CHECK_OK(MPI_Alloc_mem(LARGE_BYTES + i, info, &blocks[i]));
-        CHECK((uintptr_t)blocks[i] % strtoul(align, NULL, 10) == 0, "%p is not aligned to %s", (void *)blocks[i], align);
+        CHECK((uintptr_t)blocks[i] % strtoul(align, NULL, 10) == 0, "%p is not aligned to %s",
+              (void *)blocks[i], align);
         memset(blocks[i], 'a' + i, (size_t)(LARGE_BYTES + i));
     }
     for (int i = 0; i < BLOCKS; i++)
@@ -150,4 +156,7 @@ static const struct test_case cases[] = {
     CASE(updates_across_the_end_of_the_file_are_not_lost, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

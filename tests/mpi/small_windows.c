@@ -32,11 +32,12 @@ static void window_once(char *memory, int64_t number)
 static void footprint_check(const struct footprint *before)
 {
     struct footprint after = footprint_read();
-    CHECK(after.mappings <= before->mappings + MAPPINGS_MORE, "%ld mappings became %ld", before->mappings, after.mappings);
-    CHECK(after.descriptors <= before->descriptors + DESCRIPTORS_MORE, "%ld descriptors became %ld", before->descriptors,
-          after.descriptors);
-    CHECK(after.resident_kib <= before->resident_kib + KIB_MORE + FREED_KEPT_KIB, "%ld KiB became %ld KiB", before->resident_kib,
-          after.resident_kib);
+    CHECK(after.mappings <= before->mappings + MAPPINGS_MORE, "%ld mappings became %ld",
+          before->mappings, after.mappings);
+    CHECK(after.descriptors <= before->descriptors + DESCRIPTORS_MORE, "%ld descriptors became %ld",
+          before->descriptors, after.descriptors);
+    CHECK(after.resident_kib <= before->resident_kib + KIB_MORE + FREED_KEPT_KIB,
+          "%ld KiB became %ld KiB", before->resident_kib, after.resident_kib);
 }
 
 static void one_place_may_be_a_window_again_and_again(enum window_kind kind)
@@ -112,4 +113,7 @@ static const struct test_case cases[] = {
     CASE(hundreds_of_small_windows_live_at_once, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -22,7 +22,7 @@ static bool version_names(const char *name)
 static bool windows_work(MPI_Comm merged)
 {
     int rank, size;
-    int64_t *allocated, created[2] = { 0, 0 }, one = 1;
+    int64_t *allocated, created[2] = {0, 0}, one = 1;
     MPI_Win wins[2];
     MPI_Comm_rank(merged, &rank);
     MPI_Comm_size(merged, &size);
@@ -59,12 +59,12 @@ static int family_verdict(MPI_Comm between, int is_child)
 static void children_share_windows_with_their_parents(enum window_kind kind)
 {
     char child_argument[] = "--child";
-    char *arguments[] = { child_argument, NULL };
+    char *arguments[] = {child_argument, NULL};
     MPI_Comm between;
     (void)kind;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    int code = MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between,
-                              MPI_ERRCODES_IGNORE);
+    int code = MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
+                              &between, MPI_ERRCODES_IGNORE);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     if (code != MPI_SUCCESS && version_names("MPICH")) {
         /* Debian builds it against a process manager interface that cannot. */

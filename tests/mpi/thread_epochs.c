@@ -63,7 +63,7 @@ static void windows_make(enum window_kind kind)
 static void windows_check_and_free(void)
 {
     for (int i = 0; i < WINDOWS; i++) {
-        int64_t mine[64] = { 0 }, all[64] = { 0 };
+        int64_t mine[64] = {0}, all[64] = {0};
         for (int j = 0; j < THREADS; j++)
             for (int target = 0; target < world_size; target++)
                 mine[target] += workers[j].sent[i][target];
@@ -199,7 +199,7 @@ static void add_or_ask(struct worker *worker)
     }
     for (int round = 0; round < worker->rounds; round++) {
         int target = (int)random_below(&worker->random, (uint64_t)world_size);
-        int64_t one = 1, seen[2] = { 0 }, put = 5;
+        int64_t one = 1, seen[2] = {0}, put = 5;
         MPI_Accumulate(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_SUM, windows[0].win);
         MPI_Put(&put, 1, MPI_INT64_T, target, worker->number, 1, MPI_INT64_T, windows[0].win);
         MPI_Win_flush(target, windows[0].win);
@@ -261,4 +261,7 @@ static const struct test_case cases[] = {
     CASE(threads_live_alone_on_communicators_of_one, KINDS_ALL, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

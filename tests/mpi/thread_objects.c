@@ -14,8 +14,8 @@ struct worker {
     int number;
     int rounds;
     enum window_kind kind;
-    MPI_Comm comm;           /* the worker's own */
-    MPI_Win wins[THREADS];   /* windows of all */
+    MPI_Comm comm;         /* the worker's own */
+    MPI_Win wins[THREADS]; /* windows of all */
     struct random random;
     void (*work)(struct worker *worker);
 };
@@ -77,9 +77,10 @@ static MPI_Datatype vector_make(int count, int distance, bool through_duplicate)
 /* Puts count words at the distance of a type of its own making, reads the whole slot back, and frees the type. */
 static void vector_round(struct worker *worker, MPI_Win win, int target)
 {
-    int distance = 1 + (int)random_below(&worker->random, 4), count = 1 + (int)random_below(&worker->random, 7);
+    int distance = 1 + (int)random_below(&worker->random, 4),
+        count = 1 + (int)random_below(&worker->random, 7);
     MPI_Datatype vector = vector_make(count, distance, random_below(&worker->random, 2));
-    int64_t zeros[SLOT_WORDS] = { 0 }, sent[SLOT_WORDS], got[SLOT_WORDS];
+    int64_t zeros[SLOT_WORDS] = {0}, sent[SLOT_WORDS], got[SLOT_WORDS];
     for (int i = 0; i < SLOT_WORDS; i++)
         sent[i] = (int64_t)random_below(&worker->random, 1000000) + 1;
     MPI_Put(zeros, SLOT_WORDS, MPI_INT64_T, target, own_slot(worker), SLOT_WORDS, MPI_INT64_T, win);
@@ -94,22 +95,24 @@ static void vector_round(struct worker *worker, MPI_Win win, int target)
     MPI_Win_flush(target, win);
     for (int i = 0; i < SLOT_WORDS && !harness_failed(); i++) {
         int64_t wanted = i % distance == 0 && i / distance < count ? sent[i / distance] : 0;
-        CHECK(got[i] == wanted, "thread %d: %d words at distance %d: word %d is %lld, not %lld", worker->number, count,
-              distance, i, (long long)got[i], (long long)wanted);
+        CHECK(got[i] == wanted, "thread %d: %d words at distance %d: word %d is %lld, not %lld",
+              worker->number, count, distance, i, (long long)got[i], (long long)wanted);
     }
 }
 
 static void make_types_and_move(struct worker *worker)
 {
     for (int round = 0; round < worker->rounds; round++)
-        vector_round(worker, worker->wins[0], (int)random_below(&worker->random, (uint64_t)world_size));
+        vector_round(worker, worker->wins[0],
+                     (int)random_below(&worker->random, (uint64_t)world_size));
 }
 
 static void threads_make_and_free_types_in_use(enum window_kind kind)
 {
     if (!threads_supported())
         return;
-    struct window window = window_make(kind, (MPI_Aint)8 * SLOT_WORDS * THREADS * world_size, 8, MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)8 * SLOT_WORDS * THREADS * world_size, 8, MPI_COMM_WORLD);
     for (int i = 0; i < THREADS; i++)
         workers[i].wins[0] = window.win;
     MPI_Win_lock_all(0, window.win);
@@ -128,24 +131,28 @@ static struct {
 static void use_types_of_others(struct worker *worker)
 {
     MPI_Win win = worker->wins[0];
-    int64_t sent[4] = { 1, 2, 3, 4 }, got[SLOT_WORDS];
+    int64_t sent[4] = {1, 2, 3, 4}, got[SLOT_WORDS];
     for (int round = 0; round < worker->rounds; round++) {
         if (round % THREADS == worker->number) {
             passed.distance = 1 + (int)random_below(&worker->random, 6);
             passed.type = vector_make(4, passed.distance, round % 3 == 0);
         }
         pthread_barrier_wait(&meeting);
-        int target = (int)random_below(&worker->random, (uint64_t)world_size), distance = passed.distance;
+        int target = (int)random_below(&worker->random, (uint64_t)world_size),
+            distance = passed.distance;
         memset(got, 0, sizeof got);
-        MPI_Put(got, SLOT_WORDS, MPI_INT64_T, target, own_slot(worker), SLOT_WORDS, MPI_INT64_T, win);
+        MPI_Put(got, SLOT_WORDS, MPI_INT64_T, target, own_slot(worker), SLOT_WORDS, MPI_INT64_T,
+                win);
         MPI_Win_flush(target, win);
         MPI_Put(sent, 4, MPI_INT64_T, target, own_slot(worker), 1, passed.type, win);
         MPI_Win_flush(target, win);
-        MPI_Get(got, SLOT_WORDS, MPI_INT64_T, target, own_slot(worker), SLOT_WORDS, MPI_INT64_T, win);
+        MPI_Get(got, SLOT_WORDS, MPI_INT64_T, target, own_slot(worker), SLOT_WORDS, MPI_INT64_T,
+                win);
         MPI_Win_flush(target, win);
         for (int i = 0; i < SLOT_WORDS && !harness_failed(); i++)
             CHECK(got[i] == (i % distance == 0 && i / distance < 4 ? i / distance + 1 : 0),
-                  "thread %d at distance %d: word %d is %lld", worker->number, distance, i, (long long)got[i]);
+                  "thread %d at distance %d: word %d is %lld", worker->number, distance, i,
+                  (long long)got[i]);
         pthread_barrier_wait(&meeting);
         if ((round + 1) % THREADS == worker->number)
             MPI_Type_free(&passed.type);
@@ -157,7 +164,8 @@ static void a_types_handle_means_the_new_type_in_all_threads(enum window_kind ki
 {
     if (!threads_supported())
         return;
-    struct window window = window_make(kind, (MPI_Aint)8 * SLOT_WORDS * THREADS * world_size, 8, MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)8 * SLOT_WORDS * THREADS * world_size, 8, MPI_COMM_WORLD);
     for (int i = 0; i < THREADS; i++)
         workers[i].wins[0] = window.win;
     MPI_Win_lock_all(0, window.win);
@@ -175,7 +183,8 @@ static void use_windows_of_others(struct worker *worker)
     int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
     for (int round = 0; round < worker->rounds; round++) {
         if (worker->number == 0) {
-            shared_window = window_make(worker->kind, (MPI_Aint)8 * (THREADS + round % 3), 8, worker->comm);
+            shared_window =
+                window_make(worker->kind, (MPI_Aint)8 * (THREADS + round % 3), 8, worker->comm);
             MPI_Win_lock_all(0, shared_window.win);
         }
         pthread_barrier_wait(&meeting);
@@ -212,7 +221,8 @@ static void make_beside_use(struct worker *worker)
     for (int round = 0; round < worker->rounds; round++) {
         if (worker->number % 2 == 0) {
             for (int i = 0; i < 20; i++)
-                vector_round(worker, worker->wins[worker->number / 2], (int)random_below(&worker->random, (uint64_t)world_size));
+                vector_round(worker, worker->wins[worker->number / 2],
+                             (int)random_below(&worker->random, (uint64_t)world_size));
             continue;
         }
         MPI_Comm comm;
@@ -237,7 +247,8 @@ static void windows_come_and_go_beside_windows_in_use(enum window_kind kind)
     if (!threads_supported())
         return;
     for (int i = 0; i < THREADS / 2; i++)
-        windows[i] = window_make(kind, (MPI_Aint)8 * SLOT_WORDS * THREADS * world_size, 8, MPI_COMM_WORLD);
+        windows[i] =
+            window_make(kind, (MPI_Aint)8 * SLOT_WORDS * THREADS * world_size, 8, MPI_COMM_WORLD);
     for (int i = 0; i < THREADS; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
         for (int j = 0; j < THREADS / 2; j++)
@@ -262,4 +273,7 @@ static const struct test_case cases[] = {
     CASE(windows_come_and_go_beside_windows_in_use, KINDS_ALL, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

@@ -54,7 +54,7 @@ static void workers_run(struct worker workers[THREADS], enum window_kind kind, i
 /* What all threads of all ranks added to each rank's first word. */
 static void totals_check(const struct worker workers[THREADS], const struct window *window)
 {
-    int64_t mine[64] = { 0 }, all[64] = { 0 };
+    int64_t mine[64] = {0}, all[64] = {0};
     for (int i = 0; i < THREADS; i++)
         for (int target = 0; target < world_size; target++)
             mine[target] += workers[i].sent[target];
@@ -100,12 +100,13 @@ static void put_and_get_back(struct worker *worker)
     MPI_Aint word = 4 * (world_rank * THREADS + worker->number);
     for (int64_t i = 1; i <= worker->rounds; i++) {
         int target = (int)random_below(&random, (uint64_t)world_size);
-        int64_t sent[4] = { i, -i, worker->number, world_rank }, got[4] = { 0 };
+        int64_t sent[4] = {i, -i, worker->number, world_rank}, got[4] = {0};
         MPI_Put(sent, 4, MPI_INT64_T, target, word, 4, MPI_INT64_T, worker->win);
         MPI_Win_flush(target, worker->win);
         MPI_Get(got, 4, MPI_INT64_T, target, word, 4, MPI_INT64_T, worker->win);
         MPI_Win_flush_local(target, worker->win);
-        CHECK(memcmp(sent, got, sizeof sent) == 0, "thread %d does not get back what it put", worker->number);
+        CHECK(memcmp(sent, got, sizeof sent) == 0, "thread %d does not get back what it put",
+              worker->number);
     }
 }
 
@@ -114,7 +115,8 @@ static void threads_put_and_get_in_their_own_words(enum window_kind kind)
     static struct worker workers[THREADS];
     if (!threads_supported())
         return;
-    struct window window = window_make(kind, (MPI_Aint)32 * THREADS * world_size, 8, MPI_COMM_WORLD);
+    struct window window =
+        window_make(kind, (MPI_Aint)32 * THREADS * world_size, 8, MPI_COMM_WORLD);
     for (int i = 0; i < THREADS; i++)
         workers[i].win = window.win;
     MPI_Win_lock_all(0, window.win);
@@ -257,4 +259,7 @@ static const struct test_case cases[] = {
     CASE(threads_allocate_memory, KIND_ANY, 1),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}

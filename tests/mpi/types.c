@@ -7,28 +7,65 @@
 #include <string.h>
 #include <wchar.h>
 
-#define PLAIN(mpi, c, group) { #mpi, mpi, group, sizeof(c), group, sizeof(c), 0, 0, false, false }
-#define FORTRAN(mpi, c) { #mpi, mpi, GROUP_SIGNED, sizeof(c), GROUP_SIGNED, sizeof(c), 0, 0, true, false }
-#define MULTI(mpi, c) { #mpi, mpi, GROUP_SIGNED, sizeof(c), GROUP_SIGNED, sizeof(c), 0, 0, false, true }
-#define PAIR(mpi, pair, value_group, c, index) \
-    { #mpi, mpi, GROUP_PAIR, sizeof(struct pair), value_group, sizeof(c), offsetof(struct pair, at), sizeof(index), \
-      false, false }
+#define PLAIN(mpi, c, group)                                                                       \
+    {                                                                                              \
+#mpi, mpi, group, sizeof(c), group, sizeof(c), 0, 0, false, false                          \
+    }
+#define FORTRAN(mpi, c)                                                                            \
+    {                                                                                              \
+#mpi, mpi, GROUP_SIGNED, sizeof(c), GROUP_SIGNED, sizeof(c), 0, 0, true, false             \
+    }
+#define MULTI(mpi, c)                                                                              \
+    {                                                                                              \
+#mpi, mpi, GROUP_SIGNED, sizeof(c), GROUP_SIGNED, sizeof(c), 0, 0, false, true             \
+    }
+#define PAIR(mpi, pair, value_group, c, index)                                                     \
+    {                                                                                              \
+#mpi, mpi, GROUP_PAIR, sizeof(struct pair), value_group, sizeof(c),                        \
+            offsetof(struct pair, at), sizeof(index), false, false                                 \
+    }
 
-struct float_int { float value; int at; };
-struct double_int { double value; int at; };
-struct long_int { long value; int at; };
-struct two_int { int value; int at; };
-struct short_int { short value; int at; };
-struct long_double_int { long double value; int at; };
-struct two_float { float value; float at; };
-struct two_double { double value; double at; };
+struct float_int {
+    float value;
+    int at;
+};
+struct double_int {
+    double value;
+    int at;
+};
+struct long_int {
+    long value;
+    int at;
+};
+struct two_int {
+    int value;
+    int at;
+};
+struct short_int {
+    short value;
+    int at;
+};
+struct long_double_int {
+    long double value;
+    int at;
+};
+struct two_float {
+    float value;
+    float at;
+};
+struct two_double {
+    double value;
+    double at;
+};
 
 #if defined __SIZEOF_FLOAT128__
 __extension__ typedef __float128 quad;
 #else
 typedef long double quad;
 #endif
-struct quad_complex { quad parts[2]; };
+struct quad_complex {
+    quad parts[2];
+};
 
 const struct test_type test_types[] = {
 #include "types.def"
@@ -36,18 +73,34 @@ const struct test_type test_types[] = {
 const size_t test_type_count = COUNT_OF(test_types);
 
 const struct test_op test_ops[] = {
-    { "MPI_MAX", MPI_MAX }, { "MPI_MIN", MPI_MIN }, { "MPI_SUM", MPI_SUM }, { "MPI_PROD", MPI_PROD },
-    { "MPI_LAND", MPI_LAND }, { "MPI_LOR", MPI_LOR }, { "MPI_LXOR", MPI_LXOR },
-    { "MPI_BAND", MPI_BAND }, { "MPI_BOR", MPI_BOR }, { "MPI_BXOR", MPI_BXOR },
-    { "MPI_MINLOC", MPI_MINLOC }, { "MPI_MAXLOC", MPI_MAXLOC }, { "MPI_REPLACE", MPI_REPLACE },
+    {"MPI_MAX", MPI_MAX},         {"MPI_MIN", MPI_MIN},       {"MPI_SUM", MPI_SUM},
+    {"MPI_PROD", MPI_PROD},       {"MPI_LAND", MPI_LAND},     {"MPI_LOR", MPI_LOR},
+    {"MPI_LXOR", MPI_LXOR},       {"MPI_BAND", MPI_BAND},     {"MPI_BOR", MPI_BOR},
+    {"MPI_BXOR", MPI_BXOR},       {"MPI_MINLOC", MPI_MINLOC}, {"MPI_MAXLOC", MPI_MAXLOC},
+    {"MPI_REPLACE", MPI_REPLACE},
 };
 const size_t test_op_count = COUNT_OF(test_ops);
 
-static bool is_logical_op(MPI_Op op) { return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR; }
-static bool is_bit_op(MPI_Op op) { return op == MPI_BAND || op == MPI_BOR || op == MPI_BXOR; }
-static bool is_order_op(MPI_Op op) { return op == MPI_MAX || op == MPI_MIN; }
-static bool is_ring_op(MPI_Op op) { return op == MPI_SUM || op == MPI_PROD; }
-static bool is_location_op(MPI_Op op) { return op == MPI_MINLOC || op == MPI_MAXLOC; }
+static bool is_logical_op(MPI_Op op)
+{
+    return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR;
+}
+static bool is_bit_op(MPI_Op op)
+{
+    return op == MPI_BAND || op == MPI_BOR || op == MPI_BXOR;
+}
+static bool is_order_op(MPI_Op op)
+{
+    return op == MPI_MAX || op == MPI_MIN;
+}
+static bool is_ring_op(MPI_Op op)
+{
+    return op == MPI_SUM || op == MPI_PROD;
+}
+static bool is_location_op(MPI_Op op)
+{
+    return op == MPI_MINLOC || op == MPI_MAXLOC;
+}
 
 bool type_allows(const struct test_type *type, MPI_Op op)
 {
@@ -70,7 +123,10 @@ bool type_allows(const struct test_type *type, MPI_Op op)
     }
 }
 
-bool type_is_letters(const struct test_type *type) { return type->group == GROUP_MOVED && type->extent_bytes == 1; }
+bool type_is_letters(const struct test_type *type)
+{
+    return type->group == GROUP_MOVED && type->extent_bytes == 1;
+}
 
 bool type_tolerates(const struct test_type *type, MPI_Op op)
 {
@@ -90,13 +146,14 @@ bool type_exists(const struct test_type *type)
 bool type_is_padding(const struct test_type *type, size_t byte)
 {
     return type->group == GROUP_PAIR && byte >= type->value_bytes &&
-           (byte < type->index_offset_bytes || byte >= type->index_offset_bytes + type->index_bytes);
+           (byte < type->index_offset_bytes ||
+            byte >= type->index_offset_bytes + type->index_bytes);
 }
 
 bool type_allows_swap(const struct test_type *type)
 {
-    return type->group == GROUP_SIGNED || type->group == GROUP_UNSIGNED || type->group == GROUP_LOGICAL ||
-           type->group == GROUP_BYTE;
+    return type->group == GROUP_SIGNED || type->group == GROUP_UNSIGNED ||
+           type->group == GROUP_LOGICAL || type->group == GROUP_BYTE;
 }
 
 static int64_t integer_load(const void *at, size_t bytes)
@@ -114,7 +171,10 @@ static int64_t integer_load(const void *at, size_t bytes)
 }
 
 /* Little-endian, as every machine these tests run on. */
-static void integer_store(void *at, size_t bytes, int64_t value) { memcpy(at, &value, bytes); }
+static void integer_store(void *at, size_t bytes, int64_t value)
+{
+    memcpy(at, &value, bytes);
+}
 
 static uint64_t unsigned_load(const void *at, size_t bytes)
 {
@@ -191,7 +251,8 @@ static void value_store(enum type_group group, void *at, size_t bytes, struct ra
         integer_store(at, bytes, small > 0);
     else
         for (size_t done = 0; done < bytes; done += sizeof(int64_t))
-            integer_store((char *)at + done, bytes - done < 8 ? bytes - done : 8, (int64_t)random_next(random));
+            integer_store((char *)at + done, bytes - done < 8 ? bytes - done : 8,
+                          (int64_t)random_next(random));
 }
 
 /* Fortran's pairs of reals have the index as a real. */
@@ -201,7 +262,8 @@ static enum type_group index_group(const struct test_type *type)
     return real ? GROUP_FLOATING : GROUP_SIGNED;
 }
 
-void type_fill(const struct test_type *type, void *element, struct random *random, unsigned char padding)
+void type_fill(const struct test_type *type, void *element, struct random *random,
+               unsigned char padding)
 {
     char *at = element;
     memset(at, padding, type->extent_bytes);
@@ -241,36 +303,52 @@ void type_set(const struct test_type *type, void *element, int value)
 
 static int64_t integer_combine(MPI_Op op, int64_t old, int64_t new)
 {
-    if (op == MPI_MAX) return old > new ? old : new;
-    if (op == MPI_MIN) return old < new ? old : new;
-    if (op == MPI_SUM) return (int64_t)((uint64_t)old + (uint64_t)new);
-    if (op == MPI_PROD) return (int64_t)((uint64_t)old * (uint64_t)new);
-    if (op == MPI_LAND) return old && new;
-    if (op == MPI_LOR) return old || new;
-    if (op == MPI_LXOR) return !old != !new;
-    if (op == MPI_BAND) return old & new;
-    if (op == MPI_BOR) return old | new;
+    if (op == MPI_MAX)
+        return old > new ? old : new;
+    if (op == MPI_MIN)
+        return old < new ? old : new;
+    if (op == MPI_SUM)
+        return (int64_t)((uint64_t)old + (uint64_t) new);
+    if (op == MPI_PROD)
+        return (int64_t)((uint64_t)old * (uint64_t) new);
+    if (op == MPI_LAND)
+        return old && new;
+    if (op == MPI_LOR)
+        return old || new;
+    if (op == MPI_LXOR)
+        return !old != !new;
+    if (op == MPI_BAND)
+        return old & new;
+    if (op == MPI_BOR)
+        return old | new;
     return old ^ new;
 }
 
 /* Sums, products and bits are the same in two's complement; only the order differs. */
 static uint64_t unsigned_combine(MPI_Op op, uint64_t old, uint64_t new)
 {
-    if (op == MPI_MAX) return old > new ? old : new;
-    if (op == MPI_MIN) return old < new ? old : new;
-    if (op == MPI_SUM) return old + new;
-    if (op == MPI_PROD) return old * new;
-    return (uint64_t)integer_combine(op, (int64_t)old, (int64_t)new);
+    if (op == MPI_MAX)
+        return old > new ? old : new;
+    if (op == MPI_MIN)
+        return old < new ? old : new;
+    if (op == MPI_SUM)
+        return old + new;
+    if (op == MPI_PROD)
+        return old * new;
+    return (uint64_t)integer_combine(op, (int64_t)old, (int64_t) new);
 }
 
 static long double floating_combine(MPI_Op op, long double old, long double new)
 {
-    if (op == MPI_MAX) return old > new ? old : new;
-    if (op == MPI_MIN) return old < new ? old : new;
-    return op == MPI_SUM ? old + new : old * new;
+    if (op == MPI_MAX)
+        return old > new ? old : new;
+    if (op == MPI_MIN)
+        return old < new ? old : new;
+    return op == MPI_SUM ? old + new : old *new;
 }
 
-static void complex_apply(const struct test_type *type, MPI_Op op, char *target, const char *operand)
+static void complex_apply(const struct test_type *type, MPI_Op op, char *target,
+                          const char *operand)
 {
     enum type_group group = type->group;
     size_t bytes = type->extent_bytes / 2;
@@ -283,7 +361,8 @@ static void complex_apply(const struct test_type *type, MPI_Op op, char *target,
 static void pair_copy(const struct test_type *type, char *target, const char *operand)
 {
     memcpy(target, operand, type->value_bytes);
-    memcpy(target + type->index_offset_bytes, operand + type->index_offset_bytes, type->index_bytes);
+    memcpy(target + type->index_offset_bytes, operand + type->index_offset_bytes,
+           type->index_bytes);
 }
 
 static int field_compare(enum type_group group, size_t bytes, const char *left, const char *right)
@@ -304,8 +383,9 @@ static int value_compare(const struct test_type *type, const char *left, const c
 static void pair_apply(const struct test_type *type, MPI_Op op, char *target, const char *operand)
 {
     int order = value_compare(type, operand, target);
-    bool lower = field_compare(index_group(type), type->index_bytes, operand + type->index_offset_bytes,
-                               target + type->index_offset_bytes) < 0;
+    bool lower =
+        field_compare(index_group(type), type->index_bytes, operand + type->index_offset_bytes,
+                      target + type->index_offset_bytes) < 0;
     if (order == 0 ? lower : op == MPI_MINLOC ? order < 0 : order > 0)
         pair_copy(type, target, operand);
 }
@@ -323,13 +403,17 @@ void type_apply(const struct test_type *type, MPI_Op op, void *target, const voi
     } else if (is_complex(type)) {
         complex_apply(type, op, target, operand);
     } else if (type->group == GROUP_FLOATING || type->group == GROUP_QUAD) {
-        long double old = part_load(type->group, target, bytes), new = part_load(type->group, operand, bytes);
+        long double old = part_load(type->group, target, bytes),
+                    new = part_load(type->group, operand, bytes);
         part_store(type->group, target, bytes, floating_combine(op, old, new));
     } else if (type->group == GROUP_UNSIGNED || type->group == GROUP_BYTE) {
-        uint64_t result = unsigned_combine(op, unsigned_load(target, bytes), unsigned_load(operand, bytes));
+        uint64_t result =
+            unsigned_combine(op, unsigned_load(target, bytes), unsigned_load(operand, bytes));
         integer_store(target, bytes, (int64_t)result);
     } else {
-        integer_store(target, bytes, integer_combine(op, integer_load(target, bytes), integer_load(operand, bytes)));
+        integer_store(
+            target, bytes,
+            integer_combine(op, integer_load(target, bytes), integer_load(operand, bytes)));
     }
 }
 
@@ -341,11 +425,13 @@ bool type_equal(const struct test_type *type, const void *left, const void *righ
         return part_load(type->group, a, bytes) == part_load(type->group, b, bytes);
     if (is_complex(type))
         return part_load(type->group, a, bytes / 2) == part_load(type->group, b, bytes / 2) &&
-               part_load(type->group, a + bytes / 2, bytes / 2) == part_load(type->group, b + bytes / 2, bytes / 2);
+               part_load(type->group, a + bytes / 2, bytes / 2) ==
+                   part_load(type->group, b + bytes / 2, bytes / 2);
     if (type->group == GROUP_PAIR && type->value_bytes == sizeof(long double)) {
         size_t tail = type->index_offset_bytes + type->index_bytes;
         return value_compare(type, a, b) == 0 &&
-               memcmp(a + type->index_offset_bytes, b + type->index_offset_bytes, type->index_bytes) == 0 &&
+               memcmp(a + type->index_offset_bytes, b + type->index_offset_bytes,
+                      type->index_bytes) == 0 &&
                memcmp(a + tail, b + tail, bytes - tail) == 0;
     }
     return memcmp(a, b, bytes) == 0;

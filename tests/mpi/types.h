@@ -7,15 +7,15 @@
 #include "harness.h"
 
 enum type_group {
-    GROUP_SIGNED,       /* C and Fortran integers and the multi-language types */
+    GROUP_SIGNED, /* C and Fortran integers and the multi-language types */
     GROUP_UNSIGNED,
     GROUP_FLOATING,
-    GROUP_QUAD,         /* IEEE binary128: Fortran's REAL*16 */
+    GROUP_QUAD, /* IEEE binary128: Fortran's REAL*16 */
     GROUP_COMPLEX,
     GROUP_QUAD_COMPLEX,
     GROUP_LOGICAL,
     GROUP_BYTE,
-    GROUP_MOVED,        /* takes MPI_REPLACE and MPI_NO_OP only, unless it is letters */
+    GROUP_MOVED, /* takes MPI_REPLACE and MPI_NO_OP only, unless it is letters */
     GROUP_PAIR
 };
 
@@ -28,8 +28,8 @@ struct test_type {
     size_t value_bytes;          /* of a pair's value; else the extent */
     size_t index_offset_bytes;   /* of a pair's index */
     size_t index_bytes;
-    bool fortran_integer;        /* no logical operators */
-    bool multi_language;         /* no logical operators */
+    bool fortran_integer; /* no logical operators */
+    bool multi_language;  /* no logical operators */
 };
 
 struct test_op {
@@ -55,7 +55,8 @@ bool type_is_letters(const struct test_type *type);
 bool type_exists(const struct test_type *type);
 bool type_allows_swap(const struct test_type *type);
 /* One random element that no allowed operator brings out of the type's exact range; padding is filled with the byte given. */
-void type_fill(const struct test_type *type, void *element, struct random *random, unsigned char padding);
+void type_fill(const struct test_type *type, void *element, struct random *random,
+               unsigned char padding);
 /* A small integer as an element: both fields of a pair, the real part of a complex number. */
 void type_set(const struct test_type *type, void *element, int value);
 /* target = target op operand; a pair's padding is left alone. */

@@ -48,8 +48,8 @@ static void message_check(const char *call, const char *name, int target)
     char rank[32];
     const char *text = said_by_oriel();
     snprintf(rank, sizeof rank, "rank %d", target);
-    CHECK(strstr(text, call) && strstr(text, name) && strstr(text, rank), "the message names not all of %s, %s, %s: %s", call,
-          name, rank, text);
+    CHECK(strstr(text, call) && strstr(text, name) && strstr(text, rank),
+          "the message names not all of %s, %s, %s: %s", call, name, rank, text);
 }
 
 /* Each operation on a word that is not there any more. */
@@ -58,19 +58,25 @@ static void every_operation_fails(MPI_Win win, int target, MPI_Aint disp, const 
     int64_t value = 1, seen = 2, wanted = 3;
     char *block = calloc(2, PAGE);
     CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(block, 2 * PAGE, MPI_BYTE, target, disp, 2 * PAGE, MPI_BYTE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Put(block, 2 * PAGE, MPI_BYTE, target, disp, 2 * PAGE, MPI_BYTE, win));
     message_check("MPI_Put", name, target);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Get(block, 2 * PAGE, MPI_BYTE, target, disp, 2 * PAGE, MPI_BYTE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Get(block, 2 * PAGE, MPI_BYTE, target, disp, 2 * PAGE, MPI_BYTE, win));
     message_check("MPI_Get", name, target);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(block, PAGE, MPI_BYTE, target, disp, PAGE, MPI_BYTE, MPI_REPLACE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(block, PAGE, MPI_BYTE, target, disp, PAGE,
+                                                  MPI_BYTE, MPI_REPLACE, win));
     message_check("MPI_Accumulate", name, target);
-    CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T, win)); /* short ones may wait until they are completed */
+    CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T,
+                     win)); /* short ones may wait until they are completed */
     CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Win_flush(target, win));
     message_check("MPI_Win_flush", name, target);
     CHECK_OK(MPI_Accumulate(&value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T, MPI_SUM, win));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, target, disp, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, target, disp, MPI_SUM, win));
     message_check("MPI_Fetch_and_op", name, target);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Compare_and_swap(&value, &wanted, &seen, MPI_INT64_T, target, disp, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Compare_and_swap(&value, &wanted, &seen, MPI_INT64_T, target, disp, win));
     message_check("MPI_Compare_and_swap", name, target);
     CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Win_unlock(target, win));
     message_check("MPI_Win_unlock", name, target);
@@ -115,9 +121,11 @@ static void a_transfer_into_a_hole_is_an_error(enum window_kind kind)
     barrier(MPI_COMM_WORLD);
     int target = (world_rank + 1) % world_size;
     CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(block, AREA_BYTES, MPI_BYTE, target, 0, AREA_BYTES, MPI_BYTE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Put(block, AREA_BYTES, MPI_BYTE, target, 0, AREA_BYTES, MPI_BYTE, win));
     message_check("MPI_Put", "gone-in-part", target);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Get(block, AREA_BYTES, MPI_BYTE, target, 0, AREA_BYTES, MPI_BYTE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                MPI_Get(block, AREA_BYTES, MPI_BYTE, target, 0, AREA_BYTES, MPI_BYTE, win));
     CHECK_OK(MPI_Get(block, 3 * PAGE, MPI_BYTE, target, 4 * PAGE, 3 * PAGE, MPI_BYTE, win));
     CHECK_OK(MPI_Win_unlock(target, win));
     barrier(MPI_COMM_WORLD);
@@ -135,12 +143,15 @@ static void peers_go_on(MPI_Win win, size_t len_bytes)
         CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
         for (size_t disp = 0; disp + 8 <= len_bytes; disp += 1000) {
             int64_t value = 77 + world_rank, seen = 0;
-            int put = class_of(MPI_Put(&value, 1, MPI_INT64_T, target, (MPI_Aint)disp, 1, MPI_INT64_T, win));
+            int put = class_of(
+                MPI_Put(&value, 1, MPI_INT64_T, target, (MPI_Aint)disp, 1, MPI_INT64_T, win));
             int flushed = class_of(MPI_Win_flush(target, win));
-            int got = class_of(MPI_Get(&seen, 1, MPI_INT64_T, target, (MPI_Aint)disp, 1, MPI_INT64_T, win));
+            int got = class_of(
+                MPI_Get(&seen, 1, MPI_INT64_T, target, (MPI_Aint)disp, 1, MPI_INT64_T, win));
             CHECK(put == MPI_SUCCESS || put == MPI_ERR_RMA_RANGE, "MPI_Put gave class %d", put);
             CHECK(got == MPI_SUCCESS || got == MPI_ERR_RMA_RANGE, "MPI_Get gave class %d", got);
-            CHECK(put != MPI_SUCCESS || got != MPI_SUCCESS || seen == value, "what was put at %zu does not come back", disp);
+            CHECK(put != MPI_SUCCESS || got != MPI_SUCCESS || seen == value,
+                  "what was put at %zu does not come back", disp);
             CHECK_EQUAL(flushed, MPI_SUCCESS);
         }
         CHECK_OK(MPI_Win_unlock(target, win));
@@ -175,7 +186,8 @@ static void the_rest_of_memory_with_a_hole_is_private_again(enum window_kind kin
     barrier(MPI_COMM_WORLD);
     CHECK_OK(MPI_Win_free(&win));
     for (int i = 0; i < AREA_BYTES; i++)
-        if ((i < 3 * PAGE || i >= 5 * PAGE) && !CHECK(area[i] == GUARD, "byte %d is %d", i, area[i]))
+        if ((i < 3 * PAGE || i >= 5 * PAGE) &&
+            !CHECK(area[i] == GUARD, "byte %d is %d", i, area[i]))
             break;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
     char *filled = mmap(area + 3 * PAGE, 2 * PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -184,7 +196,9 @@ static void the_rest_of_memory_with_a_hole_is_private_again(enum window_kind kin
     check_promoted(win, area, AREA_BYTES);
     window_exercise(win, area, AREA_BYTES);
     MPI_Win_free(&win);
-    CHECK(madvise(area, AREA_BYTES, MADV_DONTNEED) == 0 && area[0] == 0 && area[AREA_BYTES - 1] == 0, "MADV_DONTNEED");
+    CHECK(madvise(area, AREA_BYTES, MADV_DONTNEED) == 0 && area[0] == 0 &&
+              area[AREA_BYTES - 1] == 0,
+          "MADV_DONTNEED");
     munmap(area, AREA_BYTES);
     next_windows_work();
 }
@@ -220,7 +234,8 @@ static void memory_that_was_moved_keeps_its_contents(enum window_kind kind)
     memset(area, GUARD, AREA_BYTES);
     MPI_Win win = named_window(area, AREA_BYTES, "moved");
     /* not libc's function: a host's hook for it loses the fifth argument */
-    long moved_to = syscall(SYS_mremap, area, AREA_BYTES, AREA_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+    long moved_to =
+        syscall(SYS_mremap, area, AREA_BYTES, AREA_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, place);
     char *moved = (char *)moved_to;
     if (!CHECK(moved == place, "mremap gave %p", (void *)moved))
         moved = area;
@@ -239,7 +254,8 @@ static bool is_writable(char *address)
 {
     int ends[2];
     char byte = *address;
-    bool written = pipe(ends) == 0 && write(ends[1], &byte, 1) == 1 && read(ends[0], address, 1) == 1;
+    bool written =
+        pipe(ends) == 0 && write(ends[1], &byte, 1) == 1 && read(ends[0], address, 1) == 1;
     close(ends[0]);
     close(ends[1]);
     return written;
@@ -258,8 +274,10 @@ static void memory_made_readonly_stays_so(enum window_kind kind)
     memcpy(kept, area, sizeof kept);
     CHECK_OK(MPI_Win_free(&win));
     CHECK(memcmp(kept, area, sizeof kept) == 0, "MPI_Win_free changes the contents");
-    CHECK(!is_writable(area + PAGE) && !is_writable(area + 4 * PAGE - 1), "the pages are writable again");
-    CHECK(is_writable(area) && is_writable(area + 4 * PAGE), "the pages beside them are not writable");
+    CHECK(!is_writable(area + PAGE) && !is_writable(area + 4 * PAGE - 1),
+          "the pages are writable again");
+    CHECK(is_writable(area) && is_writable(area + 4 * PAGE),
+          "the pages beside them are not writable");
     CHECK(mprotect(area + PAGE, 3 * PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
     munmap(area, AREA_BYTES);
     next_windows_work();
@@ -275,4 +293,7 @@ static const struct test_case cases[] = {
     CASE(memory_made_readonly_stays_so, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

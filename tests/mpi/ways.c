@@ -35,7 +35,7 @@ static const char *copying(void)
 {
     const char *option = getenv("ORIEL_CMA");
     char from = 0, to = 0;
-    struct iovec here = { &to, 1 }, there = { &from, 1 };
+    struct iovec here = {&to, 1}, there = {&from, 1};
     bool refused = process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1;
     return refused || (option && strcmp(option, "never") == 0) ? "agent" : "cma";
 }
@@ -64,7 +64,7 @@ static bool has_all_ranks(MPI_Win win)
 /* A window over MPI_COMM_WORLD, or over ranks of one machine. */
 struct ways ways_read(MPI_Win win)
 {
-    struct ways ways = { .told = false };
+    struct ways ways = {.told = false};
     MPI_Info info = MPI_INFO_NULL;
     int found = 0;
     if (!through_oriel())
@@ -72,7 +72,8 @@ struct ways ways_read(MPI_Win win)
     MPI_Win_get_info(win, &info);
     MPI_Info_get(info, "oriel_memory", (int)sizeof ways.list - 1, ways.list, &found);
     ways.told = found != 0;
-    MPI_Info_get(info, "oriel_memory_reason", MPI_MAX_INFO_VAL < 999 ? MPI_MAX_INFO_VAL : 999, ways.reason, &found);
+    MPI_Info_get(info, "oriel_memory_reason", MPI_MAX_INFO_VAL < 999 ? MPI_MAX_INFO_VAL : 999,
+                 ways.reason, &found);
     if (!found)
         ways.reason[0] = '\0';
     MPI_Info_free(&info);
@@ -84,7 +85,8 @@ struct ways ways_read(MPI_Win win)
 bool check_way(MPI_Win win, const char *list)
 {
     struct ways ways = ways_read(win);
-    return !ways.told || CHECK(strcmp(ways.list, list) == 0, "reached by %s (%s), wanted %s", ways.list, ways.reason, list);
+    return !ways.told || CHECK(strcmp(ways.list, list) == 0, "reached by %s (%s), wanted %s",
+                               ways.list, ways.reason, list);
 }
 
 bool is_promoted(MPI_Win win)
@@ -114,7 +116,8 @@ bool promotes_always(void)
 /* By itself Oriel does not promote for windows that are made and freed all the time. */
 static bool is_spared(const struct ways *ways)
 {
-    return !promotes_always() && strcmp(ways->list, copying()) == 0 && strstr(ways->reason, "too much of the time");
+    return !promotes_always() && strcmp(ways->list, copying()) == 0 &&
+           strstr(ways->reason, "too much of the time");
 }
 
 bool check_copied(MPI_Win win, const char *why)
@@ -124,8 +127,10 @@ bool check_copied(MPI_Win win, const char *why)
         return true;
     if (promotion_here() == PROMOTION_NONE)
         why = "";
-    return CHECK(strcmp(ways.list, copying()) == 0, "reached by %s, wanted %s because of: %s", ways.list, copying(), why) &&
-           CHECK(has_words(ways.reason, why), "the reason for copying is \"%s\", wanted: %s", ways.reason, why);
+    return CHECK(strcmp(ways.list, copying()) == 0, "reached by %s, wanted %s because of: %s",
+                 ways.list, copying(), why) &&
+           CHECK(has_words(ways.reason, why), "the reason for copying is \"%s\", wanted: %s",
+                 ways.reason, why);
 }
 
 /* Machines where all large memory is in huge pages may refuse it. */
@@ -159,12 +164,13 @@ static bool check_pages(MPI_Win win, const void *base, size_t len_bytes, bool in
     char wanted[64];
     if (promotion_here() == PROMOTION_NONE || (inward && !has_pages))
         return check_copied(win, "no whole page");
-    if (!ways.told || is_spared(&ways) || is_refused_as_huge(&ways) || is_refused_for_a_sanitiser(&ways))
+    if (!ways.told || is_spared(&ways) || is_refused_as_huge(&ways) ||
+        is_refused_for_a_sanitiser(&ways))
         return true;
     snprintf(wanted, sizeof wanted, "%s%s%s", "promoted", inward && (start | end) % PAGE ? "+" : "",
              inward && (start | end) % PAGE ? copying() : "");
-    return CHECK(strcmp(ways.list, wanted) == 0, "%zu bytes at %p: reached by %s (%s), wanted %s", len_bytes, base, ways.list,
-                 ways.reason, wanted);
+    return CHECK(strcmp(ways.list, wanted) == 0, "%zu bytes at %p: reached by %s (%s), wanted %s",
+                 len_bytes, base, ways.list, ways.reason, wanted);
 }
 
 bool check_promoted(MPI_Win win, const void *base, size_t len_bytes)
@@ -187,7 +193,8 @@ MPI_Win window_over(void *base, size_t len_bytes)
 
 char *pages_map(size_t len_bytes)
 {
-    void *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return CHECK(memory != MAP_FAILED, "mmap of %zu bytes failed", len_bytes) ? memory : NULL;
 }
 
@@ -206,8 +213,13 @@ static int places_find(const struct part *part, MPI_Aint places[PLACES])
     MPI_Aint in_page = part->base & (PAGE - 1);
     MPI_Aint page = (PAGE - in_page) & (PAGE - 1);
     MPI_Aint last_page = ((part->base + part->len_bytes) & ~(MPI_Aint)(PAGE - 1)) - part->base;
-    const MPI_Aint wanted[PLACES] = { 0, part->len_bytes - 8, part->len_bytes / 2, page - 4, last_page - 3, page + PAGE,
-                                      part->len_bytes / 3 & ~(MPI_Aint)7 };
+    const MPI_Aint wanted[PLACES] = {0,
+                                     part->len_bytes - 8,
+                                     part->len_bytes / 2,
+                                     page - 4,
+                                     last_page - 3,
+                                     page + PAGE,
+                                     part->len_bytes / 3 & ~(MPI_Aint)7};
     int count = 0;
     for (int i = 0; i < PLACES; i++) {
         bool fits = wanted[i] >= 0 && wanted[i] + 8 <= part->len_bytes;
@@ -265,9 +277,10 @@ static void sums_check(MPI_Win win, char *base, const struct part *parts)
     MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, win);
     for (int i = 0; i < counts[world_rank]; i++) {
         memcpy(&now, base + places[world_rank][i], sizeof now);
-        CHECK(now == first[i] + ROUNDS * added, "the word at %ld of %ld bytes at %#lx counted %ld, not %ld",
-              (long)places[world_rank][i], (long)parts[world_rank].len_bytes, (long)parts[world_rank].base,
-              (long)(now - first[i]), (long)(ROUNDS * added));
+        CHECK(now == first[i] + ROUNDS * added,
+              "the word at %ld of %ld bytes at %#lx counted %ld, not %ld",
+              (long)places[world_rank][i], (long)parts[world_rank].len_bytes,
+              (long)parts[world_rank].base, (long)(now - first[i]), (long)(ROUNDS * added));
     }
     MPI_Win_unlock(world_rank, win);
     barrier(MPI_COMM_WORLD);
@@ -279,7 +292,8 @@ static unsigned char byte_at(int round, int writer, MPI_Aint i)
 }
 
 /* The first and the last bytes of a target's memory, or all: puts them and reads them back. */
-static void put_and_get_ends(MPI_Win win, int target, const struct part *part, int round, unsigned char *block)
+static void put_and_get_ends(MPI_Win win, int target, const struct part *part, int round,
+                             unsigned char *block)
 {
     MPI_Aint len_bytes = part->len_bytes < BLOCK_BYTES ? part->len_bytes : BLOCK_BYTES;
     for (int end = 0; end < (part->len_bytes > len_bytes ? 2 : 1); end++) {
@@ -292,8 +306,8 @@ static void put_and_get_ends(MPI_Win win, int target, const struct part *part, i
         MPI_Get(block, (int)len_bytes, MPI_BYTE, target, disp, (int)len_bytes, MPI_BYTE, win);
         MPI_Win_flush(target, win);
         for (MPI_Aint i = 0; i < len_bytes; i++)
-            if (!CHECK(block[i] == byte_at(round, world_rank, disp + i), "byte %ld of rank %d does not come back",
-                       (long)(disp + i), target))
+            if (!CHECK(block[i] == byte_at(round, world_rank, disp + i),
+                       "byte %ld of rank %d does not come back", (long)(disp + i), target))
                 return;
     }
 }
@@ -302,7 +316,7 @@ static void ends_check(MPI_Win win, const char *base, const struct part *parts)
 {
     const struct part *mine = &parts[world_rank];
     unsigned char *block = malloc(BLOCK_BYTES);
-    const int distances[] = { 1, 0, world_size - 1 };
+    const int distances[] = {1, 0, world_size - 1};
     for (int round = 0; round < 3; round++) {
         int target = (world_rank + distances[round]) % world_size;
         int writer = (world_rank - distances[round] + world_size) % world_size;
@@ -314,8 +328,9 @@ static void ends_check(MPI_Win win, const char *base, const struct part *parts)
         for (MPI_Aint i = 0; i < mine->len_bytes; i++) {
             if (i == BLOCK_BYTES && mine->len_bytes > 2 * BLOCK_BYTES)
                 i = mine->len_bytes - BLOCK_BYTES;
-            if (!CHECK((unsigned char)base[i] == byte_at(round, writer, i), "byte %ld of %ld at %#lx is %d", (long)i,
-                       (long)mine->len_bytes, (long)mine->base, (unsigned char)base[i]))
+            if (!CHECK((unsigned char)base[i] == byte_at(round, writer, i),
+                       "byte %ld of %ld at %#lx is %d", (long)i, (long)mine->len_bytes,
+                       (long)mine->base, (unsigned char)base[i]))
                 break;
         }
         MPI_Win_unlock(world_rank, win);
@@ -345,7 +360,7 @@ static void byte_check(MPI_Win win, const char *base, const struct part *parts)
 
 void window_exercise(MPI_Win win, void *base, size_t len_bytes)
 {
-    struct part mine = { (MPI_Aint)(uintptr_t)base, (MPI_Aint)len_bytes }, parts[RANKS_MOST];
+    struct part mine = {(MPI_Aint)(uintptr_t)base, (MPI_Aint)len_bytes}, parts[RANKS_MOST];
     if (!CHECK(world_size <= RANKS_MOST, "%d ranks are too many", world_size))
         return;
     MPI_Allgather(&mine, 2, MPI_AINT, parts, 2, MPI_AINT, MPI_COMM_WORLD);

@@ -9,8 +9,9 @@
 enum { PAGE = 4096 };
 
 struct ways {
-    bool told;         /* by Oriel, and there are others on the machine */
-    char list[64];     /* "arena", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the machine */
+    bool told; /* by Oriel, and there are others on the machine */
+    char list
+        [64]; /* "arena", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the machine */
     char reason[1000]; /* why not better */
 };
 

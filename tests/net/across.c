@@ -49,7 +49,8 @@ static int wrong_words(int count)
     int *sent = malloc((size_t)count * sizeof(int)), *received = calloc((size_t)count, sizeof(int));
     for (int i = 0; i < count; i++)
         sent[i] = rank * 7 + i;
-    MPI_Sendrecv(sent, count, MPI_INT, right, 0, received, count, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(sent, count, MPI_INT, right, 0, received, count, MPI_INT, left, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     for (int i = 0; i < count; i++)
         wrong += received[i] != left * 7 + i;
     free(sent);
@@ -69,8 +70,8 @@ int main(int argc, char **argv)
     wrong = wrong_words(1) + wrong_words(LARGE);
     MPI_Allreduce(&wrong, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("%d ranks on %d machines by name, %d by shared memory, wanted %d; wrong words: %d\n", size, named, nodes, machines,
-               worst);
+        printf("%d ranks on %d machines by name, %d by shared memory, wanted %d; wrong words: %d\n",
+               size, named, nodes, machines, worst);
     wrong = named != machines || nodes != machines || worst != 0;
     leave_without_finalize(wrong);
     MPI_Finalize();

@@ -25,10 +25,19 @@ static long long packets(void)
     return count;
 }
 
-static int right(void) { return (world_rank + 1) % world_size; }
-static int left(void) { return (world_rank + world_size - 1) % world_size; }
+static int right(void)
+{
+    return (world_rank + 1) % world_size;
+}
+static int left(void)
+{
+    return (world_rank + world_size - 1) % world_size;
+}
 
-static char byte_of(int from, int size, int i) { return (char)(from * 7 + size + i * 13 + i / 256); }
+static char byte_of(int from, int size, int i)
+{
+    return (char)(from * 7 + size + i * 13 + i / 256);
+}
 
 /* Each rank puts into its right neighbour's memory, and gets it back from there. */
 static void the_device_carries_puts_and_gets(enum window_kind kind)
@@ -58,8 +67,8 @@ static void the_device_carries_puts_and_gets(enum window_kind kind)
     }
     MPI_Win_unlock_all(window.win);
     const long long count = packets() - before;
-    CHECK(getenv("TEST_DEVICE") == NULL || count >= bytes / 4096, "%lld packets of 4 KiB at most for %lld bytes", count,
-          (long long)bytes);
+    CHECK(getenv("TEST_DEVICE") == NULL || count >= bytes / 4096,
+          "%lld packets of 4 KiB at most for %lld bytes", count, (long long)bytes);
     window_free(&window);
     free(sent);
     free(back);
@@ -75,13 +84,16 @@ static void atomics_of_all_add_up(enum window_kind kind)
     MPI_Win_lock_all(0, window.win);
     for (int i = 0; i < ROUNDS; i++) {
         for (int to = 0; to < world_size; to++)
-            CHECK_OK(MPI_Accumulate(values, 2, MPI_INT64_T, to, 0, 2, MPI_INT64_T, MPI_SUM, window.win));
+            CHECK_OK(
+                MPI_Accumulate(values, 2, MPI_INT64_T, to, 0, 2, MPI_INT64_T, MPI_SUM, window.win));
         CHECK_OK(MPI_Fetch_and_op(&one, &old, MPI_INT64_T, 0, 2, MPI_SUM, window.win));
         CHECK_OK(MPI_Win_flush(0, window.win));
-        CHECK(old > last && old < (int64_t)world_size * ROUNDS, "%lld after %lld", (long long)old, (long long)last);
+        CHECK(old > last && old < (int64_t)world_size * ROUNDS, "%lld after %lld", (long long)old,
+              (long long)last);
         last = old;
     }
-    const int64_t wanted = world_rank, next = world_rank + 1; /* each sets it once, in their order */
+    const int64_t wanted = world_rank,
+                  next = world_rank + 1; /* each sets it once, in their order */
     do {
         CHECK_OK(MPI_Compare_and_swap(&next, &wanted, &old, MPI_INT64_T, 0, 3, window.win));
         CHECK_OK(MPI_Win_flush(0, window.win));
@@ -114,7 +126,8 @@ static void a_lock_lets_one_in(enum window_kind kind)
     }
     barrier(MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, window.win);
-    CHECK_EQUAL(*(int64_t *)(void *)window.base, world_rank == 0 ? (int64_t)ROUNDS * world_size : 0);
+    CHECK_EQUAL(*(int64_t *)(void *)window.base,
+                world_rank == 0 ? (int64_t)ROUNDS * world_size : 0);
     MPI_Win_unlock(world_rank, window.win);
     window_free(&window);
 }
@@ -210,11 +223,15 @@ static void much_has_arrived_when_an_epoch_ends(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(much_has_arrived_when_an_epoch_ends, KINDS_BOTH, 2), /* first: nobody has been in contact yet */
+    CASE(much_has_arrived_when_an_epoch_ends, KINDS_BOTH,
+         2), /* first: nobody has been in contact yet */
     CASE(the_device_carries_puts_and_gets, KINDS_BOTH, 2),
     CASE(atomics_of_all_add_up, KIND_ALLOCATE, 2),
     CASE(a_lock_lets_one_in, KIND_ALLOCATE, 2),
     CASE(fences_and_epochs_of_pairs_bring_what_was_put, KIND_ALLOCATE, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -78,4 +78,7 @@ static const struct test_case cases[] = {
     CASE(who_is_silent_from_the_start_is_given_up, KIND_ALLOCATE, 3),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -16,7 +16,10 @@ struct work {
     int64_t added[64]; /* to the counters of each rank */
 };
 
-static MPI_Aint own_stretch(void) { return (MPI_Aint)sizeof(int64_t) * COUNTERS + (MPI_Aint)world_rank * STRETCH; }
+static MPI_Aint own_stretch(void)
+{
+    return (MPI_Aint)sizeof(int64_t) * COUNTERS + (MPI_Aint)world_rank * STRETCH;
+}
 
 static void choose(struct work *work, int *target, uint64_t *at, uint64_t *length)
 {
@@ -34,7 +37,8 @@ static void put_some(struct work *work)
     unsigned char *place = work->model + (size_t)target * STRETCH + at;
     for (uint64_t i = 0; i < length; i++)
         place[i] = (unsigned char)random_next(&work->random);
-    MPI_Put(place, (int)length, MPI_BYTE, target, own_stretch() + (MPI_Aint)at, (int)length, MPI_BYTE, work->win);
+    MPI_Put(place, (int)length, MPI_BYTE, target, own_stretch() + (MPI_Aint)at, (int)length,
+            MPI_BYTE, work->win);
     MPI_Win_flush(target, work->win);
 }
 
@@ -44,10 +48,11 @@ static void get_some(struct work *work)
     uint64_t at, length;
     choose(work, &target, &at, &length);
     memset(work->here, 0, length);
-    MPI_Get(work->here, (int)length, MPI_BYTE, target, own_stretch() + (MPI_Aint)at, (int)length, MPI_BYTE, work->win);
+    MPI_Get(work->here, (int)length, MPI_BYTE, target, own_stretch() + (MPI_Aint)at, (int)length,
+            MPI_BYTE, work->win);
     MPI_Win_flush(target, work->win);
-    CHECK(memcmp(work->here, work->model + (size_t)target * STRETCH + at, length) == 0, "%d bytes of rank %d's at %d are wrong",
-          (int)length, target, (int)at);
+    CHECK(memcmp(work->here, work->model + (size_t)target * STRETCH + at, length) == 0,
+          "%d bytes of rank %d's at %d are wrong", (int)length, target, (int)at);
 }
 
 static void add_some(struct work *work)
@@ -57,7 +62,8 @@ static void add_some(struct work *work)
     for (int i = 0; i < COUNTERS; i++)
         values[i] = (int64_t)random_below(&work->random, 100);
     for (int i = 0; i < 20; i++)
-        MPI_Accumulate(values, COUNTERS, MPI_INT64_T, target, 0, COUNTERS, MPI_INT64_T, MPI_SUM, work->win);
+        MPI_Accumulate(values, COUNTERS, MPI_INT64_T, target, 0, COUNTERS, MPI_INT64_T, MPI_SUM,
+                       work->win);
     MPI_Fetch_and_op(values, &before, MPI_INT64_T, target, 0, MPI_SUM, work->win);
     MPI_Win_flush(target, work->win);
     CHECK(before >= 0, "a sum of what is not negative is %lld", (long long)before);
@@ -73,9 +79,10 @@ static void check_sums(struct work *work, const int64_t *counters)
 
 static void random_work_over_a_bad_link_is_right(enum window_kind kind)
 {
-    static void (*const kinds[])(struct work *) = { put_some, get_some, add_some };
-    struct window window = window_make(kind, own_stretch() + (MPI_Aint)(world_size - world_rank) * STRETCH, 1, MPI_COMM_WORLD);
-    struct work work = { .win = window.win, .random = random_start((uint64_t)world_rank) };
+    static void (*const kinds[])(struct work *) = {put_some, get_some, add_some};
+    struct window window = window_make(
+        kind, own_stretch() + (MPI_Aint)(world_size - world_rank) * STRETCH, 1, MPI_COMM_WORLD);
+    struct work work = {.win = window.win, .random = random_start((uint64_t)world_rank)};
     work.model = calloc((size_t)world_size, STRETCH);
     work.here = malloc(LONGEST);
     memset(window.base, 0, (size_t)own_stretch() + (size_t)(world_size - world_rank) * STRETCH);

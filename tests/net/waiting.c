@@ -20,7 +20,10 @@ static void check_words(int at, int from, int to)
         CHECK_EQUAL(received[at + i], word_of(from, to, i));
 }
 
-static void in_barrier(void) { CHECK_OK(MPI_Barrier(MPI_COMM_WORLD)); }
+static void in_barrier(void)
+{
+    CHECK_OK(MPI_Barrier(MPI_COMM_WORLD));
+}
 
 static void in_bcast(void)
 {
@@ -46,7 +49,8 @@ static void in_allreduce(void)
 
 static void in_gather(void)
 {
-    CHECK_OK(MPI_Gather(sent, WORDS, MPI_INT, received, WORDS, MPI_INT, world_size - 1, MPI_COMM_WORLD));
+    CHECK_OK(
+        MPI_Gather(sent, WORDS, MPI_INT, received, WORDS, MPI_INT, world_size - 1, MPI_COMM_WORLD));
     for (int from = 0; world_rank == world_size - 1 && from < world_size; from++)
         check_words(from * WORDS, from, 0);
 }
@@ -75,7 +79,8 @@ static void in_sendrecv(void)
 {
     int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
     MPI_Status status;
-    CHECK_OK(MPI_Sendrecv(sent, WORDS, MPI_INT, right, 3, received, WORDS, MPI_INT, left, 3, MPI_COMM_WORLD, &status));
+    CHECK_OK(MPI_Sendrecv(sent, WORDS, MPI_INT, right, 3, received, WORDS, MPI_INT, left, 3,
+                          MPI_COMM_WORLD, &status));
     CHECK_EQUAL(status.MPI_SOURCE, left);
     check_words(0, left, 0);
 }
@@ -86,7 +91,8 @@ static void in_messages(void)
     MPI_Status status;
     int count = -1;
     for (int to = 1; world_rank == 0 && to < world_size; to++) {
-        CHECK_OK((to % 2 ? MPI_Ssend : MPI_Send)(sent + to * WORDS, WORDS, MPI_INT, to, 4, MPI_COMM_WORLD));
+        CHECK_OK((to % 2 ? MPI_Ssend : MPI_Send)(sent + to * WORDS, WORDS, MPI_INT, to, 4,
+                                                 MPI_COMM_WORLD));
         CHECK_OK(MPI_Recv(received, WORDS, MPI_INT, to, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         check_words(0, to, 0);
     }
@@ -127,8 +133,12 @@ static void served_in(void (*wait)(void))
     window_free(&window);
 }
 
-#define SERVED_IN(name) \
-    static void ranks_serve_in_##name(enum window_kind kind) { (void)kind; served_in(in_##name); }
+#define SERVED_IN(name)                                                                            \
+    static void ranks_serve_in_##name(enum window_kind kind)                                       \
+    {                                                                                              \
+        (void)kind;                                                                                \
+        served_in(in_##name);                                                                      \
+    }
 SERVED_IN(barrier)
 SERVED_IN(bcast)
 SERVED_IN(reduce)
@@ -141,16 +151,14 @@ SERVED_IN(sendrecv)
 SERVED_IN(messages)
 
 static const struct test_case cases[] = {
-    CASE(ranks_serve_in_barrier, KIND_ANY, 2),
-    CASE(ranks_serve_in_bcast, KIND_ANY, 2),
-    CASE(ranks_serve_in_reduce, KIND_ANY, 2),
-    CASE(ranks_serve_in_allreduce, KIND_ANY, 2),
-    CASE(ranks_serve_in_gather, KIND_ANY, 2),
-    CASE(ranks_serve_in_scatter, KIND_ANY, 2),
-    CASE(ranks_serve_in_allgather, KIND_ANY, 2),
-    CASE(ranks_serve_in_alltoall, KIND_ANY, 2),
-    CASE(ranks_serve_in_sendrecv, KIND_ANY, 2),
-    CASE(ranks_serve_in_messages, KIND_ANY, 2),
+    CASE(ranks_serve_in_barrier, KIND_ANY, 2),   CASE(ranks_serve_in_bcast, KIND_ANY, 2),
+    CASE(ranks_serve_in_reduce, KIND_ANY, 2),    CASE(ranks_serve_in_allreduce, KIND_ANY, 2),
+    CASE(ranks_serve_in_gather, KIND_ANY, 2),    CASE(ranks_serve_in_scatter, KIND_ANY, 2),
+    CASE(ranks_serve_in_allgather, KIND_ANY, 2), CASE(ranks_serve_in_alltoall, KIND_ANY, 2),
+    CASE(ranks_serve_in_sendrecv, KIND_ANY, 2),  CASE(ranks_serve_in_messages, KIND_ANY, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

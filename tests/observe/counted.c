@@ -9,7 +9,15 @@
 
 #include "../mpi/file_bytes.h"
 
-enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, OFTEN = 200000, SERVED = 20000, WINDOWS = 1010 };
+enum {
+    LATE_US = 50000,
+    TIMES = 4,
+    THREADS = 20,
+    PUTS = 500,
+    OFTEN = 200000,
+    SERVED = 20000,
+    WINDOWS = 1010
+};
 
 static int rank, ranks;
 
@@ -43,7 +51,8 @@ static void operate(MPI_Win win)
     MPI_Rput(in, 1, MPI_LONG, next, 0, 1, MPI_LONG, win, &requests[0]);
     MPI_Rget(out, 1, MPI_LONG, next, 1, 1, MPI_LONG, win, &requests[1]);
     MPI_Raccumulate(in, 1, MPI_LONG, next, 2, 1, MPI_LONG, MPI_SUM, win, &requests[2]);
-    MPI_Rget_accumulate(in, 1, MPI_LONG, out + 1, 1, MPI_LONG, next, 3, 1, MPI_LONG, MPI_SUM, win, &requests[3]);
+    MPI_Rget_accumulate(in, 1, MPI_LONG, out + 1, 1, MPI_LONG, next, 3, 1, MPI_LONG, MPI_SUM, win,
+                        &requests[3]);
     for (int i = 0; i < 4; i++)
         MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
     MPI_Type_free(&every_second);
@@ -53,7 +62,8 @@ static void counts(void)
 {
     MPI_Win win;
     long *base;
-    MPI_Win_allocate(64 + 64 * rank, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win); /* MADE here */
+    MPI_Win_allocate(64 + 64 * rank, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base,
+                     &win); /* MADE here */
     MPI_Win_set_name(win, "counted");
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_lock_all(0, win);
@@ -76,7 +86,8 @@ static void meet(int a, int b)
 {
     int other = rank == a ? b : a;
     if ((rank == a || rank == b) && a != b)
-        MPI_Sendrecv(NULL, 0, MPI_INT, other, 0, NULL, 0, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(NULL, 0, MPI_INT, other, 0, NULL, 0, MPI_INT, other, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
 }
 
 static void late(void)
@@ -156,7 +167,8 @@ static void threads(void)
 {
     pthread_t ids[THREADS];
     MPI_Aint all_bytes = ranks * THREADS * (MPI_Aint)sizeof(long);
-    MPI_Win_allocate(all_bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &shared_base, &shared_win);
+    MPI_Win_allocate(all_bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &shared_base,
+                     &shared_win);
     MPI_Win_lock_all(0, shared_win);
     pthread_barrier_init(&all_there, NULL, THREADS);
     for (int i = 0; i < THREADS; i++)
@@ -222,7 +234,8 @@ static void served(void)
     MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other);
     MPI_Win_fence(0, other);
     for (int i = 0; i < 2; i++) {
-        MPI_Win_create(on_heap, sizeof *on_heap << 13, sizeof *on_heap, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        MPI_Win_create(on_heap, sizeof *on_heap << 13, sizeof *on_heap, MPI_INFO_NULL,
+                       MPI_COMM_WORLD, &win);
         MPI_Win_set_name(win, names[i]);
         MPI_Win_lock_all(0, win);
         for (long k = 0; rank != 0 && k < SERVED; k++) {
@@ -247,7 +260,8 @@ static void asked(void)
     MPI_Win win;
     long in;
     long *on_heap = calloc(PUTS, sizeof *on_heap);
-    MPI_Win_create(on_heap, PUTS * sizeof *on_heap, sizeof *on_heap, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_create(on_heap, PUTS * sizeof *on_heap, sizeof *on_heap, MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &win);
     MPI_Win_lock_all(0, win);
     for (int i = 0; i < PUTS; i++) {
         MPI_Get(&in, 1, MPI_LONG, (rank + 1) % ranks, i, 1, MPI_LONG, win);
@@ -308,8 +322,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts}, {"late", late}, {"threads", threads}, {"sorts", sorts},
-                   {"served", served}, {"asked", asked},   {"many", many}, {"ending", ending}, {"none", none}};
+    } scenarios[] = {{"counts", counts}, {"late", late},     {"threads", threads},
+                     {"sorts", sorts},   {"served", served}, {"asked", asked},
+                     {"many", many},     {"ending", ending}, {"none", none}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

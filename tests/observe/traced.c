@@ -56,7 +56,8 @@ static void fork_and_put(MPI_Win win)
         for (int i = 0; i < CHILD_PUTS; i++)
             MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win);
         sleep_ms(200);
-        execlp("sh", "sh", "-c", "ls -l /proc/self/fd | grep -c 'rank-.*[.]oriel' && exit 1; exit 0", (char *)NULL);
+        execlp("sh", "sh", "-c",
+               "ls -l /proc/self/fd | grep -c 'rank-.*[.]oriel' && exit 1; exit 0", (char *)NULL);
         _exit(127);
     }
     int status = 0;
@@ -118,10 +119,13 @@ int main(int argc, char **argv)
     int provided;
     int64_t *memory;
     MPI_Win win;
-    MPI_Init_thread(&argc, &argv, strcmp(what, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Init_thread(&argc, &argv,
+                    strcmp(what, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+                    &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Win_allocate(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_allocate(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+                     &win);
     limit_file_bytes();
     MPI_Win_set_name(win, "ring");
     put_in_fences(win);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ones[RANKS_MOST], zeros[RANKS_MOST], places[RANKS_MOST], in[4 * RANKS_MOST], out[4 * RANKS_MOST];
+static int ones[RANKS_MOST], zeros[RANKS_MOST], places[RANKS_MOST], in[4 * RANKS_MOST],
+    out[4 * RANKS_MOST];
 static MPI_Datatype types[RANKS_MOST];
 static const int root = 1;
 
@@ -23,32 +24,15 @@ static void prepare(void)
 static void all_1(int which, MPI_Comm comm)
 {
     switch (which) {
-    case 0:
-        MPI_Barrier(comm);
-        break;
-    case 1:
-        MPI_Allgather(out, 1, MPI_INT, in, 1, MPI_INT, comm);
-        break;
-    case 2:
-        MPI_Allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, comm);
-        break;
-    case 3:
-        MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm);
-        break;
-    case 4:
-        MPI_Alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, comm);
-        break;
-    case 5:
-        MPI_Alltoallw(out, ones, zeros, types, in, ones, zeros, types, comm);
-        break;
-    case 6:
-        MPI_Allreduce(MPI_IN_PLACE, in, 1, MPI_INT, MPI_SUM, comm);
-        break;
-    case 7:
-        MPI_Reduce_scatter(out, in, ones, MPI_INT, MPI_SUM, comm);
-        break;
-    default:
-        MPI_Reduce_scatter_block(out, in, 1, MPI_INT, MPI_SUM, comm);
+    case 0: MPI_Barrier(comm); break;
+    case 1: MPI_Allgather(out, 1, MPI_INT, in, 1, MPI_INT, comm); break;
+    case 2: MPI_Allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, comm); break;
+    case 3: MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm); break;
+    case 4: MPI_Alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, comm); break;
+    case 5: MPI_Alltoallw(out, ones, zeros, types, in, ones, zeros, types, comm); break;
+    case 6: MPI_Allreduce(MPI_IN_PLACE, in, 1, MPI_INT, MPI_SUM, comm); break;
+    case 7: MPI_Reduce_scatter(out, in, ones, MPI_INT, MPI_SUM, comm); break;
+    default: MPI_Reduce_scatter_block(out, in, 1, MPI_INT, MPI_SUM, comm);
     }
 }
 
@@ -56,32 +40,17 @@ static void all_2(int which, MPI_Comm comm)
 {
     MPI_Request request;
     switch (which) {
-    case 0:
-        MPI_Ibarrier(comm, &request);
-        break;
-    case 1:
-        MPI_Iallgather(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request);
-        break;
-    case 2:
-        MPI_Iallgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, comm, &request);
-        break;
-    case 3:
-        MPI_Ialltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request);
-        break;
+    case 0: MPI_Ibarrier(comm, &request); break;
+    case 1: MPI_Iallgather(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request); break;
+    case 2: MPI_Iallgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, comm, &request); break;
+    case 3: MPI_Ialltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request); break;
     case 4:
         MPI_Ialltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, comm, &request);
         break;
-    case 5:
-        MPI_Ialltoallw(out, ones, zeros, types, in, ones, zeros, types, comm, &request);
-        break;
-    case 6:
-        MPI_Iallreduce(out, in, 1, MPI_INT, MPI_SUM, comm, &request);
-        break;
-    case 7:
-        MPI_Ireduce_scatter(out, in, ones, MPI_INT, MPI_SUM, comm, &request);
-        break;
-    default:
-        MPI_Ireduce_scatter_block(out, in, 1, MPI_INT, MPI_SUM, comm, &request);
+    case 5: MPI_Ialltoallw(out, ones, zeros, types, in, ones, zeros, types, comm, &request); break;
+    case 6: MPI_Iallreduce(out, in, 1, MPI_INT, MPI_SUM, comm, &request); break;
+    case 7: MPI_Ireduce_scatter(out, in, ones, MPI_INT, MPI_SUM, comm, &request); break;
+    default: MPI_Ireduce_scatter_block(out, in, 1, MPI_INT, MPI_SUM, comm, &request);
     }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
@@ -121,21 +90,11 @@ static void from_root(int which)
 {
     MPI_Request request = MPI_REQUEST_NULL;
     switch (which) {
-    case 0:
-        MPI_Bcast(in, 1, MPI_INT, root, MPI_COMM_WORLD);
-        break;
-    case 1:
-        MPI_Scatter(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD);
-        break;
-    case 2:
-        MPI_Scatterv(out, ones, places, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD);
-        break;
-    case 3:
-        MPI_Ibcast(in, 1, MPI_INT, root, MPI_COMM_WORLD, &request);
-        break;
-    case 4:
-        MPI_Iscatter(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request);
-        break;
+    case 0: MPI_Bcast(in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
+    case 1: MPI_Scatter(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
+    case 2: MPI_Scatterv(out, ones, places, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
+    case 3: MPI_Ibcast(in, 1, MPI_INT, root, MPI_COMM_WORLD, &request); break;
+    case 4: MPI_Iscatter(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request); break;
     default:
         MPI_Iscatterv(out, ones, places, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request);
     }
@@ -157,21 +116,11 @@ static void to_root(int which)
 {
     MPI_Request request = MPI_REQUEST_NULL;
     switch (which) {
-    case 0:
-        MPI_Reduce(out, in, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
-        break;
-    case 1:
-        MPI_Gather(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD);
-        break;
-    case 2:
-        MPI_Gatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, root, MPI_COMM_WORLD);
-        break;
-    case 3:
-        MPI_Ireduce(out, in, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD, &request);
-        break;
-    case 4:
-        MPI_Igather(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request);
-        break;
+    case 0: MPI_Reduce(out, in, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD); break;
+    case 1: MPI_Gather(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
+    case 2: MPI_Gatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, root, MPI_COMM_WORLD); break;
+    case 3: MPI_Ireduce(out, in, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD, &request); break;
+    case 4: MPI_Igather(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request); break;
     default:
         MPI_Igatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, root, MPI_COMM_WORLD, &request);
     }
@@ -237,27 +186,20 @@ static void beside(int which, MPI_Comm ring)
     out[0] = out[1] = rank;
     in[0] = in[1] = -1;
     switch (which) {
-    case 0:
-        MPI_Ineighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, ring, &request);
-        break;
-    case 1:
-        MPI_Neighbor_allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, ring);
-        break;
+    case 0: MPI_Ineighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, ring, &request); break;
+    case 1: MPI_Neighbor_allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, ring); break;
     case 2:
         MPI_Ineighbor_allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, ring, &request);
         break;
-    case 3:
-        MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, ring);
-        break;
+    case 3: MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, ring); break;
     case 4:
         MPI_Neighbor_alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, ring);
         break;
     case 5:
-        MPI_Ineighbor_alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, ring, &request);
+        MPI_Ineighbor_alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, ring,
+                                &request);
         break;
-    case 6:
-        MPI_Neighbor_alltoallw(out, ones, bytes, types, in, ones, bytes, types, ring);
-        break;
+    case 6: MPI_Neighbor_alltoallw(out, ones, bytes, types, in, ones, bytes, types, ring); break;
     default:
         MPI_Ineighbor_alltoallw(out, ones, bytes, types, in, ones, bytes, types, ring, &request);
     }
@@ -304,7 +246,8 @@ static void files_order_all(void)
     MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
     meet();
     EXPECT(unknown_calls() == 0);
-    if (MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file) != MPI_SUCCESS)
+    if (MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                      &file) != MPI_SUCCESS)
         return;
     mark(0);
     MPI_File_write_at_all(file, 4 * rank, &word, 1, MPI_INT, MPI_STATUS_IGNORE);

@@ -4,51 +4,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
+static MPI_Status *volatile no_statuses =
+    MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
 
 static MPI_Comm make(int which)
 {
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Request request;
     MPI_Group group;
-    int dims[1] = {size}, on[1] = {1}, next = (rank + 1) % size, before = (rank + size - 1) % size, one = 1;
-    int *index = malloc((size_t)size * sizeof *index), *edges = malloc((size_t)size * sizeof *edges);
+    int dims[1] = {size}, on[1] = {1}, next = (rank + 1) % size, before = (rank + size - 1) % size,
+        one = 1;
+    int *index = malloc((size_t)size * sizeof *index),
+        *edges = malloc((size_t)size * sizeof *edges);
     MPI_Comm_group(MPI_COMM_WORLD, &group);
     for (int i = 0; i < size; i++) {
         index[i] = i + 1;
         edges[i] = (i + 1) % size;
     }
     switch (which) {
-    case 0:
-        MPI_Comm_dup(MPI_COMM_WORLD, &made);
-        break;
-    case 1:
-        MPI_Comm_dup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &made);
-        break;
+    case 0: MPI_Comm_dup(MPI_COMM_WORLD, &made); break;
+    case 1: MPI_Comm_dup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &made); break;
     case 2:
         MPI_Comm_idup(MPI_COMM_WORLD, &made, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         break;
-    case 3:
-        MPI_Comm_split(MPI_COMM_WORLD, 7, -rank, &made);
-        break;
+    case 3: MPI_Comm_split(MPI_COMM_WORLD, 7, -rank, &made); break;
     case 4:
         MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
         break;
-    case 5:
-        MPI_Comm_create(MPI_COMM_WORLD, group, &made);
-        break;
-    case 6:
-        MPI_Comm_create_group(MPI_COMM_WORLD, group, 3, &made);
-        break;
-    case 7:
-        MPI_Cart_create(MPI_COMM_WORLD, 1, dims, on, 1, &made);
-        break;
-    case 8:
-        MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &made);
-        break;
+    case 5: MPI_Comm_create(MPI_COMM_WORLD, group, &made); break;
+    case 6: MPI_Comm_create_group(MPI_COMM_WORLD, group, 3, &made); break;
+    case 7: MPI_Cart_create(MPI_COMM_WORLD, 1, dims, on, 1, &made); break;
+    case 8: MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &made); break;
     case 9:
-        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, &one, 1, &next, &one, MPI_INFO_NULL, 0, &made);
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, &one, 1, &next, &one,
+                                       MPI_INFO_NULL, 0, &made);
         break;
     default:
         MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &one, &next, &one, MPI_INFO_NULL, 0, &made);

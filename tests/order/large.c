@@ -16,10 +16,14 @@ static void *function(const char *name)
 static void large_counts_order(void)
 {
     int (*send)(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm) = function("MPI_Send_c");
-    int (*receive)(void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status *) = function("MPI_Recv_c");
-    int (*post)(void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = function("MPI_Irecv_c");
-    int (*start)(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = function("MPI_Isend_c");
-    int (*sum)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) = function("MPI_Allreduce_c");
+    int (*receive)(void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status *) =
+        function("MPI_Recv_c");
+    int (*post)(void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) =
+        function("MPI_Irecv_c");
+    int (*start)(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) =
+        function("MPI_Isend_c");
+    int (*sum)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) =
+        function("MPI_Allreduce_c");
     MPI_Request request;
     mark(0);
     if (rank == 0) {
@@ -44,13 +48,15 @@ static void large_counts_order(void)
 
 static void both_halves_with_one_request_order(void)
 {
-    int (*both)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) =
-        function("MPI_Isendrecv");
-    int (*replace)(void *, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request *) = function("MPI_Isendrecv_replace");
+    int (*both)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int,
+                MPI_Comm, MPI_Request *) = function("MPI_Isendrecv");
+    int (*replace)(void *, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request *) =
+        function("MPI_Isendrecv_replace");
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     MPI_Request request;
     mark(0);
-    both(word, 1, MPI_UINT64_T, next, 0, room, 1, MPI_UINT64_T, before, 0, MPI_COMM_WORLD, &request);
+    both(word, 1, MPI_UINT64_T, next, 0, room, 1, MPI_UINT64_T, before, 0, MPI_COMM_WORLD,
+         &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     EXPECT_KNOWS(before, 0);
     meet();
@@ -62,7 +68,8 @@ static void both_halves_with_one_request_order(void)
     EXPECT_KNOWS(before, 1);
     meet();
     mark(2);
-    both(word, 1, MPI_UINT64_T, next, 0, room, 1, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+    both(word, 1, MPI_UINT64_T, next, 0, room, 1, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG,
+         MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     EXPECT_KNOWS(before, 2);
     EXPECT(unknown_calls() == 0);

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static int word;
-static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
+static MPI_Status *volatile no_statuses =
+    MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
 
 static void send_to(int to, int tag)
 {
@@ -33,30 +34,24 @@ static void receive_from(int from, int tag)
 static void start_of(int kind, MPI_Request *request)
 {
     switch (kind) {
-    case 0:
-        MPI_Isend(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request);
-        break;
-    case 1:
-        MPI_Issend(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request);
-        break;
-    case 2:
-        MPI_Ibsend(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request);
-        break;
-    default:
-        MPI_Irsend(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request);
+    case 0: MPI_Isend(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request); break;
+    case 1: MPI_Issend(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request); break;
+    case 2: MPI_Ibsend(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request); break;
+    default: MPI_Irsend(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request);
     }
 }
 
 static void blocking_of(int kind)
 {
-    int (*const sends[])(const void *, int, MPI_Datatype, int, int, MPI_Comm) = {MPI_Send, MPI_Ssend, MPI_Bsend, MPI_Rsend};
+    int (*const sends[])(const void *, int, MPI_Datatype, int, int,
+                         MPI_Comm) = {MPI_Send, MPI_Ssend, MPI_Bsend, MPI_Rsend};
     sends[kind](&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
 }
 
 static void persistent_of(int kind, MPI_Request *request)
 {
-    int (*const inits[])(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = {MPI_Send_init, MPI_Ssend_init,
-                                                                                               MPI_Bsend_init, MPI_Rsend_init};
+    int (*const inits[])(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = {
+        MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init, MPI_Rsend_init};
     inits[kind](&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request);
 }
 
@@ -216,9 +211,7 @@ static void end_by(int way, MPI_Request *requests, int count)
     int flag = 0, index, done = 0, indices[8];
     MPI_Status statuses[8];
     switch (way) {
-    case 0:
-        MPI_Waitall(count, requests, no_statuses);
-        break;
+    case 0: MPI_Waitall(count, requests, no_statuses); break;
     case 1:
         while (!flag)
             MPI_Testall(count, requests, &flag, statuses);
@@ -312,7 +305,8 @@ static void wildcard_knows_who_it_received_from(void)
         mark(0);
     } else {
         for (int i = 0; i < 20 * (size - 1); i++) {
-            MPI_Recv(&tick, 1, MPI_UINT64_T, MPI_ANY_SOURCE, i < 6 * (size - 1) ? 2 : MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+            MPI_Recv(&tick, 1, MPI_UINT64_T, MPI_ANY_SOURCE, i < 6 * (size - 1) ? 2 : MPI_ANY_TAG,
+                     MPI_COMM_WORLD, &status);
             EXPECT(tick_known(status.MPI_SOURCE) >= tick);
         }
         for (int i = 1; i < size; i++)
@@ -387,9 +381,11 @@ static void exchanges_order_both_ways(void)
     for (int i = 0; i < 6; i++) {
         mark(2 * i);
         if (i % 2 == 0)
-            MPI_Sendrecv(&out, 1, MPI_INT, next, i, &in, 1, MPI_INT, before, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Sendrecv(&out, 1, MPI_INT, next, i, &in, 1, MPI_INT, before, i, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
         else
-            MPI_Sendrecv_replace(&out, 1, MPI_INT, next, i, before, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Sendrecv_replace(&out, 1, MPI_INT, next, i, before, i, MPI_COMM_WORLD,
+                                 MPI_STATUS_IGNORE);
         EXPECT_KNOWS(before, 2 * i);
         meet();
         mark(2 * i + 1);

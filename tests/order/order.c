@@ -34,7 +34,8 @@ void oriel_finding_count(const char *what)
     doubts += strncmp(what, "messages that cannot be told apart", 34) == 0;
 }
 
-struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening)
+struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,
+                                  uint16_t opening)
 {
     (void)opening;
     return (struct oriel_site){(uint64_t)(uintptr_t)address, world_rank, call, 0};
@@ -51,8 +52,8 @@ oriel_local_group oriel_local_group_new(void)
     return 1;
 }
 
-void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
-                         const struct oriel_site *site)
+void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes,
+                         oriel_local_group group, const struct oriel_site *site)
 {
     (void)writes, (void)group;
     EXPECT(buffer != NULL && count > 0 && datatype != MPI_DATATYPE_NULL && site->call != 0);
@@ -154,7 +155,8 @@ static void begin_case(void)
     unknown = 0;
 }
 
-int order_main(int argc, char **argv, const struct order_case *cases, int count, uint64_t board_bytes)
+int order_main(int argc, char **argv, const struct order_case *cases, int count,
+               uint64_t board_bytes)
 {
     const char *only = argc > 2 && strcmp(argv[1], "--only") == 0 ? argv[2] : "";
     int provided;

@@ -39,7 +39,11 @@ struct order_case {
     void (*run)(void);
     int least_ranks;
 };
-#define CASE(name, least_ranks) {#name, name, least_ranks}
-int order_main(int argc, char **argv, const struct order_case *cases, int count, uint64_t board_bytes);
+#define CASE(name, least_ranks)                                                                    \
+    {                                                                                              \
+#name, name, least_ranks                                                                   \
+    }
+int order_main(int argc, char **argv, const struct order_case *cases, int count,
+               uint64_t board_bytes);
 
 #endif

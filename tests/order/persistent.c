@@ -19,7 +19,18 @@ static void *function(const char *name)
 
 /* --- what must have come: rank r sends 100 r + 1, 100 r + 2 and so on, the number being of who gets it --- */
 
-enum outcome { NOTHING, GATHERED, TURNED, SUM, SUM_TO_HERE, SUM_BEFORE, SCATTERED_SUM, SCATTERED, BROADCAST, FROM_BESIDE };
+enum outcome {
+    NOTHING,
+    GATHERED,
+    TURNED,
+    SUM,
+    SUM_TO_HERE,
+    SUM_BEFORE,
+    SCATTERED_SUM,
+    SCATTERED,
+    BROADCAST,
+    FROM_BESIDE
+};
 
 static int sent(int from, int to)
 {
@@ -38,26 +49,19 @@ static bool came(enum outcome outcome)
 {
     int before = (rank + size - 1) % size, next = (rank + 1) % size;
     switch (outcome) {
-    case NOTHING:
-        return true;
+    case NOTHING: return true;
     case GATHERED: /* MPICH 4.0 copies a rank's own part when the request is made */
     case TURNED:
         for (int i = 0; i < size; i++)
             if (i != rank && in[i] != sent(i, outcome == TURNED ? rank : 0))
                 return false;
         return true;
-    case SUM:
-        return in[0] == sum_of(0, size, 0);
-    case SUM_TO_HERE:
-        return in[0] == sum_of(0, rank + 1, 0);
-    case SUM_BEFORE:
-        return rank == 0 || in[0] == sum_of(0, rank, 0);
-    case SCATTERED_SUM:
-        return in[0] == sum_of(0, size, rank);
-    case SCATTERED:
-        return in[0] == sent(root, rank);
-    case BROADCAST:
-        return broadcast == 77;
+    case SUM: return in[0] == sum_of(0, size, 0);
+    case SUM_TO_HERE: return in[0] == sum_of(0, rank + 1, 0);
+    case SUM_BEFORE: return rank == 0 || in[0] == sum_of(0, rank, 0);
+    case SCATTERED_SUM: return in[0] == sum_of(0, size, rank);
+    case SCATTERED: return in[0] == sent(root, rank);
+    case BROADCAST: return broadcast == 77;
     default: /* which of two messages, where both are from the same one, is the host's affair */
         return in[0] / 100 == before && in[1] / 100 == next;
     }
@@ -86,63 +90,78 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
             run("MPI_" name, &request, outcome, here);                                             \
     } while (0)
 
-#define END MPI_Comm, MPI_Info, MPI_Request *
+#define END      MPI_Comm, MPI_Info, MPI_Request *
 #define IN_WORLD MPI_COMM_WORLD, MPI_INFO_NULL, &request
-#define IN_RING ring, MPI_INFO_NULL, &request
-#define ONE_OUT out, 1, MPI_INT
-#define ONE_IN in, 1, MPI_INT
-#define V_OUT out, ones, places, MPI_INT
-#define V_IN in, ones, places, MPI_INT
-#define W_OUT out, ones, bytes, types
-#define W_IN in, ones, bytes, types
+#define IN_RING  ring, MPI_INFO_NULL, &request
+#define ONE_OUT  out, 1, MPI_INT
+#define ONE_IN   in, 1, MPI_INT
+#define V_OUT    out, ones, places, MPI_INT
+#define V_IN     in, ones, places, MPI_INT
+#define W_OUT    out, ones, bytes, types
+#define W_IN     in, ones, bytes, types
 #define PLAIN(C) const void *, C, MPI_Datatype
-#define ROOM(C) void *, C, MPI_Datatype
-#define V(C, D) const C *, const D *, MPI_Datatype
-#define W(C, D) const C *, const D *, const MPI_Datatype *
+#define ROOM(C)  void *, C, MPI_Datatype
+#define V(C, D)  const C *, const D *, MPI_Datatype
+#define W(C, D)  const C *, const D *, const MPI_Datatype *
 
 /* All of them, for counts and displacements of these types. */
-#define COLLECTIVES(suffix, C, D)                                                                                            \
-    static void collectives##suffix(MPI_Comm ring)                                                                           \
-    {                                                                                                                        \
-        C ones[RANKS_MOST];                                                                                                  \
-        D places[RANKS_MOST], bytes[RANKS_MOST];                                                                             \
-        MPI_Aint far[RANKS_MOST];                                                                                            \
-        bool is_root = rank == root;                                                                                         \
-        for (int i = 0; i < RANKS_MOST; i++) {                                                                               \
-            ones[i] = 1;                                                                                                     \
-            places[i] = (D)i;                                                                                                \
-            far[i] = i * (MPI_Aint)sizeof(int);                                                                              \
-            bytes[i] = (D)far[i];                                                                                            \
-        }                                                                                                                    \
-        RUN("Allgather_init" #suffix, (PLAIN(C), ROOM(C), END), (ONE_OUT, ONE_IN, IN_WORLD), GATHERED, true);                \
-        RUN("Allgatherv_init" #suffix, (PLAIN(C), void *, V(C, D), END), (ONE_OUT, V_IN, IN_WORLD), GATHERED, true);         \
-        RUN("Allreduce_init" #suffix, (const void *, ROOM(C), MPI_Op, END), (out, ONE_IN, MPI_SUM, IN_WORLD), SUM, true);    \
-        RUN("Alltoall_init" #suffix, (PLAIN(C), ROOM(C), END), (ONE_OUT, ONE_IN, IN_WORLD), TURNED, true);                   \
-        RUN("Alltoallv_init" #suffix, (const void *, V(C, D), void *, V(C, D), END), (V_OUT, V_IN, IN_WORLD), TURNED, true); \
-        RUN("Alltoallw_init" #suffix, (const void *, W(C, D), void *, W(C, D), END), (W_OUT, W_IN, IN_WORLD), TURNED, true); \
-        RUN("Bcast_init" #suffix, (ROOM(C), int, END), (&broadcast, 1, MPI_INT, root, IN_WORLD), BROADCAST, true);           \
-        RUN("Exscan_init" #suffix, (const void *, ROOM(C), MPI_Op, END), (out, ONE_IN, MPI_SUM, IN_WORLD), SUM_BEFORE, true);\
-        RUN("Gather_init" #suffix, (PLAIN(C), ROOM(C), int, END), (ONE_OUT, ONE_IN, root, IN_WORLD), GATHERED, is_root);     \
-        RUN("Gatherv_init" #suffix, (PLAIN(C), void *, V(C, D), int, END), (ONE_OUT, V_IN, root, IN_WORLD), GATHERED,        \
-            is_root);                                                                                                        \
-        RUN("Neighbor_allgather_init" #suffix, (PLAIN(C), ROOM(C), END), (ONE_OUT, ONE_IN, IN_RING), FROM_BESIDE, true);     \
-        RUN("Neighbor_allgatherv_init" #suffix, (PLAIN(C), void *, V(C, D), END), (ONE_OUT, V_IN, IN_RING), FROM_BESIDE,     \
-            true);                                                                                                           \
-        RUN("Neighbor_alltoall_init" #suffix, (PLAIN(C), ROOM(C), END), (ONE_OUT, ONE_IN, IN_RING), FROM_BESIDE, true);      \
-        RUN("Neighbor_alltoallv_init" #suffix, (const void *, V(C, D), void *, V(C, D), END), (V_OUT, V_IN, IN_RING),        \
-            FROM_BESIDE, true);                                                                                              \
-        RUN("Neighbor_alltoallw_init" #suffix, (const void *, W(C, MPI_Aint), void *, W(C, MPI_Aint), END),                  \
-            (out, ones, far, types, in, ones, far, types, IN_RING), FROM_BESIDE, true);                                      \
-        RUN("Reduce_init" #suffix, (const void *, ROOM(C), MPI_Op, int, END), (out, ONE_IN, MPI_SUM, root, IN_WORLD), SUM,   \
-            is_root);                                                                                                        \
-        RUN("Reduce_scatter_block_init" #suffix, (const void *, ROOM(C), MPI_Op, END), (out, ONE_IN, MPI_SUM, IN_WORLD),     \
-            SCATTERED_SUM, true);                                                                                            \
-        RUN("Reduce_scatter_init" #suffix, (const void *, void *, const C *, MPI_Datatype, MPI_Op, END),                     \
-            (out, in, ones, MPI_INT, MPI_SUM, IN_WORLD), SCATTERED_SUM, true);                                               \
-        RUN("Scan_init" #suffix, (const void *, ROOM(C), MPI_Op, END), (out, ONE_IN, MPI_SUM, IN_WORLD), SUM_TO_HERE, true); \
-        RUN("Scatter_init" #suffix, (PLAIN(C), ROOM(C), int, END), (ONE_OUT, ONE_IN, root, IN_WORLD), SCATTERED, true);      \
-        RUN("Scatterv_init" #suffix, (const void *, V(C, D), ROOM(C), int, END), (V_OUT, ONE_IN, root, IN_WORLD), SCATTERED, \
-            true);                                                                                                           \
+#define COLLECTIVES(suffix, C, D)                                                                  \
+    static void collectives##suffix(MPI_Comm ring)                                                 \
+    {                                                                                              \
+        C ones[RANKS_MOST];                                                                        \
+        D places[RANKS_MOST], bytes[RANKS_MOST];                                                   \
+        MPI_Aint far[RANKS_MOST];                                                                  \
+        bool is_root = rank == root;                                                               \
+        for (int i = 0; i < RANKS_MOST; i++) {                                                     \
+            ones[i] = 1;                                                                           \
+            places[i] = (D)i;                                                                      \
+            far[i] = i * (MPI_Aint)sizeof(int);                                                    \
+            bytes[i] = (D)far[i];                                                                  \
+        }                                                                                          \
+        RUN("Allgather_init" #suffix, (PLAIN(C), ROOM(C), END), (ONE_OUT, ONE_IN, IN_WORLD),       \
+            GATHERED, true);                                                                       \
+        RUN("Allgatherv_init" #suffix, (PLAIN(C), void *, V(C, D), END),                           \
+            (ONE_OUT, V_IN, IN_WORLD), GATHERED, true);                                            \
+        RUN("Allreduce_init" #suffix, (const void *, ROOM(C), MPI_Op, END),                        \
+            (out, ONE_IN, MPI_SUM, IN_WORLD), SUM, true);                                          \
+        RUN("Alltoall_init" #suffix, (PLAIN(C), ROOM(C), END), (ONE_OUT, ONE_IN, IN_WORLD),        \
+            TURNED, true);                                                                         \
+        RUN("Alltoallv_init" #suffix, (const void *, V(C, D), void *, V(C, D), END),               \
+            (V_OUT, V_IN, IN_WORLD), TURNED, true);                                                \
+        RUN("Alltoallw_init" #suffix, (const void *, W(C, D), void *, W(C, D), END),               \
+            (W_OUT, W_IN, IN_WORLD), TURNED, true);                                                \
+        RUN("Bcast_init" #suffix, (ROOM(C), int, END), (&broadcast, 1, MPI_INT, root, IN_WORLD),   \
+            BROADCAST, true);                                                                      \
+        RUN("Exscan_init" #suffix, (const void *, ROOM(C), MPI_Op, END),                           \
+            (out, ONE_IN, MPI_SUM, IN_WORLD), SUM_BEFORE, true);                                   \
+        RUN("Gather_init" #suffix, (PLAIN(C), ROOM(C), int, END),                                  \
+            (ONE_OUT, ONE_IN, root, IN_WORLD), GATHERED, is_root);                                 \
+        RUN("Gatherv_init" #suffix, (PLAIN(C), void *, V(C, D), int, END),                         \
+            (ONE_OUT, V_IN, root, IN_WORLD), GATHERED, is_root);                                   \
+        RUN("Neighbor_allgather_init" #suffix, (PLAIN(C), ROOM(C), END),                           \
+            (ONE_OUT, ONE_IN, IN_RING), FROM_BESIDE, true);                                        \
+        RUN("Neighbor_allgatherv_init" #suffix, (PLAIN(C), void *, V(C, D), END),                  \
+            (ONE_OUT, V_IN, IN_RING), FROM_BESIDE, true);                                          \
+        RUN("Neighbor_alltoall_init" #suffix, (PLAIN(C), ROOM(C), END),                            \
+            (ONE_OUT, ONE_IN, IN_RING), FROM_BESIDE, true);                                        \
+        RUN("Neighbor_alltoallv_init" #suffix, (const void *, V(C, D), void *, V(C, D), END),      \
+            (V_OUT, V_IN, IN_RING), FROM_BESIDE, true);                                            \
+        RUN("Neighbor_alltoallw_init" #suffix,                                                     \
+            (const void *, W(C, MPI_Aint), void *, W(C, MPI_Aint), END),                           \
+            (out, ones, far, types, in, ones, far, types, IN_RING), FROM_BESIDE, true);            \
+        RUN("Reduce_init" #suffix, (const void *, ROOM(C), MPI_Op, int, END),                      \
+            (out, ONE_IN, MPI_SUM, root, IN_WORLD), SUM, is_root);                                 \
+        RUN("Reduce_scatter_block_init" #suffix, (const void *, ROOM(C), MPI_Op, END),             \
+            (out, ONE_IN, MPI_SUM, IN_WORLD), SCATTERED_SUM, true);                                \
+        RUN("Reduce_scatter_init" #suffix,                                                         \
+            (const void *, void *, const C *, MPI_Datatype, MPI_Op, END),                          \
+            (out, in, ones, MPI_INT, MPI_SUM, IN_WORLD), SCATTERED_SUM, true);                     \
+        RUN("Scan_init" #suffix, (const void *, ROOM(C), MPI_Op, END),                             \
+            (out, ONE_IN, MPI_SUM, IN_WORLD), SUM_TO_HERE, true);                                  \
+        RUN("Scatter_init" #suffix, (PLAIN(C), ROOM(C), int, END),                                 \
+            (ONE_OUT, ONE_IN, root, IN_WORLD), SCATTERED, true);                                   \
+        RUN("Scatterv_init" #suffix, (const void *, V(C, D), ROOM(C), int, END),                   \
+            (V_OUT, ONE_IN, root, IN_WORLD), SCATTERED, true);                                     \
     }
 COLLECTIVES(, int, int)
 COLLECTIVES(_c, MPI_Count, MPI_Aint)
@@ -168,8 +187,10 @@ enum { PARTS = 6 };
 
 static void messages_in_parts_order(void)
 {
-    int (*send)(const void *, int, MPI_Count, MPI_Datatype, int, int, END) = function("MPI_Psend_init");
-    int (*receive)(void *, int, MPI_Count, MPI_Datatype, int, int, END) = function("MPI_Precv_init");
+    int (*send)(const void *, int, MPI_Count, MPI_Datatype, int, int, END) =
+        function("MPI_Psend_init");
+    int (*receive)(void *, int, MPI_Count, MPI_Datatype, int, int, END) =
+        function("MPI_Precv_init");
     int (*ready)(int, MPI_Request) = function("MPI_Pready");
     int (*range)(int, int, MPI_Request) = function("MPI_Pready_range");
     int (*list)(int, int *, MPI_Request) = function("MPI_Pready_list");
@@ -208,10 +229,12 @@ static void messages_in_parts_order(void)
 
 static void communicators_without_a_parent_order_all(void)
 {
-    int (*whole)(MPI_Group, const char *, MPI_Info, MPI_Errhandler, MPI_Comm *) = function("MPI_Comm_create_from_group");
-    int (*halves)(MPI_Group, int, MPI_Group, int, const char *, MPI_Info, MPI_Errhandler, MPI_Comm *) =
-        function("MPI_Intercomm_create_from_groups");
-    int ranges[2][1][3] = {{{0, size / 2 - 1, 1}}, {{size / 2, size - 1, 1}}}, half = rank >= size / 2, there = 0;
+    int (*whole)(MPI_Group, const char *, MPI_Info, MPI_Errhandler, MPI_Comm *) =
+        function("MPI_Comm_create_from_group");
+    int (*halves)(MPI_Group, int, MPI_Group, int, const char *, MPI_Info, MPI_Errhandler,
+                  MPI_Comm *) = function("MPI_Intercomm_create_from_groups");
+    int ranges[2][1][3] = {{{0, size / 2 - 1, 1}}, {{size / 2, size - 1, 1}}},
+        half = rank >= size / 2, there = 0;
     MPI_Group world, groups[2];
     MPI_Comm comm, inter;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -223,8 +246,8 @@ static void communicators_without_a_parent_order_all(void)
     MPI_Barrier(comm);
     for (int i = 0; i < size; i++)
         EXPECT_KNOWS(i, 0);
-    EXPECT(halves(groups[half], 0, groups[1 - half], 0, "oriel.halves", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &inter) ==
-           MPI_SUCCESS);
+    EXPECT(halves(groups[half], 0, groups[1 - half], 0, "oriel.halves", MPI_INFO_NULL,
+                  MPI_ERRORS_ARE_FATAL, &inter) == MPI_SUCCESS);
     MPI_Comm_remote_size(inter, &there);
     EXPECT(there == (half ? size / 2 : size - size / 2));
     EXPECT(unknown_calls() == 3);
@@ -237,7 +260,8 @@ static void communicators_without_a_parent_order_all(void)
 
 static void copies_with_hints_carry_order(void)
 {
-    int (*copy)(MPI_Comm, MPI_Info, MPI_Comm *, MPI_Request *) = function("MPI_Comm_idup_with_info");
+    int (*copy)(MPI_Comm, MPI_Info, MPI_Comm *, MPI_Request *) =
+        function("MPI_Comm_idup_with_info");
     MPI_Comm comm;
     MPI_Request request;
     EXPECT(copy(MPI_COMM_WORLD, MPI_INFO_NULL, &comm, &request) == MPI_SUCCESS);

@@ -95,7 +95,8 @@ static void receives_of_all_kinds_know_their_message(void)
         MPI_Request requests[RANKS_MOST * BATCH], sends[RANKS_MOST * BATCH];
         uint64_t ticks[RANKS_MOST * BATCH] = {0}, given[RANKS_MOST * BATCH];
         for (int i = 0; i < BATCH; i++) {
-            int from = (int)chance(&common, (unsigned)size), to = (int)chance(&common, (unsigned)size);
+            int from = (int)chance(&common, (unsigned)size),
+                to = (int)chance(&common, (unsigned)size);
             plan[to][from * TAGS + (int)chance(&common, TAGS)]++;
         }
         for (int i = 0; i < size * TAGS; i++)

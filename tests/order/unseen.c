@@ -7,7 +7,8 @@
 #include "check/intercept/reentrancy.h"
 
 static int word, room;
-static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
+static MPI_Status *volatile no_statuses =
+    MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
 
 /* --- unseen --- */
 
@@ -226,7 +227,8 @@ static void a_message_that_was_cut_orders(void)
             MPI_Irecv(&words[0], 1, MPI_INT, 0, 8, comm, &requests[1]);
             EXPECT(MPI_Waitall(2, requests, statuses) == MPI_ERR_IN_STATUS);
             EXPECT_KNOWS(0, 1);
-            EXPECT(requests[1] == MPI_REQUEST_NULL || MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+            EXPECT(requests[1] == MPI_REQUEST_NULL ||
+                   MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_SUCCESS);
         }
         expect_order(2 + turn, comm);
     }
@@ -260,7 +262,8 @@ static void a_collective_without_a_datatype_is_refused_by_the_host(void)
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    EXPECT(MPI_Allgatherv(&word, 1, MPI_INT, words, counts, places, MPI_DATATYPE_NULL, comm) != MPI_SUCCESS);
+    EXPECT(MPI_Allgatherv(&word, 1, MPI_INT, words, counts, places, MPI_DATATYPE_NULL, comm) !=
+           MPI_SUCCESS);
     expect_order(0, comm);
     MPI_Comm_free(&comm);
 }
@@ -273,7 +276,8 @@ static void many_requests_end_together(void)
 {
     MPI_Request requests[MANY];
     MPI_Status statuses[MANY];
-    int words[MANY], indices[MANY], next = (rank + 1) % size, before = (rank + size - 1) % size, got;
+    int words[MANY], indices[MANY], next = (rank + 1) % size, before = (rank + size - 1) % size,
+                                    got;
     for (int way = 0; way < 3; way++) {
         meet();
         mark(way);
@@ -395,7 +399,8 @@ static const struct order_case cases[] = {
     CASE(many_requests_end_together, 2),
     CASE(unknown_requests_are_waited_for, 2),
     CASE(calls_that_are_not_looked_at_pass, 2),
-    CASE(a_cancelled_send_is_told, 2), /* from here on there is doubt: others may not have been refused alike */
+    CASE(a_cancelled_send_is_told,
+         2), /* from here on there is doubt: others may not have been refused alike */
     CASE(refused_collectives_leave_nothing, 2),
     CASE(a_collective_without_a_datatype_is_refused_by_the_host, 2),
 };

@@ -13,7 +13,8 @@ static void ring(int rank, int ranks)
     MPI_Win_set_name(win, "ring");
     MPI_Win_fence(0, win);
     for (int step = 0; step < STEPS; step++) {
-        MPI_Put(bytes, 100 * (rank + 1), MPI_BYTE, (rank + 1) % ranks, 0, 100 * (rank + 1), MPI_BYTE, win);
+        MPI_Put(bytes, 100 * (rank + 1), MPI_BYTE, (rank + 1) % ranks, 0, 100 * (rank + 1),
+                MPI_BYTE, win);
         MPI_Win_fence(0, win);
     }
     MPI_Win_free(&win);

@@ -54,7 +54,8 @@ static void ask_in_pieces(struct oriel_window *window)
     team_expect(oriel_transport_agent.read_pieces(&there, pieces, PIECES) == ORIEL_OK);
     team_meet();
     for (unsigned i = 0; i < PIECES; i++)
-        team_expect(memcmp(in + pieces[i].offset_bytes, out + pieces[i].offset_bytes, pieces[i].len_bytes) == 0);
+        team_expect(memcmp(in + pieces[i].offset_bytes, out + pieces[i].offset_bytes,
+                           pieces[i].len_bytes) == 0);
     team_meet();
 }
 
@@ -149,7 +150,8 @@ static bool tell_whose(const struct oriel_watch *watch, uint64_t since_ns, bool 
 {
     (void)since_ns, (void)told;
     kill(team->members[0].process.pid, SIGCONT);
-    team_expect(watch->what == ORIEL_WAITING_AGENT && *(struct oriel_agent *const *)watch->context == asked);
+    team_expect(watch->what == ORIEL_WAITING_AGENT &&
+                *(struct oriel_agent *const *)watch->context == asked);
     team_flag_set(0, 1);
     return false;
 }

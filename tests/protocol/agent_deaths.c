@@ -170,7 +170,7 @@ static void die_between_lock_and_answer(struct oriel_window *window)
         hold_all_slots(there.agent);
         slot->operation = ORIEL_AGENT_UPDATE;
         slot->kind = ORIEL_KIND_INT64;
-        slot->operator = ORIEL_OPERATOR_SUM;
+        slot->operator= ORIEL_OPERATOR_SUM;
         slot->run_count = 1;
         slot->runs[0] = (struct oriel_agent_run){there.address, sizeof words};
         slot->data_bytes = sizeof words;
@@ -183,7 +183,8 @@ static void die_between_lock_and_answer(struct oriel_window *window)
     team_flag_await(0, 1);
     if (window->rank == 2) {
         team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_E_PEER);
-        for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) /* the slots serve on, the dead's among them */
+        for (unsigned i = 0; i < ORIEL_AGENT_SLOTS;
+             i++) /* the slots serve on, the dead's among them */
             team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
         while (atomic_load(&there.agent->slots[0].owner) != 0 && left_in == ORIEL_AGENT_ASKED)
             team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
@@ -222,7 +223,8 @@ static void die_updating(struct oriel_window *window)
     while (window->rank == 1) {
         struct oriel_piece in = {0, words, sizeof words};
         team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
-        team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, &in, NULL, 1) == ORIEL_OK);
+        team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, &in, NULL,
+                                       1) == ORIEL_OK);
         oriel_accumulate_mutex_unlock(window, 0);
     }
     team_flag_await(0, 1);
@@ -310,7 +312,8 @@ static void wait_for_a_slot(struct oriel_window *window)
             atomic_store(&there.agent->slots[round].owner, 0);
             kill(team->members[0].process.pid, SIGSTOP);
             team_flag_set(1, round);
-            while (atomic_load(&there.agent->slots[round].owner) == 0 && atomic_load(&there.agent->freed.value) == freed)
+            while (atomic_load(&there.agent->slots[round].owner) == 0 &&
+                   atomic_load(&there.agent->freed.value) == freed)
                 sched_yield(); /* the agent may have been stopped late, and have served */
             team_flag_set(2, round);
             usleep(5000);

@@ -26,19 +26,23 @@ static void read_there(const struct oriel_remote *there, uint64_t len_bytes)
 }
 
 /* One piece with its operands and old contents. */
-static enum oriel_status ask(const struct oriel_remote *there, enum oriel_kind kind, enum oriel_operator operator,
-                             uint64_t len_bytes)
+static enum oriel_status ask(const struct oriel_remote *there, enum oriel_kind kind,
+                             enum oriel_operator operator, uint64_t len_bytes)
 {
     struct oriel_piece in = {0, operands, len_bytes};
     struct oriel_piece out = {0, olds, len_bytes};
-    return oriel_agent_update(there, kind, operator, operator != ORIEL_OPERATOR_NO_OP ? &in : NULL, &out, 1);
+    return oriel_agent_update(there, kind, operator, operator!= ORIEL_OPERATOR_NO_OP ? &in : NULL,
+                              &out, 1);
 }
 
 /* A long double does not fill its element: what arithmetic leaves in the rest is undefined. */
-static bool same_elements(enum oriel_kind kind, enum oriel_operator operator, const char *a, const char *b, uint64_t len_bytes)
+static bool same_elements(enum oriel_kind kind, enum oriel_operator operator, const char * a,
+                          const char *b, uint64_t len_bytes)
 {
-    const bool is_padded = operator < ORIEL_OPERATOR_REPLACE &&
-                           (kind == ORIEL_KIND_LONG_DOUBLE || kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX) && LDBL_MANT_DIG == 64;
+    const bool is_padded = operator<
+                           ORIEL_OPERATOR_REPLACE &&(kind == ORIEL_KIND_LONG_DOUBLE ||
+                                                     kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX) &&
+                           LDBL_MANT_DIG == 64;
     const uint64_t step_bytes = is_padded ? sizeof(long double) : len_bytes;
     for (uint64_t at = 0; at < len_bytes; at += step_bytes)
         if (memcmp(a + at, b + at, is_padded ? 10 : step_bytes) != 0)
@@ -47,7 +51,8 @@ static bool same_elements(enum oriel_kind kind, enum oriel_operator operator, co
 }
 
 /* Misaligned, with what the kernel makes of the same elements here. */
-static void compare_with_kernel(struct oriel_remote there, enum oriel_kind kind, enum oriel_operator operator, uint64_t count)
+static void compare_with_kernel(struct oriel_remote there, enum oriel_kind kind,
+                                enum oriel_operator operator, uint64_t count)
 {
     static char before[MOST_BYTES];
     static char result[MOST_BYTES];
@@ -64,7 +69,7 @@ static void compare_with_kernel(struct oriel_remote there, enum oriel_kind kind,
     read_there(&there, len_bytes);
     team_expect(same_elements(kind, operator, olds, result, len_bytes));
     team_expect(same_elements(kind, operator, found, contents, len_bytes));
-    team_expect(operator != ORIEL_OPERATOR_NO_OP || memcmp(found, before, len_bytes) == 0);
+    team_expect(operator!= ORIEL_OPERATOR_NO_OP || memcmp(found, before, len_bytes) == 0);
 }
 
 static void update_all_kinds(struct oriel_window *window)
@@ -72,10 +77,12 @@ static void update_all_kinds(struct oriel_window *window)
     asking_open(window);
     struct oriel_remote there = asking_share(window, 1 - window->rank);
     for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++)
-        for (int operator = 0; operator < ORIEL_OPERATOR_COUNT; operator++)
+        for (int operator= 0; operator<ORIEL_OPERATOR_COUNT; operator++)
             if (oriel_kinds[kind].plain[operator] != NULL) {
-                compare_with_kernel(there, (enum oriel_kind)kind, (enum oriel_operator)operator, 1);
-                compare_with_kernel(there, (enum oriel_kind)kind, (enum oriel_operator)operator, 2 + team_random() % 300);
+                compare_with_kernel(there, (enum oriel_kind)kind, (enum oriel_operator) operator,
+                                    1);
+                compare_with_kernel(there, (enum oriel_kind)kind, (enum oriel_operator) operator,
+                                    2 + team_random() % 300);
             }
     compare_with_kernel(there, ORIEL_KIND_INT32, ORIEL_OPERATOR_PROD, 20000);
     compare_with_kernel(there, ORIEL_KIND_SHORT_INT, ORIEL_OPERATOR_MAXLOC, 10000);
@@ -108,17 +115,21 @@ static void count_requests(struct oriel_window *window)
         team_expect(requests_of(&there) - before == 1);
         team_expect(oriel_agent_swap(&there, &one, operands, found, 8) == ORIEL_OK);
         team_expect(requests_of(&there) - before == 2);
-        team_expect(ask(&there, ORIEL_KIND_DOUBLE, ORIEL_OPERATOR_SUM, ORIEL_AGENT_DATA_BYTES) == ORIEL_OK);
+        team_expect(ask(&there, ORIEL_KIND_DOUBLE, ORIEL_OPERATOR_SUM, ORIEL_AGENT_DATA_BYTES) ==
+                    ORIEL_OK);
         team_expect(requests_of(&there) - before == 3);
-        team_expect(ask(&there, ORIEL_KIND_DOUBLE, ORIEL_OPERATOR_SUM, 2 * ORIEL_AGENT_DATA_BYTES + 8) == ORIEL_OK);
+        team_expect(ask(&there, ORIEL_KIND_DOUBLE, ORIEL_OPERATOR_SUM,
+                        2 * ORIEL_AGENT_DATA_BYTES + 8) == ORIEL_OK);
         team_expect(requests_of(&there) - before == 6);
         for (unsigned i = 0; i < RUNS; i++) {
             in[i] = (struct oriel_piece){(int64_t)i * 24, operands, 8};
             out[i] = (struct oriel_piece){(int64_t)i * 24, found + i * 8, 8};
         }
-        team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, in, out, RUNS - 1) == ORIEL_OK);
+        team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, in, out,
+                                       RUNS - 1) == ORIEL_OK);
         team_expect(requests_of(&there) - before == 7);
-        team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, in, NULL, RUNS) == ORIEL_OK);
+        team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, in, NULL,
+                                       RUNS) == ORIEL_OK);
         team_expect(requests_of(&there) - before == 9);
     }
     team_meet();
@@ -133,13 +144,15 @@ static void update_is_one_request_while_a_slot_holds_it(void **state)
 static bool is_padding(const struct oriel_kind_properties *kind, uint64_t at)
 {
     at %= kind->extent_bytes;
-    return at >= kind->value_bytes && (at < kind->index_offset || at >= kind->index_offset + kind->index_bytes);
+    return at >= kind->value_bytes &&
+           (at < kind->index_offset || at >= kind->index_offset + kind->index_bytes);
 }
 
 /* Pages behind which there is nothing. */
 static char *map_end(void)
 {
-    char *pages = mmap(NULL, MOST_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *pages = mmap(NULL, MOST_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     team_expect(pages != MAP_FAILED && munmap(pages + MOST_BYTES, PAGE_BYTES) == 0);
     return pages + MOST_BYTES;
 }
@@ -166,11 +179,13 @@ static void update_pairs(const struct oriel_window *window, enum oriel_kind numb
         char *operand = map_end() - most_bytes;
         memset(operand, 1, most_bytes);
         struct oriel_piece in = {0, operand, len_bytes}, out = {0, old, len_bytes};
-        team_expect(oriel_agent_update(&there, number, ORIEL_OPERATOR_REPLACE, &in, &out, 1) == ORIEL_OK);
+        team_expect(oriel_agent_update(&there, number, ORIEL_OPERATOR_REPLACE, &in, &out, 1) ==
+                    ORIEL_OK);
         for (uint64_t i = 0; i < most_bytes; i++)
             team_expect(old[i] == (is_padding(kind, i) ? PADDING : 0));
         memset(old, PADDING, most_bytes);
-        team_expect(oriel_agent_update(&there, number, ORIEL_OPERATOR_NO_OP, NULL, &out, 1) == ORIEL_OK);
+        team_expect(oriel_agent_update(&there, number, ORIEL_OPERATOR_NO_OP, NULL, &out, 1) ==
+                    ORIEL_OK);
         for (uint64_t i = 0; i < most_bytes; i++)
             team_expect(old[i] == (is_padding(kind, i) ? PADDING : 1));
     }
@@ -183,13 +198,14 @@ static void update_pairs(const struct oriel_window *window, enum oriel_kind numb
 
 static void update_padded(struct oriel_window *window)
 {
-    static const enum oriel_kind padded[] = {ORIEL_KIND_SHORT_INT, ORIEL_KIND_DOUBLE_INT, ORIEL_KIND_LONG_INT,
-                                             ORIEL_KIND_LONG_DOUBLE_INT};
+    static const enum oriel_kind padded[] = {ORIEL_KIND_SHORT_INT, ORIEL_KIND_DOUBLE_INT,
+                                             ORIEL_KIND_LONG_INT, ORIEL_KIND_LONG_DOUBLE_INT};
     asking_open(window);
     for (size_t i = 0; i < sizeof padded / sizeof padded[0]; i++) {
         team_expect(oriel_kinds[padded[i]].padded);
         update_pairs(window, padded[i], 1);
-        update_pairs(window, padded[i], 129 + i); /* more fields than the kernel is told of at once */
+        update_pairs(window, padded[i],
+                     129 + i); /* more fields than the kernel is told of at once */
         update_pairs(window, padded[i], 2500);
     }
 }
@@ -205,11 +221,13 @@ static void update_where_it_cannot(struct oriel_window *window)
 {
     asking_open(window);
     struct oriel_remote there = asking_share(window, 0);
-    char *page = (char *)(((uintptr_t)asking_memory + SHARE_BYTES + PAGE_BYTES) & ~(uintptr_t)(PAGE_BYTES - 1));
+    char *page = (char *)(((uintptr_t)asking_memory + SHARE_BYTES + PAGE_BYTES) &
+                          ~(uintptr_t)(PAGE_BYTES - 1));
     fabricate_memory(window, window->rank)[1] = (uint64_t)(uintptr_t)page;
     if (window->rank == 0) {
         memset(page, 1, 2 * PAGE_BYTES);
-        team_expect(mprotect(page, PAGE_BYTES, PROT_READ) == 0 && munmap(page + 2 * PAGE_BYTES, PAGE_BYTES) == 0);
+        team_expect(mprotect(page, PAGE_BYTES, PROT_READ) == 0 &&
+                    munmap(page + 2 * PAGE_BYTES, PAGE_BYTES) == 0);
     }
     team_meet();
     if (window->rank == 1) {
@@ -220,11 +238,14 @@ static void update_where_it_cannot(struct oriel_window *window)
         team_expect(memcmp(olds, contents, PAGE_BYTES) == 0);
         team_expect(oriel_agent_swap(&there, contents, operands + 1, found, 8) == ORIEL_E_RANGE);
         memset(operands, 2, 8);
-        team_expect(oriel_agent_swap(&there, contents, operands, found, 8) == ORIEL_OK); /* another is there */
+        team_expect(oriel_agent_swap(&there, contents, operands, found, 8) ==
+                    ORIEL_OK); /* another is there */
         team_expect(ask(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 8) == ORIEL_E_RANGE);
         there.address += PAGE_BYTES;
-        team_expect(ask(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, PAGE_BYTES + 8) == ORIEL_E_RANGE);
-        team_expect(ask(&there, ORIEL_KIND_DOUBLE_INT, ORIEL_OPERATOR_REPLACE, PAGE_BYTES + 16) == ORIEL_E_RANGE);
+        team_expect(ask(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, PAGE_BYTES + 8) ==
+                    ORIEL_E_RANGE);
+        team_expect(ask(&there, ORIEL_KIND_DOUBLE_INT, ORIEL_OPERATOR_REPLACE, PAGE_BYTES + 16) ==
+                    ORIEL_E_RANGE);
         read_there(&there, PAGE_BYTES);
         team_expect(memcmp(found, contents, PAGE_BYTES) == 0);
         there.address = UINT64_MAX - 7;
@@ -279,9 +300,11 @@ static void add_together(struct oriel_window *window)
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         if (window->rank == 0) {
-            oriel_kinds[ORIEL_KIND_INT64].plain[ORIEL_OPERATOR_SUM](asking_memory, (char *)ones, (char *)old, WORDS);
+            oriel_kinds[ORIEL_KIND_INT64].plain[ORIEL_OPERATOR_SUM](asking_memory, (char *)ones,
+                                                                    (char *)old, WORDS);
         } else if (i % 2 == 0) {
-            team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, &in, &out, 1) == ORIEL_OK);
+            team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, &in, &out,
+                                           1) == ORIEL_OK);
         } else {
             int64_t next[WORDS];
             team_expect(oriel_transport_agent.read(&there, next, BYTES) == ORIEL_OK);
@@ -318,20 +341,27 @@ static const struct bad bad_requests[] = {
     {"an operation that is none", 77, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
     {"a kind that is none", ORIEL_AGENT_UPDATE, ORIEL_KIND_COUNT, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
     {"a kind far away", ORIEL_AGENT_UPDATE, 0x7fffffff, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
-    {"an operator that is none", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_COUNT, 1, 8, 0, 8},
+    {"an operator that is none", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_COUNT, 1, 8,
+     0, 8},
     {"an operator far away", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, 0x7fffffff, 1, 8, 0, 8},
-    {"an operator not for this kind", ORIEL_AGENT_UPDATE, ORIEL_KIND_DOUBLE, ORIEL_OPERATOR_BXOR, 1, 8, 0, 8},
+    {"an operator not for this kind", ORIEL_AGENT_UPDATE, ORIEL_KIND_DOUBLE, ORIEL_OPERATOR_BXOR, 1,
+     8, 0, 8},
     {"half an element", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 1, 12, 0, 12},
     {"halves of elements", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 2, 12, 4, 16},
-    {"less than a padded pair", ORIEL_AGENT_UPDATE, ORIEL_KIND_DOUBLE_INT, ORIEL_OPERATOR_MINLOC, 1, 2, 0, 2},
-    {"more runs than there are", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, ORIEL_AGENT_RUNS + 1, 0, 0, 0},
-    {"more data than there is room", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 2, ORIEL_AGENT_DATA_BYTES, 8,
-     ORIEL_AGENT_DATA_BYTES + 8},
-    {"a length that wraps around", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 2, 16, UINT64_MAX - 7, 8},
-    {"another sum of lengths", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 1, 8, 0, 16},
+    {"less than a padded pair", ORIEL_AGENT_UPDATE, ORIEL_KIND_DOUBLE_INT, ORIEL_OPERATOR_MINLOC, 1,
+     2, 0, 2},
+    {"more runs than there are", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM,
+     ORIEL_AGENT_RUNS + 1, 0, 0, 0},
+    {"more data than there is room", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 2,
+     ORIEL_AGENT_DATA_BYTES, 8, ORIEL_AGENT_DATA_BYTES + 8},
+    {"a length that wraps around", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 2, 16,
+     UINT64_MAX - 7, 8},
+    {"another sum of lengths", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 1, 8, 0,
+     16},
     {"a swap of two runs", ORIEL_AGENT_SWAP, 0, 0, 2, 8, 8, 16},
     {"a swap of nothing", ORIEL_AGENT_SWAP, 0, 0, 0, 0, 0, 0},
-    {"a swap that has no room", ORIEL_AGENT_SWAP, 0, 0, 1, ORIEL_AGENT_DATA_BYTES / 2 + 8, 0, ORIEL_AGENT_DATA_BYTES / 2 + 8},
+    {"a swap that has no room", ORIEL_AGENT_SWAP, 0, 0, 1, ORIEL_AGENT_DATA_BYTES / 2 + 8, 0,
+     ORIEL_AGENT_DATA_BYTES / 2 + 8},
 };
 
 static void ask_badly(const struct oriel_remote *there, const struct bad *bad)
@@ -342,7 +372,7 @@ static void ask_badly(const struct oriel_remote *there, const struct bad *bad)
     memset(slot->data, 0, sizeof slot->data);
     slot->operation = bad->operation;
     slot->kind = bad->kind;
-    slot->operator = bad->operator;
+    slot->operator= bad->operator;
     slot->returns = 1;
     slot->run_count = bad->run_count;
     memset(slot->runs, 0, sizeof slot->runs);
@@ -353,7 +383,8 @@ static void ask_badly(const struct oriel_remote *there, const struct bad *bad)
     atomic_store(&slot->answer.value, ORIEL_AGENT_ASKED);
     atomic_fetch_or(&there->agent->asked, 1);
     oriel_wake(&there->agent->asked, &there->agent->sleepers);
-    team_expect(oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_EQUAL, ORIEL_AGENT_DONE, NULL) == ORIEL_OK);
+    team_expect(oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_EQUAL,
+                           ORIEL_AGENT_DONE, NULL) == ORIEL_OK);
     if (slot->error != EINVAL)
         fprintf(stderr, "not refused: %s\n", bad->why);
     team_expect(slot->error == EINVAL);

@@ -24,7 +24,7 @@ static struct meeting {
         uint32_t address_bytes;
         char address[ORIEL_NET_ADDRESS_BYTES];
     } ranks[TEAM_MOST];
-} *meeting;
+} * meeting;
 
 static uint64_t alloc_block(uint64_t len_bytes)
 {
@@ -77,14 +77,17 @@ uint64_t apart_peek(const struct oriel_window *whole, int32_t rank, uint64_t wor
 
 _Atomic uint64_t *apart_queue(const struct oriel_window *whole, int32_t rank)
 {
-    struct oriel_control *control = (struct oriel_control *)(whole->control_bases[rank] + meeting->ranks[rank].control_offset);
+    struct oriel_control *control =
+        (struct oriel_control *)(whole->control_bases[rank] + meeting->ranks[rank].control_offset);
     return &control->lock.queue;
 }
 
 _Atomic bool apart_dawdles;
 
-void oriel_internode_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
-                               const struct oriel_internode_head *head, const struct oriel_net_arrived *message)
+void oriel_internode_serve_operation(struct oriel_window *window,
+                                     const struct oriel_net_asker *asker,
+                                     const struct oriel_internode_head *head,
+                                     const struct oriel_net_arrived *message)
 {
     (void)message;
     oriel_delay();
@@ -93,7 +96,8 @@ void oriel_internode_serve_operation(struct oriel_window *window, const struct o
     if (head->kind == ORIEL_INTERNODE_PUT && head->a < APART_WORDS) {
         atomic_store_explicit(own_word(window, head->a), head->b, memory_order_relaxed);
     } else if (head->a >= APART_WORDS) {
-        oriel_internode_failed(window, head->from, oriel_fail(ORIEL_E_RANGE, "word %d is not there", (int)head->a));
+        oriel_internode_failed(window, head->from,
+                               oriel_fail(ORIEL_E_RANGE, "word %d is not there", (int)head->a));
         if (head->kind == ORIEL_INTERNODE_GET)
             oriel_internode_answer(window, asker, head->from, NULL, 0);
     } else {
@@ -103,12 +107,14 @@ void oriel_internode_serve_operation(struct oriel_window *window, const struct o
     }
 }
 
-enum oriel_status apart_put(struct oriel_window *window, int32_t target, uint64_t word, uint64_t value)
+enum oriel_status apart_put(struct oriel_window *window, int32_t target, uint64_t word,
+                            uint64_t value)
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_PUT, .a = word, .b = value};
     if (!oriel_is_far(window, target)) {
-        atomic_store_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word, value, memory_order_relaxed);
+        atomic_store_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word,
+                              value, memory_order_relaxed);
         return ORIEL_OK;
     }
     enum oriel_status status = oriel_internode_enter(window, target, &peer);
@@ -129,12 +135,15 @@ static void take_word(struct oriel_net_request *request, const struct oriel_net_
     memcpy(reading->got, answer->data, sizeof *reading->got);
 }
 
-enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_t word, uint64_t *got)
+enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_t word,
+                            uint64_t *got)
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_GET, .a = word};
     if (!oriel_is_far(window, target)) {
-        *got = atomic_load_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word, memory_order_relaxed);
+        *got =
+            atomic_load_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word,
+                                 memory_order_relaxed);
         return ORIEL_OK;
     }
     enum oriel_status status = oriel_internode_enter(window, target, &peer);
@@ -158,14 +167,18 @@ uint64_t apart_read(struct oriel_window *window, int32_t target, uint64_t word)
 void apart_expect_free(const struct oriel_window *window)
 {
     uint64_t queue = atomic_load(&window->control->lock.queue);
-    team_expect(window->control->lock.serving == (uint32_t)(queue >> 32) && window->control->lock.departed == (uint32_t)queue);
-    team_expect(window->common->gate.word == 0 && window->far->locks == NULL && !oriel_locks_held(window));
+    team_expect(window->control->lock.serving == (uint32_t)(queue >> 32) &&
+                window->control->lock.departed == (uint32_t)queue);
+    team_expect(window->common->gate.word == 0 && window->far->locks == NULL &&
+                !oriel_locks_held(window));
 }
 
 _Atomic bool apart_counts_nobody;
 
-struct oriel_pscw_counter *__real_oriel_internode_partner(struct oriel_window *window, int32_t rank);
-struct oriel_pscw_counter *__wrap_oriel_internode_partner(struct oriel_window *window, int32_t rank);
+struct oriel_pscw_counter *__real_oriel_internode_partner(struct oriel_window *window,
+                                                          int32_t rank);
+struct oriel_pscw_counter *__wrap_oriel_internode_partner(struct oriel_window *window,
+                                                          int32_t rank);
 
 struct oriel_pscw_counter *__wrap_oriel_internode_partner(struct oriel_window *window, int32_t rank)
 {
@@ -186,9 +199,9 @@ static void tell(int32_t n)
     meeting->ranks[team_rank].address_bytes = (uint32_t)len_bytes;
     memcpy(meeting->ranks[team_rank].address, address, len_bytes);
     if (leader_of(apart_machine(team_rank)) == team_rank)
-        meeting->ranks[team_rank].common_offset =
-            alloc_block(oriel_common_bytes(n) + sizeof(struct oriel_machines) +
-                        (uint64_t)apart_machines * (sizeof(struct oriel_machine) + ORIEL_NET_ADDRESS_BYTES));
+        meeting->ranks[team_rank].common_offset = alloc_block(
+            oriel_common_bytes(n) + sizeof(struct oriel_machines) +
+            (uint64_t)apart_machines * (sizeof(struct oriel_machine) + ORIEL_NET_ADDRESS_BYTES));
 }
 
 static void fill_machines(struct oriel_machines *machines)
@@ -199,7 +212,8 @@ static void fill_machines(struct oriel_machines *machines)
     for (int32_t i = 0; i < apart_machines; i++) {
         int32_t leader = leader_of(i);
         uint32_t len_bytes = meeting->ranks[leader].address_bytes;
-        machines->machine[i] = (struct oriel_machine){team->members[leader].process, leader, len_bytes, at};
+        machines->machine[i] =
+            (struct oriel_machine){team->members[leader].process, leader, len_bytes, at};
         memcpy((char *)machines + at, meeting->ranks[leader].address, len_bytes);
         at += ORIEL_NET_ADDRESS_BYTES;
     }
@@ -217,7 +231,8 @@ static void fill_common(const struct oriel_window *window, struct oriel_common *
             .direct_bytes = is_here ? APART_WORDS * sizeof(uint64_t) : 0,
             .size_bytes = APART_WORDS * sizeof(uint64_t),
             .disp_unit = 1,
-            .control_offset = is_here ? meeting->ranks[i].control_offset : (uint64_t)apart_machine(i),
+            .control_offset =
+                is_here ? meeting->ranks[i].control_offset : (uint64_t)apart_machine(i),
             .mechanism = is_here ? ORIEL_BY_ARENA : ORIEL_BY_NETWORK,
         };
     }
@@ -242,14 +257,16 @@ struct oriel_window *apart_open(void)
     window->rank = team_rank;
     window->leader = leader_of(apart_machine(team_rank));
     for (int32_t i = 0; i < team->n; i++) {
-        members[i] = (struct oriel_member){team->members[i].process, (uint64_t)apart_machine(i) + 7};
+        members[i] =
+            (struct oriel_member){team->members[i].process, (uint64_t)apart_machine(i) + 7};
         window->here += apart_machine(i) == apart_machine(team_rank);
     }
-    team_expect(oriel_group_acquire(members, sizeof members[0], window->n, window->rank, &window->group) == ORIEL_OK);
+    team_expect(oriel_group_acquire(members, sizeof members[0], window->n, window->rank,
+                                    &window->group) == ORIEL_OK);
     window->control_bases = window->group->bases;
     window->memory_bases = window->group->bases;
-    window->common =
-        (struct oriel_common *)(window->control_bases[window->leader] + meeting->ranks[window->leader].common_offset);
+    window->common = (struct oriel_common *)(window->control_bases[window->leader] +
+                                             meeting->ranks[window->leader].common_offset);
     if (window->leader == window->rank)
         fill_common(window, window->common);
     team_meet();
@@ -267,7 +284,8 @@ void apart_close(struct oriel_window *window)
     struct oriel_internode *far = window->far;
     team_meet();
     oriel_serve_remove(window);
-    team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL && far->shares == NULL);
+    team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL &&
+                far->shares == NULL);
     oriel_internode_free(far);
     team_meet(); /* nobody looks at the blocks any more */
     oriel_pscw_counters_close(window);
@@ -309,6 +327,7 @@ void apart_prepare(int argc, char **argv)
         printf("skipped: a process has one net\n");
         exit(77);
     }
-    meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    meeting =
+        mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(meeting, MAP_FAILED);
 }

@@ -33,8 +33,10 @@ int32_t apart_machine(int32_t rank);
 int32_t apart_elsewhere(const struct oriel_window *window);
 
 /* Operations on words of a rank's memory, complete after a flush where that is far.  got is written by then. */
-enum oriel_status apart_put(struct oriel_window *window, int32_t target, uint64_t word, uint64_t value);
-enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_t word, uint64_t *got);
+enum oriel_status apart_put(struct oriel_window *window, int32_t target, uint64_t word,
+                            uint64_t value);
+enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_t word,
+                            uint64_t *got);
 
 /* The own memory, which the agent's thread writes. */
 uint64_t apart_look(const struct oriel_window *window, uint64_t word);

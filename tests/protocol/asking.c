@@ -10,7 +10,8 @@ char *asking_memory;
 /* Every process serves; the address of its memory is in its window. */
 void asking_open(struct oriel_window *window)
 {
-    asking_memory = mmap(NULL, (size_t)window->n * SHARE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    asking_memory = mmap(NULL, (size_t)window->n * SHARE_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     team_expect(asking_memory != MAP_FAILED);
     team_expect(oriel_agent_open() == ORIEL_OK);
     fabricate_memory(window, window->rank)[0] = (uint64_t)(uintptr_t)asking_memory;
@@ -39,12 +40,9 @@ void asking_fill(char *bytes, uint64_t len_bytes)
 static uint64_t some_length(void)
 {
     switch (team_random() % 8) {
-    case 0:
-        return 1 + team_random() % SHARE_BYTES;
-    case 1:
-        return ORIEL_AGENT_DATA_BYTES - 1 + team_random() % 3;
-    default:
-        return 1 + team_random() % 64;
+    case 0: return 1 + team_random() % SHARE_BYTES;
+    case 1: return ORIEL_AGENT_DATA_BYTES - 1 + team_random() % 3;
+    default: return 1 + team_random() % 64;
     }
 }
 

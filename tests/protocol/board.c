@@ -24,15 +24,17 @@ static struct oriel_shm_rendezvous open_board(struct oriel_window *window)
 {
     uint64_t offset = 0;
     if (window->rank == 0)
-        team_expect(oriel_file_alloc(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE, &offset) == ORIEL_OK);
+        team_expect(oriel_file_alloc(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE,
+                                     &offset) == ORIEL_OK);
     if (window->rank == 0)
         fabricate_memory(window, 0)[0] = offset;
     team_meet();
     offset = fabricate_memory(window, 0)[0];
     team_meet();
-    return (struct oriel_shm_rendezvous){.words = (struct oriel_shm_rendezvous_words *)(window->group->bases[0] + offset),
-                                .group = window->group,
-                                .rank = window->rank};
+    return (struct oriel_shm_rendezvous){
+        .words = (struct oriel_shm_rendezvous_words *)(window->group->bases[0] + offset),
+        .group = window->group,
+        .rank = window->rank};
 }
 
 static void expect_note(const struct oriel_shm_rendezvous *board, int32_t rank, uint64_t round)
@@ -175,7 +177,8 @@ static void leave_one(struct oriel_window *window)
             oriel_shm_rendezvous_leave(&board);
         } else {
             team_expect(meet(&board, round + 1, &verdict) == ORIEL_E_COMM);
-            team_expect(meet(&board, round + 2, &verdict) == ORIEL_E_COMM); /* and not that somebody has died */
+            team_expect(meet(&board, round + 2, &verdict) ==
+                        ORIEL_E_COMM); /* and not that somebody has died */
         }
         team_meet();
         board.words->left = 0;

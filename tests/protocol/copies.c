@@ -21,10 +21,11 @@ static bool only_reads;
 static struct oriel_remote part_of(const struct oriel_window *window)
 {
     struct oriel_peer *peer = window->group->peers[0];
-    return (struct oriel_remote){.address = fabricate_memory(window, 0)[0] + (uint64_t)(window->rank - 1) * PART_BYTES,
-                                 .pid = peer->identity.pid,
-                                 .agent = by == &oriel_transport_agent ? oriel_agent_of(peer) : NULL,
-                                 .writers = oriel_file_writers(peer->base)};
+    return (struct oriel_remote){
+        .address = fabricate_memory(window, 0)[0] + (uint64_t)(window->rank - 1) * PART_BYTES,
+        .pid = peer->identity.pid,
+        .agent = by == &oriel_transport_agent ? oriel_agent_of(peer) : NULL,
+        .writers = oriel_file_writers(peer->base)};
 }
 
 static void fill(uint64_t *words, uint64_t len_bytes)
@@ -51,7 +52,8 @@ static void write_pieces_and_look(const struct oriel_remote *there, uint64_t *ou
     uint64_t step_bytes = PART_BYTES / PIECES / 8 * 8;
     fill(out, PART_BYTES);
     for (unsigned i = 0; i < PIECES; i++)
-        pieces[i] = (struct oriel_piece){(int64_t)(i * step_bytes), oriel_at(out, (int64_t)(i * step_bytes)), step_bytes};
+        pieces[i] = (struct oriel_piece){(int64_t)(i * step_bytes),
+                                         oriel_at(out, (int64_t)(i * step_bytes)), step_bytes};
     team_expect(by->write_pieces(there, pieces, PIECES) == ORIEL_OK);
     team_expect(by->read(there, in, PIECES * step_bytes) == ORIEL_OK);
     team_expect(memcmp(out, in, PIECES * step_bytes) == 0);
@@ -86,7 +88,8 @@ static void promote_all_the_time(char *memory, uint64_t len_bytes)
             printf("refused: %s\n", oriel_fail_message());
             if (strstr(oriel_fail_message(), "userfaultfd") != NULL)
                 return;
-            team_expect(strstr(oriel_fail_message(), "do not come to an end") != NULL && ++refusals < 4);
+            team_expect(strstr(oriel_fail_message(), "do not come to an end") != NULL &&
+                        ++refusals < 4);
         }
         usleep((useconds_t)(team_random() % 300));
         oriel_promote_release(&promoted);
@@ -97,7 +100,8 @@ static void promote_all_the_time(char *memory, uint64_t len_bytes)
 static void move_and_write(struct oriel_window *window)
 {
     uint64_t len_bytes = (uint64_t)(window->n - 1) * PART_BYTES;
-    char *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t *out = malloc(PART_BYTES);
     uint64_t *in = malloc(PART_BYTES);
     team_expect(memory != MAP_FAILED && out != NULL && in != NULL);
@@ -187,7 +191,8 @@ static void kill_copying(struct oriel_window *window)
         struct oriel_promote_how how = {.means = means, .huge_allowed = true, .pins_allowed = true};
         struct oriel_promoted promoted;
         team_flag_await(0, 1);
-        team_expect(oriel_promote((uintptr_t)memory, ORIEL_PAGE_BYTES, &how, &promoted) == ORIEL_OK);
+        team_expect(oriel_promote((uintptr_t)memory, ORIEL_PAGE_BYTES, &how, &promoted) ==
+                    ORIEL_OK);
         oriel_promote_release(&promoted);
         team_flag_set(1, 1);
     }

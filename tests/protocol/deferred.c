@@ -40,15 +40,18 @@ static void close_memory(struct oriel_window *window)
     munmap(memory, MEMORY_BYTES);
 }
 
-static void put(struct oriel_window *window, int32_t target, uint64_t offset_bytes, const void *here, uint64_t len_bytes)
+static void put(struct oriel_window *window, int32_t target, uint64_t offset_bytes,
+                const void *here, uint64_t len_bytes)
 {
     team_expect(oriel_deferred_takes(window, target, len_bytes));
     oriel_deferred_put(window, target, offset_bytes, here, len_bytes);
 }
 
-static void add(struct oriel_window *window, int32_t target, uint64_t word, int64_t operand, enum oriel_operator operator)
+static void add(struct oriel_window *window, int32_t target, uint64_t word, int64_t operand,
+                enum oriel_operator operator)
 {
-    oriel_deferred_accumulate(window, target, word * sizeof operand, ORIEL_KIND_INT64, operator, &operand, 1);
+    oriel_deferred_accumulate(window, target, word * sizeof operand,
+                              ORIEL_KIND_INT64, operator, & operand, 1);
 }
 
 static void complete(struct oriel_window *window, int32_t target)
@@ -56,9 +59,11 @@ static void complete(struct oriel_window *window, int32_t target)
     team_expect(oriel_deferred_complete(window, target) == ORIEL_OK);
 }
 
-static void get(const struct oriel_window *window, int32_t target, uint64_t offset_bytes, void *here, uint64_t len_bytes)
+static void get(const struct oriel_window *window, int32_t target, uint64_t offset_bytes,
+                void *here, uint64_t len_bytes)
 {
-    const struct oriel_path way = oriel_remote_find(window, target, offset_bytes, 0, (int64_t)len_bytes);
+    const struct oriel_path way =
+        oriel_remote_find(window, target, offset_bytes, 0, (int64_t)len_bytes);
     team_expect(oriel_remote_read(&way, here, len_bytes) == ORIEL_OK);
 }
 
@@ -74,7 +79,8 @@ static void put_at_random(struct oriel_window *window)
     open_memory(window);
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         const uint64_t len_bytes = 1 + team_random() % (team_random() % 8 == 0 ? sizeof data : 16);
-        if (team_random() % 4 == 0 || at + len_bytes > MEMORY_BYTES) /* else it goes on where the last one ended */
+        if (team_random() % 4 == 0 ||
+            at + len_bytes > MEMORY_BYTES) /* else it goes on where the last one ended */
             at = team_random() % (MEMORY_BYTES - len_bytes);
         for (uint64_t byte = 0; byte < len_bytes; byte++)
             data[byte] = (char)team_random();
@@ -130,14 +136,16 @@ static void count_together(struct oriel_window *window)
 {
     enum { WORDS = 4, APART = 32 };
     uint64_t sum = 0, mine = 0;
-    const uint64_t own_word = 1 + (uint64_t)window->rank; /* of APART, behind the one that all count in */
+    const uint64_t own_word =
+        1 + (uint64_t)window->rank; /* of APART, behind the one that all count in */
     open_memory(window);
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         const uint64_t word = team_random() % WORDS * APART;
         const int64_t one = 1;
         if (window->rank == 0) {
-            team_expect(oriel_accumulate_run(window, 0, word * sizeof one, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM,
-                                             (const char *)&one, 1) == ORIEL_OK);
+            team_expect(oriel_accumulate_run(window, 0, word * sizeof one, ORIEL_KIND_INT64,
+                                             ORIEL_OPERATOR_SUM, (const char *)&one,
+                                             1) == ORIEL_OK);
         } else {
             add(window, 0, word, 1, ORIEL_OPERATOR_SUM);
         }
@@ -171,12 +179,12 @@ static void deferred_p3_p4_accumulates_are_atomic_and_alone(void **state)
 /* Operators that do not commute, and kinds whose greatest is another, on words near each other and apart, by one rank. */
 static void accumulate_in_order(struct oriel_window *window)
 {
-    static const enum oriel_operator operators[] = {ORIEL_OPERATOR_SUM, ORIEL_OPERATOR_REPLACE, ORIEL_OPERATOR_MAX,
-                                                    ORIEL_OPERATOR_BXOR};
+    static const enum oriel_operator operators[] = {ORIEL_OPERATOR_SUM, ORIEL_OPERATOR_REPLACE,
+                                                    ORIEL_OPERATOR_MAX, ORIEL_OPERATOR_BXOR};
     enum { WORDS = MEMORY_BYTES / sizeof(int64_t) };
     static _Thread_local int64_t model[WORDS], found[WORDS];
     const int32_t target = (window->rank + 1) % window->n;
-    enum oriel_operator operator = ORIEL_OPERATOR_SUM;
+    enum oriel_operator operator= ORIEL_OPERATOR_SUM;
     uint64_t word = 0;
     memset(model, 0, sizeof model);
     open_memory(window);
@@ -184,14 +192,15 @@ static void accumulate_in_order(struct oriel_window *window)
         const enum oriel_kind kind = team_random() % 8 == 0 ? ORIEL_KIND_UINT64 : ORIEL_KIND_INT64;
         const int64_t operand = (int64_t)(team_random() % 1000) - 500;
         if (team_random() % 8 == 0)
-            operator = operators[team_random() % 4];
+            operator= operators[team_random() % 4];
         if (team_random() % 4 == 0)
             word = team_random() % (team_random() % 16 == 0 ? WORDS : 64);
         if (team_random() % 32 == 0) { /* a put between them */
             put(window, target, word * sizeof operand, &operand, sizeof operand);
             model[word] = operand;
         } else {
-            oriel_deferred_accumulate(window, target, word * sizeof operand, kind, operator, &operand, 1);
+            oriel_deferred_accumulate(window, target, word * sizeof operand,
+                                      kind, operator, & operand, 1);
             oriel_kinds[kind].plain[operator]((char *)&model[word], (const char *)&operand, NULL, 1);
         }
         if (i > 1 && team_random() % 300 != 0)
@@ -215,12 +224,18 @@ static void deferred_p1_keeps_the_order(void **state)
 /* Words around both ends of a page that is gone, in runs of four that cross them: what was for it fails, and all else is done. */
 static void lose_a_page(struct oriel_window *window)
 {
-    enum { LOST = 4 * PAGE_BYTES / 8, IN_PAGE = PAGE_BYTES / 8, BESIDE = 32, NEAR = LOST - 2 * BESIDE }; /* in words */
+    enum {
+        LOST = 4 * PAGE_BYTES / 8,
+        IN_PAGE = PAGE_BYTES / 8,
+        BESIDE = 32,
+        NEAR = LOST - 2 * BESIDE
+    }; /* in words */
     open_memory(window);
     if (window->rank == 1)
         team_expect(mprotect(memory + LOST * 8, PAGE_BYTES, PROT_NONE) == 0);
     team_meet();
-    for (int round = 0; round < 2 && window->rank == 0; round++) { /* puts, then accumulates of the same words */
+    for (int round = 0; round < 2 && window->rank == 0;
+         round++) { /* puts, then accumulates of the same words */
         for (uint64_t i = 0; i < 4 * BESIDE; i++) {
             const uint64_t word = LOST - BESIDE + i + (i < 2 * BESIDE ? 0 : IN_PAGE - 2 * BESIDE);
             const int64_t value = (int64_t)word;

@@ -19,7 +19,8 @@ static inline void expect_named(enum oriel_status status)
     char name[32];
     snprintf(name, sizeof name, "rank %d ", (int)victim);
     if (status != ORIEL_E_PEER || strstr(oriel_fail_message(), name) == NULL)
-        fprintf(stderr, "rank %d: status %d: %s\n", (int)team_rank, (int)status, oriel_fail_message());
+        fprintf(stderr, "rank %d: status %d: %s\n", (int)team_rank, (int)status,
+                oriel_fail_message());
     team_expect(status == ORIEL_E_PEER);
     team_expect(strstr(oriel_fail_message(), name) != NULL);
 }

@@ -42,7 +42,8 @@ struct oriel_window *fabricate_open(void)
     window->n = n;
     window->here = n;
     window->rank = team_rank;
-    team_expect(oriel_group_acquire(team->members, sizeof team->members[0], n, team_rank, &window->group) == ORIEL_OK);
+    team_expect(oriel_group_acquire(team->members, sizeof team->members[0], n, team_rank,
+                                    &window->group) == ORIEL_OK);
     window->control_bases = window->group->bases;
     window->memory_bases = window->group->bases;
     window->common = (struct oriel_common *)(window->control_bases[0] + team->common_offset);

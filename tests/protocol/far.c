@@ -29,7 +29,8 @@ static void put_flush_look(struct oriel_window *whole)
             team_expect(apart_put(window, target, own(), round * 3 + i + 1) == ORIEL_OK);
         team_expect(oriel_internode_flush(window, round % 2 == 0 ? target : -1) == ORIEL_OK);
         team_meet();
-        team_expect(apart_look(window, (uint64_t)((window->rank + window->n - shift) % window->n)) == round * 3 + 3);
+        team_expect(apart_look(window, (uint64_t)((window->rank + window->n - shift) %
+                                                  window->n)) == round * 3 + 3);
         team_meet();
     }
     (void)whole;
@@ -59,7 +60,8 @@ static void get_many(struct oriel_window *whole)
         for (int32_t i = 0; i < count; i++)
             team_expect(apart_get(window, target, (uint64_t)(i % window->n), &got[i]) == ORIEL_OK);
         if (round % 2 == 0) /* the flush has something to ask as well */
-            team_expect(apart_put(window, target, own(), own() * 1000 + (uint64_t)target + 1) == ORIEL_OK);
+            team_expect(apart_put(window, target, own(), own() * 1000 + (uint64_t)target + 1) ==
+                        ORIEL_OK);
         if (round % 3 == 1)
             team_expect(oriel_internode_flush_local(window, target) == ORIEL_OK);
         else
@@ -89,8 +91,10 @@ static void get_as_many_as_may_be(struct oriel_window *whole)
         for (int32_t i = 0; i < 2; i++)
             team_expect(apart_put(window, (team_rank + 1 + i) % 3, own(), round) == ORIEL_OK);
         for (int32_t i = 0; i < OPEN_MOST; i++)
-            team_expect(apart_get(window, (team_rank + 1 + i % 2) % 3, own(), &got[i % 2][i / 2]) == ORIEL_OK);
-        team_expect(oriel_internode_flush(window, round % 2 == 0 ? -1 : (team_rank + 1) % 3) == ORIEL_OK);
+            team_expect(apart_get(window, (team_rank + 1 + i % 2) % 3, own(), &got[i % 2][i / 2]) ==
+                        ORIEL_OK);
+        team_expect(oriel_internode_flush(window, round % 2 == 0 ? -1 : (team_rank + 1) % 3) ==
+                    ORIEL_OK);
         team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
         for (int32_t i = 0; i < OPEN_MOST; i++)
             team_expect(got[i % 2][i / 2] == round);
@@ -119,9 +123,12 @@ static void fail_and_flush(struct oriel_window *whole)
         team_expect(apart_put(window, target, APART_BEYOND + 20, 1) == ORIEL_OK);
         if (i % 3 == 1)
             team_expect(apart_get(window, target, own(), &got) == ORIEL_OK);
-        enum oriel_status status = i % 4 == 3 ? oriel_barrier(window) : oriel_internode_flush(window, i % 2 == 0 ? target : -1);
+        enum oriel_status status = i % 4 == 3
+                                       ? oriel_barrier(window)
+                                       : oriel_internode_flush(window, i % 2 == 0 ? target : -1);
         char expected[100];
-        snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target, (int)(APART_BEYOND + own()));
+        snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target,
+                 (int)(APART_BEYOND + own()));
         team_expect(status == ORIEL_E_RANGE && strcmp(oriel_fail_message(), expected) == 0);
         team_expect(got == 0); /* the answer told of the failure */
         team_expect(oriel_internode_flush(window, -1) == ORIEL_OK); /* once */
@@ -147,7 +154,8 @@ static void get_in_vain(struct oriel_window *whole)
         int32_t target = apart_elsewhere(window);
         uint64_t got = 7;
         char expected[100];
-        snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target, (int)(APART_BEYOND + own()));
+        snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target,
+                 (int)(APART_BEYOND + own()));
         team_expect(apart_get(window, target, APART_BEYOND + own(), &got) == ORIEL_OK);
         team_expect(oriel_internode_flush_local(window, i % 2 == 0 ? target : -1) == ORIEL_E_RANGE);
         team_expect(strcmp(oriel_fail_message(), expected) == 0 && got == 7);
@@ -187,7 +195,8 @@ static void get_much_in_vain(struct oriel_window *whole)
         usleep(20000); /* it waits */
         atomic_store(&apart_dawdles, false);
     }
-    team_expect(oriel_internode_flush_local(window, -1) == (window->rank == 0 ? ORIEL_E_RANGE : ORIEL_OK));
+    team_expect(oriel_internode_flush_local(window, -1) ==
+                (window->rank == 0 ? ORIEL_E_RANGE : ORIEL_OK));
     team_expect(got == 7);
     team_meet();
     apart_close(window);
@@ -212,8 +221,10 @@ static void fail_once(struct oriel_window *whole, struct oriel_window *window)
 static void expect_own_failure(struct oriel_window *window)
 {
     char expected[100];
-    snprintf(expected, sizeof expected, "access to rank 0: word %d is not there", (int)(APART_BEYOND + own()));
-    team_expect(oriel_internode_flush(window, 0) == ORIEL_E_RANGE && strcmp(oriel_fail_message(), expected) == 0);
+    snprintf(expected, sizeof expected, "access to rank 0: word %d is not there",
+             (int)(APART_BEYOND + own()));
+    team_expect(oriel_internode_flush(window, 0) == ORIEL_E_RANGE &&
+                strcmp(oriel_fail_message(), expected) == 0);
     team_expect(oriel_internode_flush(window, 0) == ORIEL_OK);
 }
 
@@ -279,9 +290,11 @@ static void lack_memory(struct oriel_window *whole)
         for (int32_t rank = 0; rank < window->n; rank++)
             if (oriel_is_far(window, rank))
                 team_expect(apart_put(window, rank, own(), i) == ORIEL_OK);
-        team_expect(i > 1 || oriel_internode_flush(window, -1) == ORIEL_OK); /* what gathers has a buffer yet */
+        team_expect(i > 1 || oriel_internode_flush(window, -1) ==
+                                 ORIEL_OK); /* what gathers has a buffer yet */
         poor_here = true;
-        team_expect(i > 1 || apart_put(window, apart_elsewhere(window), own(), 9) == ORIEL_E_NO_MEM);
+        team_expect(i > 1 ||
+                    apart_put(window, apart_elsewhere(window), own(), 9) == ORIEL_E_NO_MEM);
         enum oriel_status status = oriel_internode_flush(window, -1);
         poor_here = false;
         team_expect(status == (i > 1 && window->n > 2 ? ORIEL_E_NO_MEM : ORIEL_OK));
@@ -341,7 +354,8 @@ static void unlock_in_poverty(struct oriel_window *whole)
         poor_heap_here = true;
         if (i > 2) {
             poor_here = true;
-            team_expect((all ? oriel_unlock_all(window) : oriel_unlock(window, target)) == ORIEL_E_NO_MEM);
+            team_expect((all ? oriel_unlock_all(window) : oriel_unlock(window, target)) ==
+                        ORIEL_E_NO_MEM);
             poor_heap_here = poor_here = false;
         }
         team_expect((all ? oriel_unlock_all(window) : oriel_unlock(window, target)) == ORIEL_OK);
@@ -378,7 +392,8 @@ static void make_windows(struct oriel_window *whole)
             team_expect(apart_look(second, (uint64_t)i) == 100 * round);
         }
         int32_t target = any_rank(first);
-        team_expect(oriel_lock(second, target, true) == ORIEL_OK && oriel_unlock(second, target) == ORIEL_OK);
+        team_expect(oriel_lock(second, target, true) == ORIEL_OK &&
+                    oriel_unlock(second, target) == ORIEL_OK);
         apart_close(round % 2 == 0 ? first : second);
         apart_close(round % 2 == 0 ? second : first);
     }

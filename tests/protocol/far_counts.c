@@ -8,8 +8,9 @@ static _Atomic uint64_t *sends; /* of UCX's by this process */
 static _Atomic uint64_t *bytes; /* in them */
 static __typeof__(oriel_ucp_calls.ucp_am_send_nbx) send_by_ucx;
 
-static ucs_status_ptr_t count_send(ucp_ep_h ep, unsigned id, const void *header, size_t header_bytes, const void *data,
-                                   size_t count, const ucp_request_param_t *how)
+static ucs_status_ptr_t count_send(ucp_ep_h ep, unsigned id, const void *header,
+                                   size_t header_bytes, const void *data, size_t count,
+                                   const ucp_request_param_t *how)
 {
     atomic_fetch_add(sends, 1);
     atomic_fetch_add(bytes, header_bytes + count);
@@ -19,7 +20,8 @@ static ucs_status_ptr_t count_send(ucp_ep_h ep, unsigned id, const void *header,
 static void lock_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
 {
     bool exclusive = value % 2 == 0;
-    team_expect((trusted ? oriel_lock_trusted(window, 1) : oriel_lock(window, 1, exclusive)) == ORIEL_OK);
+    team_expect((trusted ? oriel_lock_trusted(window, 1) : oriel_lock(window, 1, exclusive)) ==
+                ORIEL_OK);
     team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
     team_expect(oriel_unlock(window, 1) == ORIEL_OK);
 }
@@ -50,7 +52,8 @@ static void put_and_get_back(struct oriel_window *window, uint64_t value, bool t
 
 /* Rank 0 does it to rank 1 until it takes no more messages there and as many back, and no more bytes; in some attempts, for those
  * who wait long ask whether others live. */
-static void count_messages(struct oriel_window *whole, void (*act)(struct oriel_window *, uint64_t, bool), bool trusted,
+static void count_messages(struct oriel_window *whole,
+                           void (*act)(struct oriel_window *, uint64_t, bool), bool trusted,
                            uint64_t most, const uint64_t most_bytes[2])
 {
     enum { TIMES = 20, COUNTED = 4 }; /* messages of each side, bytes of each side */
@@ -117,8 +120,13 @@ static void count_all_trusted(struct oriel_window *whole)
 
 static void count_there_and_back(struct oriel_window *whole)
 {
-    enum { WIRE = sizeof(struct oriel_wire), ASKED = WIRE + sizeof(struct oriel_internode_head), WORD = sizeof(uint64_t) };
-    const uint64_t most_bytes[] = {3 * ASKED + WORD, 2 * (WIRE + WORD) + WORD}; /* an answer's head has a word: no failure */
+    enum {
+        WIRE = sizeof(struct oriel_wire),
+        ASKED = WIRE + sizeof(struct oriel_internode_head),
+        WORD = sizeof(uint64_t)
+    };
+    const uint64_t most_bytes[] = {
+        3 * ASKED + WORD, 2 * (WIRE + WORD) + WORD}; /* an answer's head has a word: no failure */
     count_messages(whole, put_and_get_back, true, 2, most_bytes);
 }
 

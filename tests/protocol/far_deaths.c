@@ -62,7 +62,8 @@ static void late_barrier(struct oriel_window *whole)
         team_die();
     while (oriel_identity_alive(&team->members[victim].process))
         usleep(1000);
-    struct oriel_net_peer *peer = window->group->ids == NULL ? NULL : atomic_load(&window->group->net_peers[victim]);
+    struct oriel_net_peer *peer =
+        window->group->ids == NULL ? NULL : atomic_load(&window->group->net_peers[victim]);
     while (peer != NULL && oriel_net_check(peer) == ORIEL_OK)
         usleep(1000);
     (void)whole;
@@ -77,7 +78,8 @@ static void far_dead_rank_is_reported_by_barrier(void **state)
     victim = 3;
     apart_run(5, 5, late_barrier);
     apart_run(6, 3, late_barrier);
-    victim = 2; /* the first of its machine: told in vain by others, whose neighbours have never talked to it */
+    victim =
+        2; /* the first of its machine: told in vain by others, whose neighbours have never talked to it */
     apart_run(6, 3, late_barrier);
     victim = VICTIM;
 }
@@ -131,7 +133,8 @@ static void give_up(struct oriel_window *whole, bool starts)
     }
     team_meet();
     if (window->rank == SURVIVOR) {
-        expect_named(starts ? oriel_start(window, fabricate_ranks(&other, 1), 1) : oriel_barrier(window));
+        expect_named(starts ? oriel_start(window, fabricate_ranks(&other, 1), 1)
+                            : oriel_barrier(window));
         team_flag_set(READY, 1);
     }
     team_flag_await(READY, 1);
@@ -174,7 +177,8 @@ static void operations(struct oriel_window *whole)
     }
     expect_named(status);
     int32_t other = window->rank == SURVIVOR ? OTHER : SURVIVOR;
-    team_expect(apart_put(window, other, 0, 1) == ORIEL_OK && oriel_internode_flush(window, other) == ORIEL_OK);
+    team_expect(apart_put(window, other, 0, 1) == ORIEL_OK &&
+                oriel_internode_flush(window, other) == ORIEL_OK);
     expect_named(apart_put(window, VICTIM, 0, 1));
     end(window);
 }

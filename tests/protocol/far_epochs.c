@@ -17,7 +17,8 @@ static void meet_and_look(struct oriel_window *whole)
         int32_t from = (window->rank + n - shift) % n;
         if (team_random() % 8 == 0)
             usleep((useconds_t)(team_random() % 500));
-        team_expect(apart_put(window, (window->rank + shift) % n, (uint64_t)window->rank, round) == ORIEL_OK);
+        team_expect(apart_put(window, (window->rank + shift) % n, (uint64_t)window->rank, round) ==
+                    ORIEL_OK);
         if (window->rank == 0)
             atomic_store(&came[n], team_time_is_up()); /* all look at it behind the barrier */
         atomic_store(&came[window->rank], round);

@@ -59,7 +59,8 @@ static void begin(struct oriel_window *window, int32_t first)
 
 static void lock_once(struct oriel_window *window, int32_t target)
 {
-    team_expect(oriel_lock(window, target, true) == ORIEL_OK && oriel_unlock(window, target) == ORIEL_OK);
+    team_expect(oriel_lock(window, target, true) == ORIEL_OK &&
+                oriel_unlock(window, target) == ORIEL_OK);
 }
 
 static void lock_and_count(struct oriel_window *window, int32_t target, _Atomic uint32_t *inside)
@@ -119,7 +120,8 @@ static void close_circle_of_windows(struct oriel_window *whole)
         const uint64_t before[] = {*queues[0] >> 32, *queues[1] >> 32};
         team_meet();
         if (origin >= 0) {
-            team_expect(oriel_lock_all(windows[0]) == ORIEL_OK && oriel_lock_all(windows[1]) == ORIEL_OK);
+            team_expect(oriel_lock_all(windows[0]) == ORIEL_OK &&
+                        oriel_lock_all(windows[1]) == ORIEL_OK);
             take(windows[origin], target);
         }
         team_meet();
@@ -129,7 +131,8 @@ static void close_circle_of_windows(struct oriel_window *whole)
             while (*queues[0] >> 32 == before[0] || *queues[1] >> 32 == before[1])
                 sched_yield();
             take(windows[1 - origin], target);
-            team_expect(oriel_unlock_all(windows[1]) == ORIEL_OK && oriel_unlock_all(windows[0]) == ORIEL_OK);
+            team_expect(oriel_unlock_all(windows[1]) == ORIEL_OK &&
+                        oriel_unlock_all(windows[0]) == ORIEL_OK);
         }
         team_meet();
     }
@@ -231,7 +234,8 @@ static void far_lock_all_in_turn_goes_by_rank(void **state)
 }
 
 /* The epoch of a machine's last rank is told that a lock of the other machine's first one is waited for behind it. */
-static void be_told(struct oriel_window *whole, struct oriel_window *window, int32_t machine, uint32_t time)
+static void be_told(struct oriel_window *whole, struct oriel_window *window, int32_t machine,
+                    uint32_t time)
 {
     int32_t target = one_of(1 - machine, 0);
     uint32_t before = writers(whole, target);
@@ -318,7 +322,8 @@ static void overtake(struct oriel_window *whole)
             take(window, target); /* its first epoch had come before */
             team_expect(atomic_load(inside) == i - 1);
             team_flag_set(0, i * 10 + 1);
-            while (readers(whole, target) - readers_before < 2) /* the other's second epoch stands behind */
+            while (readers(whole, target) - readers_before <
+                   2) /* the other's second epoch stands behind */
                 sched_yield();
             team_expect(atomic_load(inside) == i - 1);
             team_expect(oriel_unlock_all(window) == ORIEL_OK);

@@ -86,7 +86,8 @@ static void holder_of_all(struct oriel_window *whole)
     (void)whole;
     if (window->rank == victim) {
         team_expect(oriel_lock_all(window) == ORIEL_OK);
-        team_expect(apart_get(window, OTHER, 0, &got) == ORIEL_OK && oriel_internode_flush(window, -1) == ORIEL_OK && got == 0);
+        team_expect(apart_get(window, OTHER, 0, &got) == ORIEL_OK &&
+                    oriel_internode_flush(window, -1) == ORIEL_OK && got == 0);
         team_flag_set(READY, 1);
         die_waited_for((uint32_t)window->n - 1);
     }
@@ -125,7 +126,8 @@ static void far_killed_exclusive_holder_is_reported_to_lock_all(void **state)
 }
 
 /* The victim is killed while it waits behind another one, which then unlocks; what it has told meanwhile is not done. */
-static void waiter_by(struct oriel_window *whole, enum oriel_status (*lock)(struct oriel_window *, int32_t, bool))
+static void waiter_by(struct oriel_window *whole,
+                      enum oriel_status (*lock)(struct oriel_window *, int32_t, bool))
 {
     struct oriel_window *window = apart_open();
     if (window->rank == OTHER) {
@@ -191,7 +193,8 @@ static void waiter_at_the_gate(struct oriel_window *whole)
         team_expect(false);
     } else {
         team_flag_await(READY, 2);
-        team_expect(oriel_lock(window, OTHER, true) == ORIEL_OK && oriel_unlock(window, OTHER) == ORIEL_OK);
+        team_expect(oriel_lock(window, OTHER, true) == ORIEL_OK &&
+                    oriel_unlock(window, OTHER) == ORIEL_OK);
     }
     end(window);
 }
@@ -223,7 +226,8 @@ static void refused_at_the_gate(struct oriel_window *whole)
     }
     team_flag_await(READY, 2);
     if (window->rank == 0) {
-        while (atomic_load(&window->common->gate.half.writers) != 0) /* lock_all would lose its patience with it */
+        while (atomic_load(&window->common->gate.half.writers) !=
+               0) /* lock_all would lose its patience with it */
             sched_yield();
         team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
     }
@@ -277,7 +281,8 @@ static void target_in_turn(struct oriel_window *whole)
     }
     team_expect(oriel_lock_all(window) == ORIEL_OK);
     if (window->rank == OTHER) {
-        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK && oriel_internode_flush(window, -1) == ORIEL_OK);
+        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK &&
+                    oriel_internode_flush(window, -1) == ORIEL_OK);
         team_flag_set(READY, 1);
         team_flag_await(READY, 2);
         team_kill(VICTIM);
@@ -285,7 +290,8 @@ static void target_in_turn(struct oriel_window *whole)
     } else {
         while (atomic_load(apart_queue(whole, VICTIM)) >> 32 == 0)
             sched_yield();
-        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK && oriel_internode_flush(window, -1) == ORIEL_OK);
+        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK &&
+                    oriel_internode_flush(window, -1) == ORIEL_OK);
         team_expect(window->far->marks[VICTIM] & ORIEL_INTERNODE_FOLLOWED);
         team_flag_set(READY, 2);
         team_flag_await(READY, 3);

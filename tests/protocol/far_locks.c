@@ -66,7 +66,8 @@ static void far_lock_kinds_exclude_as_the_standard_says(void **state)
 }
 
 /* A counter that is read, flushed, and written back under the lock: what was told is done, and seen, when the next one is in. */
-static void count_up_behind(struct oriel_window *whole, enum oriel_status (*lock)(struct oriel_window *, int32_t, bool))
+static void count_up_behind(struct oriel_window *whole,
+                            enum oriel_status (*lock)(struct oriel_window *, int32_t, bool))
 {
     struct oriel_window *window = apart_open();
     _Atomic uint64_t *all = (_Atomic uint64_t *)fabricate_memory(whole, 0);
@@ -250,7 +251,8 @@ static void far_exclusive_locks_leave_lock_all_its_turn(void **state)
 }
 
 /* Whether a lock from elsewhere has come.  The agent's list, looked at without its leave. */
-__attribute__((noinline, no_sanitize("thread"))) static bool is_asked_for(const struct oriel_window *window)
+__attribute__((noinline, no_sanitize("thread"))) static bool
+is_asked_for(const struct oriel_window *window)
 {
     return *(struct oriel_internode_lock *volatile *)&window->far->locks != NULL;
 }
@@ -341,7 +343,8 @@ static void misuse(struct oriel_window *whole)
         team_expect(oriel_epochs_closed(window) == ORIEL_E_SYNC);
         team_expect(oriel_unlock(window, target) == ORIEL_OK);
         bool is_given_back;
-        team_expect(oriel_internode_unlock(window, target, false, &is_given_back) == ORIEL_E_SYNC); /* nor is it so there */
+        team_expect(oriel_internode_unlock(window, target, false, &is_given_back) ==
+                    ORIEL_E_SYNC); /* nor is it so there */
         team_expect(oriel_lock_all(window) == ORIEL_OK);
         team_expect(oriel_lock(window, target, false) == ORIEL_E_SYNC);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);

@@ -34,7 +34,8 @@ static uint32_t writers(_Atomic uint64_t *queue)
 static void await_nobody(const struct oriel_window *window, int32_t target)
 {
     if (team_rank == target)
-        while ((uint32_t)atomic_load(&window->control->lock.queue) != oriel_load_acquire(&window->control->lock.departed))
+        while ((uint32_t)atomic_load(&window->control->lock.queue) !=
+               oriel_load_acquire(&window->control->lock.departed))
             sched_yield();
     team_meet();
 }

@@ -165,7 +165,8 @@ static void be_refused(struct oriel_window *whole)
         team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
         team_expect(apart_put(window, 1, 0, 1) == ORIEL_OK);
         team_expect(oriel_internode_flush(window, 1) == ORIEL_E_NO_MEM);
-        team_expect(oriel_internode_place(window, 1, NULL, 0, &got, sizeof got) == ORIEL_E_OTHER); /* no device was asked */
+        team_expect(oriel_internode_place(window, 1, NULL, 0, &got, sizeof got) ==
+                    ORIEL_E_OTHER); /* no device was asked */
         team_expect(apart_put(window, 1, 0, 2) == ORIEL_OK);
         team_expect(apart_get(window, 1, 0, &got) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_OTHER && got == 7);

@@ -38,7 +38,8 @@ static void *flush_on(void *context)
     struct helper *helper = context;
     team_rank = helper->window->rank;
     while (!atomic_load(&helper->ends)) {
-        team_expect(oriel_internode_flush(helper->window, team_random() % 2 == 0 ? -1 : helper->target) == ORIEL_OK);
+        team_expect(oriel_internode_flush(
+                        helper->window, team_random() % 2 == 0 ? -1 : helper->target) == ORIEL_OK);
         oriel_delay();
     }
     return NULL;

@@ -30,7 +30,8 @@ static void expect_named(enum oriel_status status)
 }
 
 /* Two that wait for the victim at once, and one of them again. */
-static void expect_named_by(struct oriel_window *window, enum oriel_status (*wait)(struct oriel_window *window))
+static void expect_named_by(struct oriel_window *window,
+                            enum oriel_status (*wait)(struct oriel_window *window))
 {
     team_flag_await(READY, 1);
     expect_named(wait(window));
@@ -147,7 +148,8 @@ static void waiting_ticket(struct oriel_window *window)
         team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);
         team_flag_set(READY, 2);
     } else if (window->rank == VICTIM) {
-        team_expect(oriel_lock(window, VICTIM, true) == ORIEL_OK); /* the first is another way: sync/lock.h */
+        team_expect(oriel_lock(window, VICTIM, true) ==
+                    ORIEL_OK); /* the first is another way: sync/lock.h */
         team_expect(oriel_unlock(window, VICTIM) == ORIEL_OK);
         team_flag_await(READY, 1);
         oriel_lock(window, OTHER, true);

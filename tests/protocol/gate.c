@@ -106,9 +106,11 @@ static void gate_lets_lock_all_meet_shared_locks(void **state)
 static void crowd(struct oriel_window *window, bool exclusive)
 {
     while (atomic_load(&team->flags[0]) == 0) {
-        team_expect((exclusive ? oriel_lock(window, window->rank, true) : oriel_lock_all(window)) == ORIEL_OK);
+        team_expect((exclusive ? oriel_lock(window, window->rank, true) : oriel_lock_all(window)) ==
+                    ORIEL_OK);
         usleep(300);
-        team_expect((exclusive ? oriel_unlock(window, window->rank) : oriel_unlock_all(window)) == ORIEL_OK);
+        team_expect((exclusive ? oriel_unlock(window, window->rank) : oriel_unlock_all(window)) ==
+                    ORIEL_OK);
     }
 }
 

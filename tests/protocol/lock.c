@@ -128,10 +128,12 @@ static void sleep_behind(struct oriel_window *window, bool holder_is_exclusive, 
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 1)
             team_meet();
-        team_expect(oriel_lock(window, 0, window->rank == 0 ? holder_is_exclusive : exclusive) == ORIEL_OK);
+        team_expect(oriel_lock(window, 0, window->rank == 0 ? holder_is_exclusive : exclusive) ==
+                    ORIEL_OK);
         if (window->rank == 0) {
             team_meet();
-            while (atomic_load(&lock->serving_sleepers) + atomic_load(&lock->departed_sleepers) == 0)
+            while (atomic_load(&lock->serving_sleepers) + atomic_load(&lock->departed_sleepers) ==
+                   0)
                 sched_yield();
             usleep(3000);
         }

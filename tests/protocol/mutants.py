@@ -14,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import mutation  # noqa: E402
 from mutants_agents import AGENTS
 from mutants_far import FAR
 from mutants_locks import LOCKS
@@ -114,9 +117,10 @@ class Builder:
 
 def mutate(text, changes, path):
     for old, new in changes:
-        if text.count(old) != 1:
-            raise Failure(f"{path}: found {text.count(old)} times, not once:\n{old}")
-        text = text.replace(old, new)
+        try:
+            text = mutation.replace(text, old, new)
+        except mutation.Stale as stale:
+            raise Failure(f"{path}: {stale}") from stale
     return text
 
 

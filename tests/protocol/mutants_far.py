@@ -160,7 +160,7 @@ FAR = [
      "far_threads", "far_unlock_beside_another_threads_flushes_gives_back", "an unlock is sent whoever has flushed"),
     ("internode/origin/origin_sync.c", [("    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_HELD);\n", "")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: what lock_all has taken is given back"),
-    ("internode/origin/origin_sync.c", [("    pthread_mutex_lock(&window->far->entering); /* one thread takes it */\n", ""),
+    ("internode/origin/origin_sync.c", [("    pthread_mutex_lock(&window->far->entering);\n    if (!(atomic_load_explicit(", "    if (!(atomic_load_explicit("),
                     ("ORIEL_INTERNODE_WANTS_ALL);\n    pthread_mutex_unlock(&window->far->entering);\n", "ORIEL_INTERNODE_WANTS_ALL);\n")],
      "far_threads", "far_lock_all_takes_each_lock_once", "HELD: one thread takes it"),
     ("internode/origin/origin_sync.c", [("oriel_net_tell_later(peer, &bytes)", "oriel_net_tell(peer, &bytes)")],

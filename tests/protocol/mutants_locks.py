@@ -242,8 +242,8 @@ LOCKS = [
      "faults", "killed_shared_holder_is_reported", "access words are published before L1"),
     ("sync/access_words.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
      "partners", "partners_p3_are_made_once_by_many_threads", "access words are made once"),
-    ("sync/access_words.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file",
-                        "    if (oriel_file")],
+    ("sync/access_words.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file_alloc",
+                        "    if (oriel_file_alloc")],
      "partners", "partners_p3_are_made_once_by_many_threads", "access words: another look under the mutex"),
 
     ("sync/accumulate_mutex.c", [("    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,\n"

@@ -37,7 +37,8 @@ static void tell_by_threads(struct oriel_window *window)
 {
     pthread_t thread;
     netting_start(window);
-    struct stream streams[] = {netting_stream((team_rank + 1) % team->n, 0), netting_stream((team_rank + 1) % team->n, 1)};
+    struct stream streams[] = {netting_stream((team_rank + 1) % team->n, 0),
+                               netting_stream((team_rank + 1) % team->n, 1)};
     team_expect(pthread_create(&thread, NULL, tell_stream, &streams[1]) == 0);
     tell_stream(&streams[0]);
     pthread_join(thread, NULL);
@@ -80,9 +81,11 @@ static void ask_together(struct oriel_window *window)
     enum { EACH = 100 };
     static struct question questions[EACH];
     netting_start(window);
-    struct stream streams[] = {netting_stream((team_rank + 1) % team->n, 0), netting_stream((team_rank + 2) % team->n, 1)};
+    struct stream streams[] = {netting_stream((team_rank + 1) % team->n, 0),
+                               netting_stream((team_rank + 2) % team->n, 1)};
     for (int i = 0; i < EACH; i++)
-        netting_send(&streams[team_random() % 2], ECHO, netting_size(team_random()) % 600, &questions[i]);
+        netting_send(&streams[team_random() % 2], ECHO, netting_size(team_random()) % 600,
+                     &questions[i]);
     for (int i = EACH; i-- > 0;)
         netting_await(&questions[i]);
     for (int i = 0; i < 2; i++)
@@ -185,7 +188,8 @@ static void tell_the_slow(struct oriel_window *window)
     struct question question;
     for (uint64_t i = 0; team_rank == 0 && i < COUNT; i++) {
         netting_send(&stream, i % 16 == 0 ? SLOWLY : PASS, 8, NULL);
-        team_expect(i - atomic_load(&netting_shared->served[1]) <= MOST || atomic_load(&netting_shared->served[1]) > i);
+        team_expect(i - atomic_load(&netting_shared->served[1]) <= MOST ||
+                    atomic_load(&netting_shared->served[1]) > i);
     }
     for (uint64_t i = COUNT; team_rank == 0 && i < COUNT + LARGE; i++) {
         netting_send(&stream, SLOWLY, ORIEL_NET_DATA_BYTES, NULL);
@@ -253,10 +257,12 @@ static void miss(struct oriel_window *window)
         memcpy(other, netting_shared->bytes[1], netting_shared->len_bytes[1]);
         other[8] ^= 1; /* the session */
         team_expect(oriel_net_open(&team->members[1].process, other, 7, &peer) == ORIEL_E_OTHER);
-        team_expect(oriel_net_open(&team->members[1].process, other, netting_shared->len_bytes[1], &peer) == ORIEL_OK);
+        team_expect(oriel_net_open(&team->members[1].process, other, netting_shared->len_bytes[1],
+                                   &peer) == ORIEL_OK);
         static struct question question = {.net = {.take = netting_take}};
         struct note note = {ECHO, 0, 0, 0};
-        team_expect(oriel_net_ask(peer, &(struct oriel_net_bytes){&note, sizeof note, NULL, 0}, &question.net) == ORIEL_OK);
+        team_expect(oriel_net_ask(peer, &(struct oriel_net_bytes){&note, sizeof note, NULL, 0},
+                                  &question.net) == ORIEL_OK);
         struct oriel_watch watch = {.check = no_longer};
         team_expect(oriel_net_await(&question.net, &watch) == ORIEL_E_SYNC && question.taken == 0);
         team_expect(atomic_load(&netting_shared->served[1]) == before);

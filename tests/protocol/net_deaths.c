@@ -29,7 +29,8 @@ static void meet_a_death(int32_t dead, bool is_told)
     struct stream stream = netting_stream(dead, 1);
     struct oriel_net_peer *peer = netting_peers[dead];
     struct note kept_note = {KEEP, stream.number, stream.index++, 0};
-    question = (struct question){.net = {.take = netting_take, .end = netting_end}, .note = kept_note};
+    question =
+        (struct question){.net = {.take = netting_take, .end = netting_end}, .note = kept_note};
     struct oriel_net_bytes bytes = {&kept_note, sizeof kept_note, NULL, 0};
     enum oriel_status status = oriel_net_ask(peer, &bytes, &question.net);
     if (status != ORIEL_OK) { /* known already */
@@ -115,7 +116,8 @@ static void die_with_a_child(struct oriel_window *window)
         pid_t child = fork();
         if (child == 0) {
             team_expect(!oriel_net_is_started());
-            team_expect(oriel_net_start(&team->members[1].process, NULL, &netting_service) == ORIEL_E_OTHER);
+            team_expect(oriel_net_start(&team->members[1].process, NULL, &netting_service) ==
+                        ORIEL_E_OTHER);
             oriel_net_stop();
             oriel_net_progress();
             team_flag_set(4, 1);

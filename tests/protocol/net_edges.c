@@ -72,7 +72,8 @@ static void answer_oneself(struct question *question, uint64_t from)
     netting_fill(data + 1, question->len_bytes, question->note.seed);
     pthread_mutex_lock(&oriel_net.origin.mutex);
     poor_here = true;
-    team_expect(oriel_net_take_reply(NULL, header, sizeof header, data + 1, question->len_bytes, &how) == UCS_OK);
+    team_expect(oriel_net_take_reply(NULL, header, sizeof header, data + 1, question->len_bytes,
+                                     &how) == UCS_OK);
     poor_here = false;
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     free(data);
@@ -133,7 +134,8 @@ static void wait_for_who_is_not_heard(struct oriel_window *window, bool is_open_
     if (team_rank == 1 || is_open_before)
         netting_open(1 - team_rank);
     if (team_rank == 1)
-        oriel_net.timeout_ns = UINT64_C(2) * 1000000000; /* it learns it, too, by rank 0's silence */
+        oriel_net.timeout_ns =
+            UINT64_C(2) * 1000000000; /* it learns it, too, by rank 0's silence */
     atomic_store(&netting_shared->lost[team_rank], 0);
     team_meet();
     if (team_rank == 1 || is_open_before) {
@@ -166,8 +168,14 @@ static void wait_for_who_is_not_heard(struct oriel_window *window, bool is_open_
     netting_stop();
 }
 
-static void wait_for_who_is_given_up(struct oriel_window *window) { wait_for_who_is_not_heard(window, true); }
-static void wait_for_who_was_given_up(struct oriel_window *window) { wait_for_who_is_not_heard(window, false); }
+static void wait_for_who_is_given_up(struct oriel_window *window)
+{
+    wait_for_who_is_not_heard(window, true);
+}
+static void wait_for_who_was_given_up(struct oriel_window *window)
+{
+    wait_for_who_is_not_heard(window, false);
+}
 
 static void net_who_is_not_heard_any_more_is_lost_for_who_waits(void **state)
 {
@@ -189,7 +197,8 @@ static unsigned count_known(void)
     unsigned count = 0;
     pthread_mutex_lock(&oriel_net.agent.mutex);
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    for (const struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
+    for (const struct oriel_net_caller *caller = oriel_net.callers; caller != NULL;
+         caller = caller->next)
         count++;
     for (const struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         count++;
@@ -211,15 +220,19 @@ static void start_beside_one_that_stays(struct oriel_window *window)
     netting_start(window);
     struct stream stream = netting_stream(1 - team_rank, 0);
     for (uint32_t i = 0; i < AGAIN; i++) {
-        if (team_rank == 0 ? i % 4 != 0 : i < 8) /* now and then one has sent nothing, in the end rank 1 never */
+        if (team_rank == 0 ? i % 4 != 0
+                           : i < 8) /* now and then one has sent nothing, in the end rank 1 never */
             echo_by(&stream, 1 - team_rank);
         team_meet();
         if (team_rank == 1) {
             oriel_net_stop();
-            team_expect(oriel_net_start(&team->members[1].process, NULL, &netting_service) == ORIEL_OK);
-            memcpy(netting_shared->bytes[1], oriel_net_address(&netting_shared->len_bytes[1]), netting_shared->len_bytes[1]);
+            team_expect(oriel_net_start(&team->members[1].process, NULL, &netting_service) ==
+                        ORIEL_OK);
+            memcpy(netting_shared->bytes[1], oriel_net_address(&netting_shared->len_bytes[1]),
+                   netting_shared->len_bytes[1]);
         } else if (i % 4 != 1) {
-            for (int turns = 0; turns < 100 && !atomic_load(&netting_peers[1]->is_shunned); turns++) {
+            for (int turns = 0; turns < 100 && !atomic_load(&netting_peers[1]->is_shunned);
+                 turns++) {
                 oriel_net_progress(); /* which finds the other's connections broken */
                 usleep(500);
             }
@@ -270,7 +283,7 @@ static struct victim {
     uint64_t words[WORKERS][WORDS]; /* that are put to, got from, added to */
     size_t len_bytes[WORKERS];
     char addresses[WORKERS][ORIEL_NET_ADDRESS_BYTES];
-} *victim; /* shared by the team */
+} * victim; /* shared by the team */
 
 /* What the net itself does not call. */
 #define CALL(name) ((__typeof__(&name))find(#name))
@@ -295,7 +308,8 @@ static void break_off(void *unused, ucp_ep_h ep, ucs_status_t status)
 static ucp_rkey_h make_key(ucp_context_h context, ucp_ep_h ep)
 {
     static char other[64];
-    const ucp_mem_map_params_t wanted = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+    const ucp_mem_map_params_t wanted = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                                                       UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                          .address = other,
                                          .length = sizeof other};
     ucp_mem_h memory;
@@ -308,12 +322,14 @@ static ucp_rkey_h make_key(ucp_context_h context, ucp_ep_h ep)
     return key;
 }
 
-static void reach_for(ucp_context_h context, struct oriel_net_worker *worker, uint64_t *words, const void *address)
+static void reach_for(ucp_context_h context, struct oriel_net_worker *worker, uint64_t *words,
+                      const void *address)
 {
     static uint64_t meant = MEANT;
     static uint64_t got;
     const ucp_request_param_t plain = {.op_attr_mask = 0};
-    const ucp_request_param_t typed = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE, .datatype = ucp_dt_make_contig(sizeof meant)};
+    const ucp_request_param_t typed = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE,
+                                       .datatype = ucp_dt_make_contig(sizeof meant)};
     ucs_status_t status;
     ucp_ep_h ep = oriel_net_connect(worker->ucp, address, break_off, NULL, &status);
     team_expect(ep != NULL);
@@ -334,10 +350,12 @@ static void reach_by_ucx(void)
     ucp_context_h context;
     const ucp_params_t wanted = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                                  .features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64};
-    const ucp_worker_params_t single = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = UCS_THREAD_MODE_SINGLE};
+    const ucp_worker_params_t single = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                        .thread_mode = UCS_THREAD_MODE_SINGLE};
     team_expect(oriel_ucp()->ucp_config_read(NULL, NULL, &config) == UCS_OK);
     oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
-    team_expect(oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, &context) == UCS_OK);
+    team_expect(oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config,
+                                              &context) == UCS_OK);
     oriel_ucp()->ucp_config_release(config);
     team_expect(oriel_ucp()->ucp_worker_create(context, &single, &worker.ucp) == UCS_OK);
     for (int i = 0; i < WORKERS; i++)
@@ -375,8 +393,10 @@ static void net_serves_no_put_get_or_atomic_of_ucx(void **state)
 static void start_without_a_device(struct oriel_window *window)
 {
     setenv("UCX_TLS", "sm", 1);
-    team_expect(oriel_net_start(&team->members[0].process, NULL, &netting_service) == ORIEL_E_OTHER);
-    team_expect(strstr(oriel_fail_message(), "no network device") != NULL && !oriel_net_is_started());
+    team_expect(oriel_net_start(&team->members[0].process, NULL, &netting_service) ==
+                ORIEL_E_OTHER);
+    team_expect(strstr(oriel_fail_message(), "no network device") != NULL &&
+                !oriel_net_is_started());
     unsetenv("UCX_TLS");
     netting_start(window);
     netting_stop();
@@ -395,7 +415,8 @@ static int count_watched_by_the_kernel(int *all)
     for (int fd = *all = 0; fd < 1024; fd++) {
         int domain = 0, type = 0, listens = 0, watches = 0;
         socklen_t size = sizeof(int);
-        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || (domain != AF_INET && domain != AF_INET6) ||
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
+            (domain != AF_INET && domain != AF_INET6) ||
             getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
             getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens ||
             getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &watches, &size) != 0)

@@ -76,7 +76,7 @@ static void signal_each_other(struct oriel_window *window)
     netting_start(window);
     struct stream stream = netting_stream(1 - team_rank, 0);
     bool is_right = false;
-    for (uint32_t i = 1; i <= SIGNALS; ) {
+    for (uint32_t i = 1; i <= SIGNALS;) {
         unsigned long sleeps = netting_sleeps();
         uint64_t before = helped();
         for (uint32_t end = i + SERIES; i < end; i++) {
@@ -212,7 +212,8 @@ static void leave_something(struct oriel_window *window)
     for (uint32_t stay = 1; stay <= STAYS; stay++) {
         if (team_rank == 1) {
             team_flag_await(0, stay);
-            netting_send(&stream, SLOWLY, 8, NULL); /* the agent's thread is asleep again before it is served */
+            netting_send(&stream, SLOWLY, 8,
+                         NULL); /* the agent's thread is asleep again before it is served */
             team_flag_await(1, stay);
             continue;
         }

@@ -16,7 +16,7 @@
 enum { MESSAGES = 400 };
 
 struct addresses *netting_shared; /* shared by the team */
-static int32_t self;               /* the rank, also for the agent's thread */
+static int32_t self;              /* the rank, also for the agent's thread */
 struct oriel_net_peer *netting_peers[TEAM_MOST];
 static uint64_t next_index[STREAMS];
 struct oriel_net_asker netting_kept[ASKERS_MOST];
@@ -41,14 +41,17 @@ static bool is_filled(const char *bytes, size_t len_bytes, uint64_t seed)
     return true;
 }
 
-void netting_answer(const struct oriel_net_asker *asker, const struct note *note, const char *data, size_t len_bytes)
+void netting_answer(const struct oriel_net_asker *asker, const struct note *note, const char *data,
+                    size_t len_bytes)
 {
     char *bytes = (char *)(uintptr_t)data;
-    struct iovec pieces[] = {{bytes, len_bytes / 3}, {bytes + len_bytes / 3, len_bytes - len_bytes / 3}};
+    struct iovec pieces[] = {{bytes, len_bytes / 3},
+                             {bytes + len_bytes / 3, len_bytes - len_bytes / 3}};
     oriel_net_answer(asker, &(struct oriel_net_bytes){note, sizeof *note, pieces, 2});
 }
 
-static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from, const struct oriel_net_arrived *message)
+static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
+                  const struct oriel_net_arrived *message)
 {
     struct note note;
     team_expect(message->head_bytes == sizeof note);
@@ -90,7 +93,8 @@ static void lost(const struct oriel_identity *who)
 }
 
 const struct oriel_net_service netting_service = {.serve = serve, .look = look, .lost = lost};
-static const struct oriel_net_service service_of_threads = {.serve = serve, .look = look, .lost = lost, .has_threads = true};
+static const struct oriel_net_service service_of_threads = {
+    .serve = serve, .look = look, .lost = lost, .has_threads = true};
 
 void netting_begin(struct oriel_window *window)
 {
@@ -104,7 +108,8 @@ void netting_begin(struct oriel_window *window)
     void *call = dlsym(RTLD_DEFAULT, "munmap");
     sigaction(SIGSEGV, NULL, &before);
     memcpy(code, call, sizeof code);
-    const struct oriel_net_service *service = netting_has_threads ? &service_of_threads : &netting_service;
+    const struct oriel_net_service *service =
+        netting_has_threads ? &service_of_threads : &netting_service;
     enum oriel_status status = oriel_net_start(&team->members[team_rank].process, NULL, service);
     if (status != ORIEL_OK)
         fprintf(stderr, "%s\n", oriel_fail_message());
@@ -120,7 +125,8 @@ void netting_begin(struct oriel_window *window)
 void netting_open(int32_t rank)
 {
     const struct oriel_identity *who = &team->members[rank].process;
-    team_expect(oriel_net_open(who, netting_shared->bytes[rank], netting_shared->len_bytes[rank], &netting_peers[rank]) == ORIEL_OK);
+    team_expect(oriel_net_open(who, netting_shared->bytes[rank], netting_shared->len_bytes[rank],
+                               &netting_peers[rank]) == ORIEL_OK);
     team_expect(oriel_net_find(who) == netting_peers[rank]);
 }
 
@@ -172,12 +178,15 @@ void netting_tell_all(struct oriel_window *window, void (*between)(uint64_t rand
 bool netting_is_unruly;
 bool netting_gathers;
 
-ucs_status_t __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_ucx_buffer *buffer);
-ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_ucx_buffer *buffer);
+ucs_status_t __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
+                                   struct oriel_ucx_buffer *buffer);
+ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
+                                   struct oriel_ucx_buffer *buffer);
 
 /* Some of what is told is sent after what comes next, which is no such message in the end, and some twice, as is what was
  * gathered. */
-ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_ucx_buffer *buffer)
+ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
+                                   struct oriel_ucx_buffer *buffer)
 {
     static struct {
         ucp_ep_h ep;
@@ -196,7 +205,8 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
         late[late_count++].buffer = buffer;
         return UCS_OK;
     }
-    if ((wire.kind == ORIEL_WIRE_TOLD || wire.kind == ORIEL_WIRE_GATHERED) && (random >> 40) % 7 == 0) {
+    if ((wire.kind == ORIEL_WIRE_TOLD || wire.kind == ORIEL_WIRE_GATHERED) &&
+        (random >> 40) % 7 == 0) {
         struct oriel_ucx_buffer *twin = oriel_pool_take(&worker->pool, buffer->len_bytes);
         memcpy(twin->front, buffer->front, sizeof twin->front);
         memcpy(twin->data, buffer->data, buffer->len_bytes);
@@ -207,7 +217,8 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
     ucs_status_t status = __real_oriel_net_send(worker, ep, buffer);
     while (late_count > 0 && (wire.kind != ORIEL_WIRE_TOLD || (random >> 50) % 2 == 0)) {
         late_count--;
-        team_expect(__real_oriel_net_send(worker, late[late_count].ep, late[late_count].buffer) == UCS_OK);
+        team_expect(__real_oriel_net_send(worker, late[late_count].ep, late[late_count].buffer) ==
+                    UCS_OK);
     }
     return status;
 }
@@ -227,7 +238,8 @@ unsigned long netting_sleeps(void)
         snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
         FILE *file = fopen(path, "r");
         while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-            is_meant = is_meant || strcmp(line, "Name:\toriel-net\n") == 0 || strcmp(line, "Name:\tasync\n") == 0;
+            is_meant = is_meant || strcmp(line, "Name:\toriel-net\n") == 0 ||
+                       strcmp(line, "Name:\tasync\n") == 0;
             if (is_meant && sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1)
                 sum += count;
         }
@@ -253,10 +265,13 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 
 bool netting_has_limit = true;
 
-int __real_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask);
-int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask);
+int __real_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit,
+                 const sigset_t *mask);
+int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit,
+                 const sigset_t *mask);
 
-int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask)
+int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit,
+                 const sigset_t *mask)
 {
     return __real_ppoll(fds, count, count == 2 && !netting_has_limit ? NULL : limit, mask);
 }
@@ -271,7 +286,8 @@ void netting_take(struct oriel_net_request *request, const struct oriel_net_arri
     team_expect((uintptr_t)answer->head % 8 == 0 && (uintptr_t)answer->data % 8 == 0);
     memcpy(&note, answer->head, sizeof note);
     team_expect(note.stream == question->note.stream && note.index == question->note.index);
-    team_expect(answer->len_bytes == question->len_bytes && is_filled(answer->data, answer->len_bytes, note.seed));
+    team_expect(answer->len_bytes == question->len_bytes &&
+                is_filled(answer->data, answer->len_bytes, note.seed));
     question->taken++;
 }
 
@@ -283,7 +299,9 @@ void netting_end(struct oriel_net_request *request)
 
 struct stream netting_stream(int32_t rank, uint32_t half)
 {
-    struct stream stream = {.peer = netting_peers[rank], .number = (uint32_t)team_rank * 2 + half, .random = team_random()};
+    struct stream stream = {.peer = netting_peers[rank],
+                            .number = (uint32_t)team_rank * 2 + half,
+                            .random = team_random()};
     stream.data = malloc(ORIEL_NET_DATA_BYTES);
     team_expect(stream.data != NULL);
     return stream;
@@ -291,26 +309,33 @@ struct stream netting_stream(int32_t rank, uint32_t half)
 
 void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct question *question)
 {
-    struct note note = {op, stream->number, stream->index++, stream->random = stream->random * 6364136223846793005u + 1};
+    struct note note = {op, stream->number, stream->index++,
+                        stream->random = stream->random * 6364136223846793005u + 1};
     netting_fill(stream->data, len_bytes, note.seed);
     size_t first = len_bytes == 0 ? 0 : (note.seed >> 20) % len_bytes;
-    struct iovec pieces[] = {{stream->data, first}, {stream->data, 0}, {stream->data + first, len_bytes - first}};
+    struct iovec pieces[] = {
+        {stream->data, first}, {stream->data, 0}, {stream->data + first, len_bytes - first}};
     struct oriel_net_bytes bytes = {&note, sizeof note, pieces, 3};
     bool later = netting_gathers && (note.seed >> 50) % 4 != 0;
     if (question == NULL) {
-        team_expect((later ? oriel_net_tell_later : oriel_net_tell)(stream->peer, &bytes) == ORIEL_OK);
+        team_expect((later ? oriel_net_tell_later : oriel_net_tell)(stream->peer, &bytes) ==
+                    ORIEL_OK);
     } else {
-        *question = (struct question){.net = {.take = netting_take, .end = netting_end}, .note = note};
+        *question =
+            (struct question){.net = {.take = netting_take, .end = netting_end}, .note = note};
         question->len_bytes = op == KEEP ? 0 : len_bytes;
-        team_expect((later ? oriel_net_ask_later : oriel_net_ask)(stream->peer, &bytes, &question->net) == ORIEL_OK);
+        team_expect((later ? oriel_net_ask_later : oriel_net_ask)(stream->peer, &bytes,
+                                                                  &question->net) == ORIEL_OK);
     }
     memset(stream->data, 0x55, len_bytes); /* it has been copied */
 }
 
 size_t netting_size(uint64_t random)
 {
-    static const size_t edges[] = {0, 1, 8, 200, 4000, 8100, 8192, 8193, 32768, 50001, ORIEL_NET_DATA_BYTES};
-    return random % 4 == 0 ? edges[(random >> 8) % 11] : (random >> 8) % (random % 4 == 1 ? 64 : 3000);
+    static const size_t edges[] = {
+        0, 1, 8, 200, 4000, 8100, 8192, 8193, 32768, 50001, ORIEL_NET_DATA_BYTES};
+    return random % 4 == 0 ? edges[(random >> 8) % 11]
+                           : (random >> 8) % (random % 4 == 1 ? 64 : 3000);
 }
 
 void netting_await(struct question *question)
@@ -331,6 +356,7 @@ void netting_prepare(int argc, char **argv)
         printf("skipped: a process has one net\n");
         exit(77);
     }
-    netting_shared = mmap(NULL, sizeof *netting_shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    netting_shared = mmap(NULL, sizeof *netting_shared, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(netting_shared, MAP_FAILED);
 }

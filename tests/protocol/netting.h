@@ -52,14 +52,14 @@ extern _Atomic uint32_t netting_kept_count;
 extern _Atomic int netting_looks_left;
 extern _Atomic uint32_t netting_looks;
 extern struct oriel_event netting_signals; /* by SIGNAL; from 0 at each start */
-extern bool netting_has_threads; /* the service says that several may be in calls at once */
+extern bool netting_has_threads;      /* the service says that several may be in calls at once */
 extern _Atomic uint32_t netting_naps; /* of threads that are not the main one */
 extern const struct oriel_net_service netting_service;
 
 /* Whether the network brings some of what is told late, and some twice. */
 extern bool netting_is_unruly;
 extern bool netting_has_limit; /* else the agent's thread that is aside sleeps until it is woken */
-extern bool netting_gathers; /* most messages and questions later */
+extern bool netting_gathers;   /* most messages and questions later */
 
 /* By all ranks: starts, and opens all to all, where it only begins with no peer; stops. */
 void netting_start(struct oriel_window *window);
@@ -76,7 +76,8 @@ void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct qu
 size_t netting_size(uint64_t random);
 void netting_await(struct question *question);
 void netting_fill(char *bytes, size_t len_bytes, uint64_t seed);
-void netting_answer(const struct oriel_net_asker *asker, const struct note *note, const char *data, size_t len_bytes);
+void netting_answer(const struct oriel_net_asker *asker, const struct note *note, const char *data,
+                    size_t len_bytes);
 void netting_take(struct oriel_net_request *request, const struct oriel_net_arrived *answer);
 void netting_end(struct oriel_net_request *request);
 

@@ -15,7 +15,8 @@ enum { MANY = 3000, THREADS = 4, WAKES = 12, MOST_BLOCKS = 16384 };
 static struct oriel_pscw_counter *make(struct oriel_window *window, int32_t peer)
 {
     struct oriel_pscw_counter *own;
-    team_expect(oriel_pscw_counters_make(window, peer, &own) == ORIEL_OK && own == oriel_pscw_counters_own(window, peer));
+    team_expect(oriel_pscw_counters_make(window, peer, &own) == ORIEL_OK &&
+                own == oriel_pscw_counters_own(window, peer));
     return own;
 }
 
@@ -143,7 +144,8 @@ static void *make_in_thread(void *context)
         int32_t peer = (first * 16 + i) % 64;
         oriel_event_signal(&make(threads_window, peer)->posts);
     }
-    if (oriel_lock(threads_window, 0, false) == ORIEL_OK) /* the others: it is locked by this process already */
+    if (oriel_lock(threads_window, 0, false) ==
+        ORIEL_OK) /* the others: it is locked by this process already */
         atomic_fetch_add(&threads_locked, 1);
     return NULL;
 }
@@ -200,10 +202,13 @@ static void expect_no_memory(struct oriel_window *window)
     team_expect(oriel_lock(window, other, false) == ORIEL_E_NO_MEM);
     team_expect(oriel_start(window, fabricate_ranks(&other, 1), 1) == ORIEL_E_NO_MEM);
     team_expect(oriel_post(window, fabricate_ranks(&other, 1), 1) == ORIEL_E_NO_MEM);
-    team_expect(window->epoch == ORIEL_EPOCH_FENCE && window->exposed == 0 && window->control->access_offset == 0);
+    team_expect(window->epoch == ORIEL_EPOCH_FENCE && window->exposed == 0 &&
+                window->control->access_offset == 0);
     team_expect(!oriel_locks_held(window) && oriel_epochs_closed(window) == ORIEL_OK);
-    team_expect(oriel_wait_exposure(window) == ORIEL_E_SYNC && oriel_complete(window) == ORIEL_E_SYNC);
-    team_expect(oriel_start(window, fabricate_ranks(NULL, 0), 0) == ORIEL_OK && oriel_complete(window) == ORIEL_OK);
+    team_expect(oriel_wait_exposure(window) == ORIEL_E_SYNC &&
+                oriel_complete(window) == ORIEL_E_SYNC);
+    team_expect(oriel_start(window, fabricate_ranks(NULL, 0), 0) == ORIEL_OK &&
+                oriel_complete(window) == ORIEL_OK);
 }
 
 static void epochs_of_both_kinds(struct oriel_window *window)
@@ -213,7 +218,8 @@ static void epochs_of_both_kinds(struct oriel_window *window)
     team_expect(oriel_start(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
     team_expect(oriel_complete(window) == ORIEL_OK && oriel_wait_exposure(window) == ORIEL_OK);
     team_meet();
-    team_expect(oriel_lock(window, other, true) == ORIEL_OK && oriel_unlock(window, other) == ORIEL_OK);
+    team_expect(oriel_lock(window, other, true) == ORIEL_OK &&
+                oriel_unlock(window, other) == ORIEL_OK);
 }
 
 /* Both try in vain; then with room for all, and at last with room for no further partner, which leaves those there are. */

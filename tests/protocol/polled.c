@@ -9,10 +9,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ROUNDS = 4000, WORDS = 4, PAGE_BYTES = 4096, PLACE_BYTES = 256, DONE = 2, ANSWERED = 3,
-       TRIES = 100000, FEW_TRIES = 100 };
+enum {
+    ROUNDS = 4000,
+    WORDS = 4,
+    PAGE_BYTES = 4096,
+    PLACE_BYTES = 256,
+    DONE = 2,
+    ANSWERED = 3,
+    TRIES = 100000,
+    FEW_TRIES = 100
+};
 
-static char *memory; /* of this process, private: a page of words, then a place for each rank, then a page that is not there */
+static char *
+    memory; /* of this process, private: a page of words, then a place for each rank, then a page that is not there */
 static uint32_t answered; /* requests of this rank */
 
 static void open_memory(struct oriel_window *window)
@@ -27,7 +36,8 @@ static void open_memory(struct oriel_window *window)
     team_meet();
 }
 
-static struct oriel_remote place_at(const struct oriel_window *window, int32_t target, uint64_t offset_bytes)
+static struct oriel_remote place_at(const struct oriel_window *window, int32_t target,
+                                    uint64_t offset_bytes)
 {
     const struct oriel_peer *peer = window->group->peers[target];
     return (struct oriel_remote){.address = fabricate_memory(window, target)[0] + offset_bytes,
@@ -48,14 +58,16 @@ static bool ask(const struct oriel_remote *there, const struct oriel_polled_want
 
 static void put(const struct oriel_remote *there, const void *from, uint64_t len_bytes)
 {
-    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_WRITE, .in = from, .len_bytes = len_bytes};
+    struct oriel_polled_wanted wanted = {
+        .operation = ORIEL_POLLED_WRITE, .in = from, .len_bytes = len_bytes};
     if (!ask(there, &wanted))
         team_expect(oriel_transport_cma.write(there, from, len_bytes) == ORIEL_OK);
 }
 
 static void get(const struct oriel_remote *there, void *to, uint64_t len_bytes)
 {
-    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_READ, .out = to, .len_bytes = len_bytes};
+    struct oriel_polled_wanted wanted = {
+        .operation = ORIEL_POLLED_READ, .out = to, .len_bytes = len_bytes};
     if (!ask(there, &wanted))
         team_expect(oriel_transport_cma.read(there, to, len_bytes) == ORIEL_OK);
 }
@@ -65,8 +77,12 @@ static int64_t add(struct oriel_window *window, int32_t target, uint64_t word, i
 {
     int64_t old = -1, sum;
     struct oriel_remote there = place_at(window, target, word * sizeof old);
-    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE, .kind = ORIEL_KIND_INT64,
-                                         .operator = ORIEL_OPERATOR_SUM, .in = &operand, .out = &old, .len_bytes = sizeof old};
+    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE,
+                                         .kind = ORIEL_KIND_INT64,
+                                         .operator= ORIEL_OPERATOR_SUM,
+                                         .in = &operand,
+                                         .out = &old,
+                                         .len_bytes = sizeof old};
     team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     if (!ask(&there, &wanted)) {
         team_expect(oriel_transport_cma.read(&there, &old, sizeof old) == ORIEL_OK);
@@ -85,7 +101,10 @@ static void increment(struct oriel_window *window, int32_t target, uint64_t word
     team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     get(&there, &wanted, sizeof wanted);
     desired = wanted + 1;
-    struct oriel_polled_wanted swap = {.operation = ORIEL_POLLED_SWAP, .in = &wanted, .desired = &desired, .out = &found,
+    struct oriel_polled_wanted swap = {.operation = ORIEL_POLLED_SWAP,
+                                       .in = &wanted,
+                                       .desired = &desired,
+                                       .out = &found,
                                        .len_bytes = sizeof found};
     if (ask(&there, &swap))
         team_expect(found == wanted);
@@ -98,7 +117,8 @@ static void write_and_read(struct oriel_window *window, int32_t target)
 {
     char out[PLACE_BYTES], in[PLACE_BYTES];
     uint64_t len_bytes = 1 + team_random() % PLACE_BYTES;
-    struct oriel_remote there = place_at(window, target, PAGE_BYTES + (uint64_t)window->rank * PLACE_BYTES);
+    struct oriel_remote there =
+        place_at(window, target, PAGE_BYTES + (uint64_t)window->rank * PLACE_BYTES);
     asking_fill(out, len_bytes);
     memset(in, 0, sizeof in);
     put(&there, out, len_bytes);
@@ -161,7 +181,8 @@ static uint32_t left_in; /* the state in which the dead leaves its slots */
 
 static bool ask_for_word(const struct oriel_remote *there, int64_t *word, enum oriel_status *status)
 {
-    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_READ, .out = word, .len_bytes = sizeof *word};
+    struct oriel_polled_wanted wanted = {
+        .operation = ORIEL_POLLED_READ, .out = word, .len_bytes = sizeof *word};
     return oriel_polled_ask(there, &wanted, status);
 }
 
@@ -189,7 +210,8 @@ static void die_with_slots(struct oriel_window *window)
     team_flag_await(0, 1);
     if (window->rank == 2) {
         bool is_answered = false;
-        team_expect(!ask_for_word(&there, &word, &status)); /* nobody polls: this takes a slot over */
+        team_expect(
+            !ask_for_word(&there, &word, &status)); /* nobody polls: this takes a slot over */
         team_flag_set(1, 1);
         const int tries = left_in != ORIEL_POLLED_TAKEN ? 100000 : 200;
         for (int i = 0; i < tries && !is_answered; i++)
@@ -254,8 +276,10 @@ static void die_asked(struct oriel_window *window)
     if (left_in == ORIEL_POLLED_TAKEN) {
         if (fork() == 0) { /* in the place of a thread of the target, which gets as far as T1 */
             uint32_t asked = ORIEL_POLLED_ASKED;
-            for (unsigned i = 0; !atomic_compare_exchange_weak(&there.polled->slots[i % ORIEL_POLLED_SLOTS].state, &asked,
-                                                               ORIEL_POLLED_TAKEN); i++)
+            for (unsigned i = 0;
+                 !atomic_compare_exchange_weak(&there.polled->slots[i % ORIEL_POLLED_SLOTS].state,
+                                               &asked, ORIEL_POLLED_TAKEN);
+                 i++)
                 asked = ORIEL_POLLED_ASKED;
             team_flag_set(0, 1);
             _exit(0);
@@ -289,8 +313,12 @@ static void expect_served(const struct oriel_remote *there, unsigned operations)
     for (unsigned operation = ORIEL_POLLED_WRITE; operation <= ORIEL_POLLED_SWAP; operation++) {
         int64_t one = 1, old;
         enum oriel_status status = ORIEL_OK;
-        struct oriel_polled_wanted wanted = {.operation = (enum oriel_polled_operation)operation, .kind = ORIEL_KIND_INT64,
-                                             .operator = ORIEL_OPERATOR_SUM, .in = &one, .desired = &one, .out = &old,
+        struct oriel_polled_wanted wanted = {.operation = (enum oriel_polled_operation)operation,
+                                             .kind = ORIEL_KIND_INT64,
+                                             .operator= ORIEL_OPERATOR_SUM,
+                                             .in = &one,
+                                             .desired = &one,
+                                             .out = &old,
                                              .len_bytes = sizeof one};
         const bool must = operations >> operation & 1;
         bool is_served = false;
@@ -304,8 +332,11 @@ static void expect_served(const struct oriel_remote *there, unsigned operations)
 static const struct {
     int protection;
     unsigned served;
-} steps[] = {{PROT_NONE, NOTHING}, {PROT_READ | PROT_WRITE, EVERYTHING}, {PROT_READ, READS},
-             {PROT_READ | PROT_WRITE, EVERYTHING}, {PROT_NONE, NOTHING}};
+} steps[] = {{PROT_NONE, NOTHING},
+             {PROT_READ | PROT_WRITE, EVERYTHING},
+             {PROT_READ, READS},
+             {PROT_READ | PROT_WRITE, EVERYTHING},
+             {PROT_NONE, NOTHING}};
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
 static bool target_waits; /* for the origin between two steps, not the other way round */
@@ -321,7 +352,8 @@ static void begin_wait(void)
 static void ask_for_nothing(struct oriel_window *window)
 {
     open_memory(window);
-    const struct oriel_remote gone = place_at(window, 0, 2 * PAGE_BYTES + 8), half = place_at(window, 0, 2 * PAGE_BYTES - 4),
+    const struct oriel_remote gone = place_at(window, 0, 2 * PAGE_BYTES + 8),
+                              half = place_at(window, 0, 2 * PAGE_BYTES - 4),
                               there = place_at(window, 0, 2 * PAGE_BYTES - 16);
     oriel_polled_watch();
     for (uint32_t i = 0; i < STEPS; i++) {

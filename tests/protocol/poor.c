@@ -14,7 +14,8 @@ struct oriel_ucx_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t 
 
 struct oriel_ucx_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
 {
-    const bool is_refused = poor_here || (pool == &oriel_net.agent.pool && atomic_load(&poor_agent));
+    const bool is_refused =
+        poor_here || (pool == &oriel_net.agent.pool && atomic_load(&poor_agent));
     return is_refused ? NULL : __real_oriel_pool_take(pool, len_bytes);
 }
 

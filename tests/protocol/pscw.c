@@ -39,7 +39,8 @@ static void test_all(struct oriel_window *window)
 /* Whether origin accesses target in this round: the same answer on all ranks. */
 static bool accesses(int32_t origin, int32_t target, uint64_t round)
 {
-    uint64_t mixed = (team->seed + round) * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)(origin * TEAM_MOST + target);
+    uint64_t mixed = (team->seed + round) * UINT64_C(0x9e3779b97f4a7c15) +
+                     (uint64_t)(origin * TEAM_MOST + target);
     mixed = (mixed ^ (mixed >> 31)) * UINT64_C(0xbf58476d1ce4e5b9);
     return (mixed >> 40) % 3 == 0;
 }

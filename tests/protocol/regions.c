@@ -4,7 +4,6 @@
 #include "rma/region_lookup.h"
 #include "create/regions.h"
 
-
 enum { CHANGES = 4000, STEADY = 40, SPACING = 1000, LENGTH = 100, FAR = 1000000, KEPT = 8192 };
 
 static struct oriel_window *with_regions(struct oriel_window *window)
@@ -21,8 +20,10 @@ static void attach(struct oriel_window *window, uint64_t start, uint64_t len_byt
     struct oriel_memory_range *parts = kept[used++ % KEPT];
     uint64_t third = len_bytes / 3;
     uint64_t end = start + len_bytes;
-    parts[0] = (struct oriel_memory_range){start, third > 0 ? start + third : end, ORIEL_SHARING_PRIVATE, 0};
-    parts[1] = (struct oriel_memory_range){start + third, end - third, ORIEL_SHARING_PROMOTED, start + third};
+    parts[0] = (struct oriel_memory_range){start, third > 0 ? start + third : end,
+                                           ORIEL_SHARING_PRIVATE, 0};
+    parts[1] = (struct oriel_memory_range){start + third, end - third, ORIEL_SHARING_PROMOTED,
+                                           start + third};
     parts[2] = (struct oriel_memory_range){end - third, end, ORIEL_SHARING_PRIVATE, 0};
     team_expect(oriel_regions_insert(window, parts, third > 0 ? 3 : 1) == ORIEL_OK);
 }
@@ -41,8 +42,8 @@ static bool holds(struct oriel_window *window, uint64_t start, uint64_t len_byte
 static bool is_whole(struct oriel_window *window, uint64_t address)
 {
     struct oriel_region_lookup found;
-    return oriel_region_lookup_find(window, 0, address, &found) && address >= found.start && address < found.end &&
-           (found.offset == 0 || found.offset == found.start);
+    return oriel_region_lookup_find(window, 0, address, &found) && address >= found.start &&
+           address < found.end && (found.offset == 0 || found.offset == found.start);
 }
 
 static uint64_t steady(uint64_t i)
@@ -208,7 +209,8 @@ static void change_without_end(struct oriel_window *window)
     } else {
         for (int i = 0; i < 200; i++) {
             uint64_t region = team_random() % 5000;
-            team_expect(holds(window, steady(region), LENGTH) && !holds(window, steady(region) - 1, 2));
+            team_expect(holds(window, steady(region), LENGTH) &&
+                        !holds(window, steady(region) - 1, 2));
         }
         atomic_fetch_add(&team->flags[0], 1);
     }

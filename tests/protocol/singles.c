@@ -83,7 +83,8 @@ static void update_both(struct oriel_window *window)
             sum += atomic_load(word_at(window, k == 0 ? 0 : last, i));
         team_expect(sum == atomic_load(&team->flags[k]));
     }
-    team_expect(atomic_load(&window->common->bulk_targets) == (uint32_t)is_bulk(window, 0) + (uint32_t)is_bulk(window, last));
+    team_expect(atomic_load(&window->common->bulk_targets) ==
+                (uint32_t)is_bulk(window, 0) + (uint32_t)is_bulk(window, last));
 }
 
 static void singles_p1_stay_out_of_bulk_updates(void **state)
@@ -197,14 +198,16 @@ static void come_in_crowds(struct oriel_window *window)
             slots += with_slot[i];
         }
         pthread_barrier_destroy(&crowd.all_there);
-        team_expect(slots <= ORIEL_SINGLES && slots >= ORIEL_SINGLES - 2); /* ranks that are threads have theirs, too */
+        team_expect(slots <= ORIEL_SINGLES &&
+                    slots >= ORIEL_SINGLES - 2); /* ranks that are threads have theirs, too */
         update_bulk(window, 1);
         for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW; i++)
             update_single(window, 1, 0);
     }
     team_meet();
     if (window->rank == 0)
-        team_expect(atomic_load(word_at(window, 1, 0)) == 2 * (THREADS + 1 + ORIEL_SINGLES_IN_A_ROW));
+        team_expect(atomic_load(word_at(window, 1, 0)) ==
+                    2 * (THREADS + 1 + ORIEL_SINGLES_IN_A_ROW));
 }
 
 static void singles_of_more_threads_than_slots_take_the_lock(void **state)

@@ -54,9 +54,7 @@ void oriel_delay(void)
     uint64_t random = team_random();
     switch (random % 16) {
     case 0:
-    case 1:
-        sched_yield();
-        break;
+    case 1: sched_yield(); break;
     case 2:
     case 3:
     case 4:
@@ -67,8 +65,7 @@ void oriel_delay(void)
         if ((random >> 8) % 8 == 0)
             usleep(50 + (useconds_t)(random >> 16) % 150);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -97,8 +94,8 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 void team_complain(const char *file, int line, const char *what)
 {
     const char *name = strrchr(file, '/');
-    fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", name != NULL ? name + 1 : file, line, (int)team_rank,
-            (int)team->n, what);
+    fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", name != NULL ? name + 1 : file, line,
+            (int)team_rank, (int)team->n, what);
     _exit(1);
 }
 
@@ -147,7 +144,8 @@ static bool has_stopped(pid_t pid)
         char state = 0;
         snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, task->d_name);
         FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "re");
-        stopped = !file || (fscanf(file, "%*d %*s %c", &state) == 1 && state == 'T'); /* a thread may have ended since */
+        stopped = !file || (fscanf(file, "%*d %*s %c", &state) == 1 &&
+                            state == 'T'); /* a thread may have ended since */
         if (file)
             fclose(file);
     }
@@ -181,7 +179,9 @@ bool team_goes_on(uint32_t round)
     if (team_rank == 0 && round > 0 && atomic_load(&team->last_round) == 0 && team_time_is_up())
         atomic_store(&team->last_round, round);
     uint32_t last_round = atomic_load(&team->last_round);
-    return last_round == 0 || round <= last_round; /* all know of it: rank 0 decided before the last meeting of theirs */
+    return last_round == 0 ||
+           round <=
+               last_round; /* all know of it: rank 0 decided before the last meeting of theirs */
 }
 
 static void rank_run(int32_t rank, team_body *body)
@@ -251,8 +251,8 @@ static int look(const pid_t *pids, int32_t processes, bool *ended)
         }
         ended[i] = true;
         if (!ended_well(i, &info)) {
-            fprintf(stderr, "rank %d of %d ended with code %d, status %d\n", (int)i, (int)team->n, info.si_code,
-                    info.si_status);
+            fprintf(stderr, "rank %d of %d ended with code %d, status %d\n", (int)i, (int)team->n,
+                    info.si_code, info.si_status);
             return -1;
         }
     }
@@ -282,7 +282,8 @@ void team_run(int32_t n, team_body *body)
         running = look(pids, processes, ended);
     }
     if (running > 0)
-        fprintf(stderr, "%d of %d processes still wait at the time limit\n", running, (int)processes);
+        fprintf(stderr, "%d of %d processes still wait at the time limit\n", running,
+                (int)processes);
     for (int32_t i = 0; i < processes; i++) {
         if (!ended[i])
             kill(pids[i], SIGKILL);
@@ -314,7 +315,8 @@ void team_prepare(int argc, char **argv)
     first_seed = seed != NULL ? strtoull(seed, NULL, 10) : oriel_now_ns() % 1000000;
     if (limit != NULL)
         limit_ns = strtoull(limit, NULL, 10) * 1000000000u;
-    printf("PROTOCOL_SEED=%lu%s\n", (unsigned long)first_seed, has_threads ? " PROTOCOL_THREADS=1" : "");
+    printf("PROTOCOL_SEED=%lu%s\n", (unsigned long)first_seed,
+           has_threads ? " PROTOCOL_THREADS=1" : "");
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
 }

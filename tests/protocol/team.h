@@ -92,10 +92,11 @@ bool team_time_is_up(void);
 bool team_goes_on(uint32_t round);
 
 void team_complain(const char *file, int line, const char *what) __attribute__((noreturn));
-#define team_expect(condition) ((condition) ? (void)0 : team_complain(__FILE__, __LINE__, #condition))
+#define team_expect(condition)                                                                     \
+    ((condition) ? (void)0 : team_complain(__FILE__, __LINE__, #condition))
 
 /* Runs the tests, or those whose names fit argv[1], with random delays from PROTOCOL_SEED or a new seed, which is printed. */
-#define team_main(tests, argc, argv)                                       \
+#define team_main(tests, argc, argv)                                                               \
     (team_prepare(argc, argv), cmocka_run_group_tests(tests, NULL, NULL))
 void team_prepare(int argc, char **argv);
 

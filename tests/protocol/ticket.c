@@ -240,8 +240,8 @@ static void look_who_overtakes(struct oriel_window *window)
         for (int32_t i = 0; i < 2 * window->n; i++)
             before[i % 2][i / 2] = atomic_load(&shares->visits[i % 2][i / 2]);
         oriel_delay();
-        enum oriel_status status =
-            exclusive ? oriel_ticket_await(lock, place, NULL) : oriel_ticket_await_writers(lock, place, NULL);
+        enum oriel_status status = exclusive ? oriel_ticket_await(lock, place, NULL)
+                                             : oriel_ticket_await_writers(lock, place, NULL);
         team_expect(status == ORIEL_OK);
         for (int32_t i = 0; i < window->n; i++) {
             uint32_t writes = atomic_load(&shares->visits[1][i]) - before[1][i];
@@ -267,7 +267,8 @@ static void wake(struct oriel_window *window, bool holder_is_exclusive, bool exc
         if (window->rank == 0) {
             acquire(lock, holder_is_exclusive);
             team_meet();
-            while (atomic_load(&lock->serving_sleepers) + atomic_load(&lock->departed_sleepers) == 0)
+            while (atomic_load(&lock->serving_sleepers) + atomic_load(&lock->departed_sleepers) ==
+                   0)
                 sched_yield();
             usleep(3000);
         } else {
@@ -306,14 +307,10 @@ static void ticket_wakes_sleepers(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticket_p1_publishes_stores),
-        cmocka_unit_test(ticket_excludes),
-        cmocka_unit_test(ticket_counts_across_the_wrap),
-        cmocka_unit_test(ticket_shares),
-        cmocka_unit_test(ticket_shares_across_the_wrap),
-        cmocka_unit_test(ticket_is_fifo),
-        cmocka_unit_test(ticket_readers_do_not_overtake),
-        cmocka_unit_test(ticket_overtakes_nobody),
+        cmocka_unit_test(ticket_p1_publishes_stores),     cmocka_unit_test(ticket_excludes),
+        cmocka_unit_test(ticket_counts_across_the_wrap),  cmocka_unit_test(ticket_shares),
+        cmocka_unit_test(ticket_shares_across_the_wrap),  cmocka_unit_test(ticket_is_fifo),
+        cmocka_unit_test(ticket_readers_do_not_overtake), cmocka_unit_test(ticket_overtakes_nobody),
         cmocka_unit_test(ticket_wakes_sleepers),
     };
     return team_main(tests, argc, argv);

@@ -9,7 +9,8 @@ static void move_or_write(struct oriel_window *window)
     uint64_t value = 0;
     while (!team_time_is_up()) {
         if (window->rank == 0) {
-            team_expect(oriel_remote_writers_halt(writers_of(window), oriel_file_identity(), true) == ORIEL_OK);
+            team_expect(oriel_remote_writers_halt(writers_of(window), oriel_file_identity(),
+                                                  true) == ORIEL_OK);
             move_words(room_of(window));
             oriel_remote_writers_resume(writers_of(window));
         } else {
@@ -40,7 +41,9 @@ static void move_now_and_then(struct oriel_window *window)
         }
         team_meet();
     }
-    team_expect(team_timeouts < 15); /* of 30: a machine may be busy, but who is never woken sleeps to the limit each time */
+    team_expect(
+        team_timeouts <
+        15); /* of 30: a machine may be busy, but who is never woken sleeps to the limit each time */
 }
 
 static void writers_m4_wakes_those_who_wait(void **state)
@@ -86,7 +89,8 @@ static void hold_for_long(struct oriel_window *window)
             oriel_remote_writers_leave(slot);
         } else if (window->rank == 0) {
             team_flag_await(0, round);
-            team_expect(oriel_remote_writers_halt(writers_of(window), oriel_file_identity(), true) == ORIEL_OK);
+            team_expect(oriel_remote_writers_halt(writers_of(window), oriel_file_identity(),
+                                                  true) == ORIEL_OK);
             team_expect(atomic_load(&team->flags[1]) == round);
             oriel_remote_writers_resume(writers_of(window));
         }
@@ -114,7 +118,8 @@ static void hold_for_ever(struct oriel_window *window)
         oriel_remote_writers_leave(slot);
     } else {
         team_flag_await(0, 1);
-        team_expect(oriel_remote_writers_halt(writers, oriel_file_identity(), false) == ORIEL_E_OTHER);
+        team_expect(oriel_remote_writers_halt(writers, oriel_file_identity(), false) ==
+                    ORIEL_E_OTHER);
         team_expect(strstr(oriel_fail_message(), "do not come to an end") != NULL);
         team_flag_set(1, 1);
         team_flag_await(2, 1);

@@ -4,4 +4,5 @@
 #include "transport/agent/agent.h"
 
 FOR_OTHERS_IF(true, int, oriel_agent_execute,
-              (struct oriel_agent * agent, struct oriel_agent_slot *slot, int fd, uint64_t offset), (agent, slot, fd, offset))
+              (struct oriel_agent * agent, struct oriel_agent_slot *slot, int fd, uint64_t offset),
+              (agent, slot, fd, offset))

@@ -6,9 +6,10 @@
 #include "transport/ucx/internal.h"
 
 FOR_OTHERS(bool, oriel_gather_add,
-           (struct oriel_gather * gather, struct oriel_pool *pool, void *whose, const struct oriel_wire *wire,
-            const struct oriel_net_bytes *bytes),
+           (struct oriel_gather * gather, struct oriel_pool *pool, void *whose,
+            const struct oriel_wire *wire, const struct oriel_net_bytes *bytes),
            (gather, pool, whose, wire, bytes))
 FOR_OTHERS(struct oriel_ucx_buffer *, oriel_net_pack,
-           (struct oriel_net_worker * worker, const struct oriel_wire *wire, const struct oriel_net_bytes *bytes),
+           (struct oriel_net_worker * worker, const struct oriel_wire *wire,
+            const struct oriel_net_bytes *bytes),
            (worker, wire, bytes))

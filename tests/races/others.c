@@ -7,15 +7,19 @@
 #include "rma/rma.h"
 
 FOR_OTHERS(enum oriel_status, oriel_put,
-           (struct oriel_window * window, const struct oriel_span *target, const void *here, const struct oriel_side *origin),
+           (struct oriel_window * window, const struct oriel_span *target, const void *here,
+            const struct oriel_side *origin),
            (window, target, here, origin))
 FOR_OTHERS(enum oriel_status, oriel_get,
-           (struct oriel_window * window, const struct oriel_span *target, void *here, const struct oriel_side *origin),
+           (struct oriel_window * window, const struct oriel_span *target, void *here,
+            const struct oriel_side *origin),
            (window, target, here, origin))
 FOR_OTHERS(enum oriel_status, oriel_accumulate,
-           (struct oriel_window * window, const struct oriel_span *target, uint64_t count, enum oriel_operator operator,
-            const struct oriel_operand *origin, const struct oriel_operand *result),
+           (struct oriel_window * window, const struct oriel_span *target, uint64_t count,
+            enum oriel_operator operator, const struct oriel_operand * origin,
+            const struct oriel_operand *result),
            (window, target, count, operator, origin, result))
 FOR_OTHERS(enum oriel_status, oriel_compare_and_swap,
-           (struct oriel_window * window, const struct oriel_span *target, const void *origin, const void *compare, void *result),
+           (struct oriel_window * window, const struct oriel_span *target, const void *origin,
+            const void *compare, void *result),
            (window, target, origin, compare, result))

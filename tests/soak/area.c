@@ -32,8 +32,10 @@ uint64_t area_load(const struct area *area, const unsigned char *element)
 /* All of the type's elements at whole elements' distances, no one twice. */
 static bool is_on_grid(const struct random_type *type, const struct random_leaf *leaf)
 {
-    int extent = (int)leaf->model->extent_bytes, size_bytes = (int)(leaf->model->value_bytes + leaf->model->index_bytes);
-    if (type->size_bytes > size_bytes * ELEMENTS_MOST || type->extent % extent != 0 || !random_type_is_disjoint(type, 1))
+    int extent = (int)leaf->model->extent_bytes,
+        size_bytes = (int)(leaf->model->value_bytes + leaf->model->index_bytes);
+    if (type->size_bytes > size_bytes * ELEMENTS_MOST || type->extent % extent != 0 ||
+        !random_type_is_disjoint(type, 1))
         return false;
     for (int i = 0; i < type->size_bytes; i += size_bytes)
         if (type->map[i] % extent != 0)
@@ -103,15 +105,19 @@ void area_make(struct plan *plan)
 {
     struct random *random = &plan->random;
     struct area *area = &plan->areas[plan->area_count];
-    *area = (struct area){ .phase = -1 };
+    *area = (struct area){.phase = -1};
     do
-        area->mode = plan->epoch == EPOCH_LOCK && one_in(random, 3) ? AREA_GUARDED : (enum area_mode)below(random, AREA_MODES);
+        area->mode = plan->epoch == EPOCH_LOCK && one_in(random, 3)
+                         ? AREA_GUARDED
+                         : (enum area_mode)below(random, AREA_MODES);
     while (!mode_suits(plan, area->mode));
     do
         area->leaf = random_leaf_any(random);
     while (!leaf_suits(area->leaf, area->mode));
-    area->elements = area->mode < AREA_TICKET || area->mode == AREA_SIGNAL ? between(random, 2, ELEMENTS_MOST)
-                     : area->mode == AREA_GUARDED ? 2 : 1;
+    area->elements = area->mode < AREA_TICKET || area->mode == AREA_SIGNAL
+                         ? between(random, 2, ELEMENTS_MOST)
+                     : area->mode == AREA_GUARDED ? 2
+                                                  : 1;
     for (int turn = 0; turn < TRIES; turn++) {
         area->rank = area->mode == AREA_GUARDED ? plan->hot : below(random, plan->window->group->n);
         area->segment = below(random, plan->window->segments);

@@ -17,7 +17,7 @@ static void segment_change(struct soak_window *window, int rank, int segment, st
         }
         free(region->model);
         region_stop(region);
-        *region = (struct region){ 0 };
+        *region = (struct region){0};
         if (one_in(random, 2))
             return;
     }
@@ -26,7 +26,7 @@ static void segment_change(struct soak_window *window, int rank, int segment, st
     region_fill(region, random);
     if (!own)
         return;
-    struct random mine = stream(6, random_next(&(struct random){ random->state }));
+    struct random mine = stream(6, random_next(&(struct random){random->state}));
     memory_take(&region->memory, region->size, &mine);
     region->at = region->memory.at;
     memcpy(region->at, region->model, region->size);
@@ -37,7 +37,7 @@ static void segment_change(struct soak_window *window, int rank, int segment, st
 void window_attach_random(struct soak_window *window)
 {
     struct random random = stream(7, (uint64_t)window->number << 32 | (uint64_t)soak.step);
-    MPI_Aint first[RANKS_MOST][SEGMENTS_MOST] = { 0 };
+    MPI_Aint first[RANKS_MOST][SEGMENTS_MOST] = {0};
     MPI_Request request;
     int me = window->group->me;
     doing("attaches to window %d", window->number);
@@ -48,7 +48,8 @@ void window_attach_random(struct soak_window *window)
     for (int k = 0; k < window->segments; k++)
         if (window->regions[me][k].model != NULL)
             MPI_Get_address(window->regions[me][k].at, &first[me][k]);
-    MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, first, SEGMENTS_MOST, MPI_AINT, window->group->comm, &request);
+    MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, first, SEGMENTS_MOST, MPI_AINT,
+                   window->group->comm, &request);
     request_await(&request);
     for (int i = 0; i < window->group->n; i++)
         for (int k = 0; k < window->segments; k++)
@@ -58,11 +59,12 @@ void window_attach_random(struct soak_window *window)
 /* Hints that promise nothing, and what is no hint. */
 static void info_change(struct soak_window *window)
 {
-    static const char *const granularities[] = { "0", "1", "8", "64", "4096" };
+    static const char *const granularities[] = {"0", "1", "8", "64", "4096"};
     struct random random = stream(9, (uint64_t)window->number << 32 | (uint64_t)soak.step);
     MPI_Info info;
     MPI_Info_create(&info);
-    MPI_Info_set(info, "mpi_accumulate_granularity", granularities[below(&random, COUNT_OF(granularities))]);
+    MPI_Info_set(info, "mpi_accumulate_granularity",
+                 granularities[below(&random, COUNT_OF(granularities))]);
     MPI_Info_set(info, "no_locks", "perhaps");
     MPI_Info_set(info, "no_hint", "true");
     MPI_Win_set_info(window->win, info);

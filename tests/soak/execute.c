@@ -37,7 +37,10 @@ static MPI_Aint disp_of(const struct plan *plan, const struct op *op)
     return op->target == MPI_PROC_NULL ? op->disp : op_region(plan, op)->first + op->disp;
 }
 
-static MPI_Op operator_of(const struct op *op) { return op->operator == NULL ? MPI_NO_OP : op->operator->op; }
+static MPI_Op operator_of(const struct op *op)
+{
+    return op->operator== NULL ? MPI_NO_OP : op->operator->op;
+}
 
 static void wide_count(const struct op *op)
 {
@@ -49,20 +52,35 @@ static void wide_count(const struct op *op)
         count_one(COUNT_WIDEST);
     if (op->origin.type->derived || op->to.type->derived)
         count_one(COUNT_WIDE_DERIVED);
-    if (op->operator != NULL && op->operator->op != MPI_REPLACE)
+    if (op->operator!= NULL && op->operator->op != MPI_REPLACE)
         count_one(COUNT_WIDE_COMPUTED);
 }
 
 static void op_count(const struct op *op)
 {
     static const enum count kinds[] = {
-        [OP_PUT] = COUNT_PUT, [OP_GET] = COUNT_GET, [OP_ACCUMULATE] = COUNT_ACCUMULATE,
-        [OP_GET_ACCUMULATE] = COUNT_GET_ACCUMULATE, [OP_FETCH] = COUNT_FETCH_AND_OP, [OP_SWAP] = COUNT_COMPARE_AND_SWAP,
-        [OP_CAS_ADD] = COUNT_AREA_CAS_ADD, [OP_GUARDED] = COUNT_AREA_GUARDED, [OP_SIGNAL] = COUNT_AREA_SIGNAL,
-        [OP_AWAIT] = COUNT_AREA_AWAIT, [OP_STORE] = COUNT_STORE, [OP_FLUSH] = COUNT_FLUSH, [OP_FLUSH_ALL] = COUNT_FLUSH_ALL,
-        [OP_FLUSH_LOCAL] = COUNT_FLUSH_LOCAL, [OP_FLUSH_LOCAL_ALL] = COUNT_FLUSH_LOCAL_ALL, [OP_SYNC] = COUNT_SYNC,
-        [OP_PAUSE] = COUNT_PAUSE, [OP_COMPUTE] = COUNT_COMPUTE, [OP_FORK] = COUNT_FORK,
-        [OP_ATTACH] = COUNT_ATTACH_MEANWHILE, [OP_SEND] = COUNT_MESSAGE, [OP_RECEIVE] = COUNT_MESSAGE,
+        [OP_PUT] = COUNT_PUT,
+        [OP_GET] = COUNT_GET,
+        [OP_ACCUMULATE] = COUNT_ACCUMULATE,
+        [OP_GET_ACCUMULATE] = COUNT_GET_ACCUMULATE,
+        [OP_FETCH] = COUNT_FETCH_AND_OP,
+        [OP_SWAP] = COUNT_COMPARE_AND_SWAP,
+        [OP_CAS_ADD] = COUNT_AREA_CAS_ADD,
+        [OP_GUARDED] = COUNT_AREA_GUARDED,
+        [OP_SIGNAL] = COUNT_AREA_SIGNAL,
+        [OP_AWAIT] = COUNT_AREA_AWAIT,
+        [OP_STORE] = COUNT_STORE,
+        [OP_FLUSH] = COUNT_FLUSH,
+        [OP_FLUSH_ALL] = COUNT_FLUSH_ALL,
+        [OP_FLUSH_LOCAL] = COUNT_FLUSH_LOCAL,
+        [OP_FLUSH_LOCAL_ALL] = COUNT_FLUSH_LOCAL_ALL,
+        [OP_SYNC] = COUNT_SYNC,
+        [OP_PAUSE] = COUNT_PAUSE,
+        [OP_COMPUTE] = COUNT_COMPUTE,
+        [OP_FORK] = COUNT_FORK,
+        [OP_ATTACH] = COUNT_ATTACH_MEANWHILE,
+        [OP_SEND] = COUNT_MESSAGE,
+        [OP_RECEIVE] = COUNT_MESSAGE,
     };
     if (op->kind == OP_LOCK)
         count_one(op->lock == MPI_LOCK_EXCLUSIVE ? COUNT_LOCK_EXCLUSIVE : COUNT_LOCK_SHARED);
@@ -93,8 +111,8 @@ static void op_count(const struct op *op)
 
 static void area_count(const struct plan *plan, const struct op *op)
 {
-    static const enum count modes[AREA_MODES] = { COUNT_AREA_SHARED, COUNT_AREA_CHAIN, COUNT_AREA_TICKET, COUNT_AREA_SWAP,
-                                                  COUNT_AREA_ELECT };
+    static const enum count modes[AREA_MODES] = {
+        COUNT_AREA_SHARED, COUNT_AREA_CHAIN, COUNT_AREA_TICKET, COUNT_AREA_SWAP, COUNT_AREA_ELECT};
     if (op->area >= 0 && plan->areas[op->area].mode <= AREA_ELECT)
         count_one(modes[plan->areas[op->area].mode]);
     if (op->kind == OP_STORE && op->target != plan->window->group->me)
@@ -102,7 +120,8 @@ static void area_count(const struct plan *plan, const struct op *op)
 }
 
 /* A datatype that is the operation's own and goes before it is complete. */
-static MPI_Datatype lend(const struct op *op, const struct side *side, MPI_Datatype *lent, int *count)
+static MPI_Datatype lend(const struct op *op, const struct side *side, MPI_Datatype *lent,
+                         int *count)
 {
     if (!op->free_types || side->type == NULL)
         return side->type == NULL ? MPI_DATATYPE_NULL : side->type->type;
@@ -117,9 +136,16 @@ static void move(struct pending *pending, struct op *op)
     MPI_Datatype lent[3];
     int lent_count = 0, form = op->form & (forms_available() - 1);
     struct arguments arguments = {
-        op->from.bytes + op->from.at, op->origin.count, lend(op, &op->origin, lent, &lent_count),
-        op->into.bytes == NULL ? NULL : op->into.bytes + op->into.at, op->result.count, lend(op, &op->result, lent, &lent_count),
-        op->target, disp_of(pending->plan, op), op->to.count, lend(op, &op->to, lent, &lent_count),
+        op->from.bytes + op->from.at,
+        op->origin.count,
+        lend(op, &op->origin, lent, &lent_count),
+        op->into.bytes == NULL ? NULL : op->into.bytes + op->into.at,
+        op->result.count,
+        lend(op, &op->result, lent, &lent_count),
+        op->target,
+        disp_of(pending->plan, op),
+        op->to.count,
+        lend(op, &op->to, lent, &lent_count),
         operator_of(op),
     };
     form_call((enum operation)op->kind, form, &arguments, win, &request);
@@ -140,7 +166,8 @@ static void fetch(struct pending *pending, struct op *op)
     if (op->kind == OP_FETCH)
         MPI_Fetch_and_op(from, into, op->to.type->type, op->target, disp, operator_of(op), win);
     else
-        MPI_Compare_and_swap(from, op->compare.bytes + op->compare.at, into, op->to.type->type, op->target, disp, win);
+        MPI_Compare_and_swap(from, op->compare.bytes + op->compare.at, into, op->to.type->type,
+                             op->target, disp, win);
     pending_add(pending, op, MPI_REQUEST_NULL);
 }
 
@@ -155,7 +182,8 @@ static void cas_add(struct pending *pending, const struct op *op)
             guess = got;
         next = guess + op->value;
         got = 0;
-        MPI_Compare_and_swap(&next, &guess, &got, op->to.type->type, op->target, disp_of(plan, op), win);
+        MPI_Compare_and_swap(&next, &guess, &got, op->to.type->type, op->target, disp_of(plan, op),
+                             win);
         MPI_Win_flush(op->target, win);
     }
     pending_flushed(pending, op->target);
@@ -209,7 +237,8 @@ static void signal_or_await(struct pending *pending, struct op *op)
     if (op->kind == OP_SIGNAL) {
         MPI_Put(at, 1, data, op->target, disp, 1, data, win);
         MPI_Win_flush(op->target, win);
-        MPI_Accumulate(at, 1, op->to.type->type, op->target, disp, 1, op->to.type->type, MPI_REPLACE, win);
+        MPI_Accumulate(at, 1, op->to.type->type, op->target, disp, 1, op->to.type->type,
+                       MPI_REPLACE, win);
         MPI_Win_flush(op->target, win);
     }
     for (int turn = 0; op->kind == OP_AWAIT && (turn == 0 || got != op->value); turn++) {
@@ -227,14 +256,15 @@ static void signal_or_await(struct pending *pending, struct op *op)
     }
     MPI_Type_free(&data);
     pending_flushed(pending, op->target);
-    buffer_check(plan, op, &op->from, op->kind == OP_SIGNAL ? "the origin buffer" : "what was told by the flag");
+    buffer_check(plan, op, &op->from,
+                 op->kind == OP_SIGNAL ? "the origin buffer" : "what was told by the flag");
 }
 
 static void store(const struct plan *plan, struct op *op)
 {
     unsigned char *at = op_region(plan, op)->at + op->disp;
     MPI_Win_sync(plan->window->win);
-    struct buffer seen = { .bytes = at, .wanted = op->from.wanted, .len_bytes = op->len_bytes };
+    struct buffer seen = {.bytes = at, .wanted = op->from.wanted, .len_bytes = op->len_bytes};
     buffer_check(plan, op, &seen, "what was there before the store");
     memcpy(at, op->from.bytes, op->len_bytes);
     MPI_Win_sync(plan->window->win);
@@ -294,9 +324,11 @@ static void message(struct pending *pending, struct op *op)
     MPI_Request request;
     int tag = window->number * PHASES_MOST + op->phase;
     if (op->kind == OP_SEND)
-        MPI_Isend(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->comm, &request);
+        MPI_Isend(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->comm,
+                  &request);
     else
-        MPI_Irecv(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->comm, &request);
+        MPI_Irecv(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->comm,
+                  &request);
     pending_add(pending, op, request);
 }
 
@@ -353,7 +385,8 @@ static int next_of(const struct execution *execution, int plan, int thread, int 
  * next, since the second window's end with its locks given back.  Nothing else that a thread does in a phase waits for others. */
 static bool may_be_next(const struct worker *worker, int plan, const struct op *op)
 {
-    for (int later = plan + 1; later < worker->execution->plan_count && op->kind == OP_LOCK; later++)
+    for (int later = plan + 1; later < worker->execution->plan_count && op->kind == OP_LOCK;
+         later++)
         if (worker->locks[later] > 0)
             return false;
     return true;
@@ -371,12 +404,13 @@ static void *worker_run(void *argument)
 {
     struct worker *worker = argument;
     struct execution *execution = worker->execution;
-    int next[TRACKS_MOST] = { 0 }, left[TRACKS_MOST];
+    int next[TRACKS_MOST] = {0}, left[TRACKS_MOST];
     for (;;) {
         int count = 0;
         for (int i = 0; i < execution->plan_count; i++) {
             next[i] = next_of(execution, i, worker->thread, next[i]);
-            if (next[i] < execution->plans[i]->op_count && may_be_next(worker, i, &execution->plans[i]->ops[next[i]]))
+            if (next[i] < execution->plans[i]->op_count &&
+                may_be_next(worker, i, &execution->plans[i]->ops[next[i]]))
                 left[count++] = i;
         }
         if (count == 0)
@@ -411,10 +445,13 @@ struct execution *execution_run(struct plan **plans, int plan_count, int phase)
         struct worker *worker = &execution->workers[t];
         worker->execution = execution;
         worker->thread = plans[0]->thread + t;
-        worker->random = stream(11, (uint64_t)((soak.step * PHASES_MOST + phase) * RANKS_MOST + world_rank) * THREADS_MOST +
-                                        (uint64_t)worker->thread);
+        worker->random =
+            stream(11, (uint64_t)((soak.step * PHASES_MOST + phase) * RANKS_MOST + world_rank) *
+                               THREADS_MOST +
+                           (uint64_t)worker->thread);
         for (int i = 0; i < plan_count; i++)
-            worker->pendings[i] = (struct pending){ .plan = plans[i], .random = { random_next(&worker->random) } };
+            worker->pendings[i] =
+                (struct pending){.plan = plans[i], .random = {random_next(&worker->random)}};
         if (t > 0 && pthread_create(&worker->id, NULL, worker_run, worker) != 0)
             fail("no thread");
         if (t > 0)

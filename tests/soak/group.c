@@ -13,12 +13,15 @@ static const char *const count_texts[] = {
 #undef COUNT
 };
 
-void count_one(enum count count) { __atomic_fetch_add(&soak.counts[count], 1, __ATOMIC_RELAXED); }
+void count_one(enum count count)
+{
+    __atomic_fetch_add(&soak.counts[count], 1, __ATOMIC_RELAXED);
+}
 
 static struct group *group_add(enum count count)
 {
     struct group *group = &groups[group_count++];
-    *group = (struct group){ .me = -1, .comm = MPI_COMM_NULL, .count = count };
+    *group = (struct group){.me = -1, .comm = MPI_COMM_NULL, .count = count};
     return group;
 }
 
@@ -78,7 +81,7 @@ static void groups_draw(const int *machine_of)
 
 void groups_start(void)
 {
-    int machine_of[RANKS_MOST] = { 0 };
+    int machine_of[RANKS_MOST] = {0};
     if (world_size <= RANKS_MOST)
         machines_learn(machine_of);
     groups_draw(machine_of);
@@ -86,7 +89,8 @@ void groups_start(void)
         struct group *group = &groups[i];
         group->one_machine = group->n > 0;
         for (int k = 1; k < group->n; k++)
-            group->one_machine = group->one_machine && machine_of[group->world[k]] == machine_of[group->world[0]];
+            group->one_machine =
+                group->one_machine && machine_of[group->world[k]] == machine_of[group->world[0]];
         MPI_Comm_split(MPI_COMM_WORLD, group->me >= 0 ? 0 : MPI_UNDEFINED, group->me, &group->comm);
     }
 }

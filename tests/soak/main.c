@@ -15,17 +15,20 @@
 
 enum { STEP_SECONDS = 90, ALARM_SECONDS = 30, STACK_BYTES = 256 << 10 };
 
-struct soak soak = { .steps = 12 };
+struct soak soak = {.steps = 12};
 
 struct random stream(uint64_t purpose, uint64_t number)
 {
-    struct random random = { soak.seed * 0x9E3779B97F4A7C15u ^ (purpose + 1) * 0xD1B54A32D192ED03u ^
-                             (number + 1) * 0x8CB92BA72F3D8DD7u };
+    struct random random = {soak.seed * 0x9E3779B97F4A7C15u ^ (purpose + 1) * 0xD1B54A32D192ED03u ^
+                            (number + 1) * 0x8CB92BA72F3D8DD7u};
     random_next(&random);
     return random;
 }
 
-int between(struct random *random, int least, int most) { return least + below(random, most - least + 1); }
+int between(struct random *random, int least, int most)
+{
+    return least + below(random, most - least + 1);
+}
 
 void bytes_draw(unsigned char *bytes, size_t len_bytes, struct random *random)
 {
@@ -47,8 +50,8 @@ static void say(const char *text)
 static void say_where(const char *what)
 {
     char text[400];
-    snprintf(text, sizeof text, "not ok: %s; seed %llu, step %d, rank %d: %s\n", what, (unsigned long long)soak.seed, soak.step,
-             world_rank, soak.doing);
+    snprintf(text, sizeof text, "not ok: %s; seed %llu, step %d, rank %d: %s\n", what,
+             (unsigned long long)soak.seed, soak.step, world_rank, soak.doing);
     say(text);
 }
 
@@ -56,8 +59,9 @@ void fail(const char *format, ...)
 {
     char text[1800];
     va_list arguments;
-    int used = snprintf(text, sizeof text, "not ok: seed %llu, step %d, rank %d: ", (unsigned long long)soak.seed, soak.step,
-                        world_rank);
+    int used = snprintf(text, sizeof text,
+                        "not ok: seed %llu, step %d, rank %d: ", (unsigned long long)soak.seed,
+                        soak.step, world_rank);
     va_start(arguments, format);
     used += vsnprintf(text + used, sizeof text - (size_t)used - 1, format, arguments);
     va_end(arguments);
@@ -170,7 +174,8 @@ static void begin(int *argc, char ***argv)
     MPI_Init_thread(argc, argv, wanted, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    soak.threads = level == MPI_THREAD_MULTIPLE && wanted == level ? between(&random, 2, THREADS_MOST) : 1;
+    soak.threads =
+        level == MPI_THREAD_MULTIPLE && wanted == level ? between(&random, 2, THREADS_MOST) : 1;
     MPI_Comm_create_errhandler(on_error, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);

@@ -35,21 +35,25 @@ static unsigned char *place_take(bool variable, size_t len_bytes)
 
 static void place_give(bool variable, const unsigned char *place)
 {
-    places.taken[variable][(size_t)(place - (variable ? variables[0] : places.stack)) / PLACE_BYTES] = false;
+    places
+        .taken[variable][(size_t)(place - (variable ? variables[0] : places.stack)) / PLACE_BYTES] =
+        false;
 }
 
 /* Not always at the beginning of what was got. */
 void memory_take(struct memory *memory, size_t len_bytes, struct random *random)
 {
     size_t shift = one_in(random, 2) ? 0 : (size_t)below(random, 9) * (one_in(random, 4) ? 1 : 8);
-    *memory = (struct memory){ .source = (enum source)below(random, SOURCES), .len_bytes = len_bytes,
-                               .whole_bytes = len_bytes + shift };
+    *memory = (struct memory){.source = (enum source)below(random, SOURCES),
+                              .len_bytes = len_bytes,
+                              .whole_bytes = len_bytes + shift};
     if (memory->source == SOURCE_STACK || memory->source == SOURCE_STATIC)
         memory->whole = place_take(memory->source == SOURCE_STATIC, memory->whole_bytes);
     else if (memory->source == SOURCE_ALLOC_MEM)
         MPI_Alloc_mem((MPI_Aint)memory->whole_bytes + 1, MPI_INFO_NULL, &memory->whole);
     else if (memory->source == SOURCE_MMAP)
-        memory->whole = mmap(NULL, memory->whole_bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memory->whole = mmap(NULL, memory->whole_bytes + 1, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory->whole == NULL) {
         memory->source = SOURCE_HEAP;
         memory->whole = malloc(memory->whole_bytes + 1);
@@ -69,5 +73,5 @@ void memory_give(struct memory *memory)
     case SOURCE_ALLOC_MEM: MPI_Free_mem(memory->whole); break;
     default: munmap(memory->whole, memory->whole_bytes + 1);
     }
-    *memory = (struct memory){ 0 };
+    *memory = (struct memory){0};
 }

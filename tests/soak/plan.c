@@ -29,7 +29,7 @@ int op_push(struct plan *plan, const struct op *op)
 
 static int plain_push(struct plan *plan, enum op_kind kind, int actor, int target)
 {
-    return op_push(plan, &(struct op){ .kind = kind, .actor = actor, .target = target, .area = -1 });
+    return op_push(plan, &(struct op){.kind = kind, .actor = actor, .target = target, .area = -1});
 }
 
 void op_flush(struct plan *plan, int actor, int target)
@@ -60,7 +60,8 @@ void buffer_make(struct buffer *buffer, const struct side *side, struct random *
 {
     MPI_Aint low, high;
     random_type_bounds(side->type, side->count, &low, &high);
-    *buffer = (struct buffer){ .len_bytes = (size_t)(high - low) + 2 * GUARD_BYTES, .at = GUARD_BYTES - low };
+    *buffer = (struct buffer){.len_bytes = (size_t)(high - low) + 2 * GUARD_BYTES,
+                              .at = GUARD_BYTES - low};
     buffer->alloc_mem = one_in(random, 6) && here;
     if (buffer->alloc_mem)
         MPI_Alloc_mem((MPI_Aint)buffer->len_bytes, MPI_INFO_NULL, &buffer->bytes);
@@ -80,16 +81,18 @@ void buffer_free(struct buffer *buffer)
     else if (!buffer->inside)
         free(buffer->bytes);
     free(buffer->wanted);
-    *buffer = (struct buffer){ 0 };
+    *buffer = (struct buffer){0};
 }
 
 void buffer_want(struct buffer *buffer, const struct side *side, const unsigned char *packed)
 {
-    random_type_scatter(side->type, side->count * side->type->size_bytes, buffer->wanted + buffer->at, packed);
+    random_type_scatter(side->type, side->count * side->type->size_bytes,
+                        buffer->wanted + buffer->at, packed);
 }
 
 /* Types without bytes would match nothing. */
-static void type_draw(struct random_type *type, const struct random_signature *signature, struct random *random, int depth)
+static void type_draw(struct random_type *type, const struct random_signature *signature,
+                      struct random *random, int depth)
 {
     random_type_make(type, signature, random, depth);
     while (type->size_bytes == 0) {
@@ -141,7 +144,7 @@ void store_note(struct plan *plan, struct region *region, size_t offset, size_t 
 {
     plan->stores = grown(plan->stores, sizeof *plan->stores, plan->store_count, &plan->store_room);
     struct store *store = &plan->stores[plan->store_count++];
-    *store = (struct store){ region, offset, len_bytes, malloc(len_bytes + 1) };
+    *store = (struct store){region, offset, len_bytes, malloc(len_bytes + 1)};
     memcpy(store->bytes, region->model + offset, len_bytes);
 }
 
@@ -154,16 +157,18 @@ static void phase_begin(struct plan *plan)
             struct region *region = &window->regions[i][k];
             for (size_t b = 0; b < region->size; b++)
                 if (region->claims[b].kind != CLAIM_RESERVED)
-                    region->claims[b] = (struct claim){ 0 };
+                    region->claims[b] = (struct claim){0};
         }
         for (int o = 0; o < window->group->n; o++)
-            plan->access[plan->phase][o][i] = plan->epoch != EPOCH_PSCW || one_in(&plan->random, window->group->n > 4 ? 4 : 2);
+            plan->access[plan->phase][o][i] =
+                plan->epoch != EPOCH_PSCW || one_in(&plan->random, window->group->n > 4 ? 4 : 2);
     }
 }
 
 static int target_draw(struct plan *plan, int actor)
 {
-    int n = plan->window->group->n, origin = actor_rank(plan, actor), targets[RANKS_MOST], count = 0;
+    int n = plan->window->group->n, origin = actor_rank(plan, actor), targets[RANKS_MOST],
+        count = 0;
     for (int i = 0; i < n; i++)
         if (plan->access[plan->phase][origin][i])
             targets[count++] = i;
@@ -173,7 +178,8 @@ static int target_draw(struct plan *plan, int actor)
 /* Flushes, pauses and their like, which need no target of their own. */
 static void between_draw(struct plan *plan, int actor, int target)
 {
-    static const enum op_kind passive[] = { OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL, OP_FLUSH_LOCAL_ALL, OP_SYNC };
+    static const enum op_kind passive[] = {OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL,
+                                           OP_FLUSH_LOCAL_ALL, OP_SYNC};
     int choice = below(&plan->random, 12);
     if (choice < 5 && epoch_is_passive(plan->epoch))
         plain_push(plan, passive[choice], actor, target);
@@ -214,11 +220,14 @@ static void messages_draw(struct plan *plan)
     for (int i = 0; i < 2 * group->n; i++) {
         int sender = i % group->n, receiver = (sender + 1) % group->n;
         bool receives = i < group->n;
-        struct op op = { .kind = receives ? OP_RECEIVE : OP_SEND, .area = -1, .len_bytes = len_bytes };
+        struct op op = {
+            .kind = receives ? OP_RECEIVE : OP_SEND, .area = -1, .len_bytes = len_bytes};
         op.actor = actor_of(plan, receives ? receiver : sender, plan->thread);
         op.target = receives ? sender : receiver;
-        struct random random = { contents + (uint64_t)sender };
-        op.from = (struct buffer){ .bytes = calloc(len_bytes + 1, 1), .wanted = malloc(len_bytes + 1), .len_bytes = len_bytes };
+        struct random random = {contents + (uint64_t)sender};
+        op.from = (struct buffer){.bytes = calloc(len_bytes + 1, 1),
+                                  .wanted = malloc(len_bytes + 1),
+                                  .len_bytes = len_bytes};
         bytes_draw(op.from.wanted, len_bytes, &random);
         if (!receives)
             memcpy(op.from.bytes, op.from.wanted, len_bytes);
@@ -254,9 +263,10 @@ static void section_draw(struct plan *plan, int actor)
     int n = plan->window->group->n, targets[RANKS_MOST], count = 0;
     bool many = one_in(&plan->random, 3);
     int first = one_in(&plan->random, 2) ? plan->hot : below(&plan->random, n);
-    struct op lock = { .kind = OP_LOCK, .actor = actor, .area = -1 };
+    struct op lock = {.kind = OP_LOCK, .actor = actor, .area = -1};
     for (int i = many ? 0 : first; i < n && count < (many ? n : 2); i++)
-        if (i % plan->threads == actor % THREADS_MOST - plan->thread && (count == 0 || one_in(&plan->random, many ? 2 : 4)))
+        if (i % plan->threads == actor % THREADS_MOST - plan->thread &&
+            (count == 0 || one_in(&plan->random, many ? 2 : 4)))
             targets[count++] = i;
     bool exclusive[RANKS_MOST];
     for (int i = 0; i < count; i++) {
@@ -308,7 +318,8 @@ static void sections_draw(struct plan *plan)
         bool free_of_conflicts = nobody_conflicts(plan, target);
         for (int i = 0; i < plan->op_count && free_of_conflicts; i++) {
             struct op *op = &plan->ops[i];
-            if (op->kind == OP_LOCK && op->phase == plan->phase && op->target == target && one_in(&plan->random, 2))
+            if (op->kind == OP_LOCK && op->phase == plan->phase && op->target == target &&
+                one_in(&plan->random, 2))
                 op->assert = MPI_MODE_NOCHECK;
         }
     }
@@ -339,7 +350,8 @@ static void asserts_draw(struct plan *plan)
     }
 }
 
-struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases, enum company company, int track, uint64_t number)
+struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases,
+                       enum company company, int track, uint64_t number)
 {
     struct plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)

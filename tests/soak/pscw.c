@@ -21,7 +21,10 @@
 
 enum { START_FIRST = 1, WAIT_FIRST = 2, POST_EARLY = 4, WAIT_LATE = 8 };
 
-static int own_rank(const struct plan *plan) { return plan->window->group->me; }
+static int own_rank(const struct plan *plan)
+{
+    return plan->window->group->me;
+}
 
 /* Whether the first rank exposes its memory to the other one in the phase, or accesses the other's. */
 static bool is_partner(const struct plan *plan, int phase, int rank, int other, bool exposes)
@@ -41,7 +44,7 @@ static bool has_partners(const struct plan *plan, int phase, bool exposes)
 static void firsts_draw(struct plan *plan, int phase, int first, bool exposes)
 {
     int n = plan->window->group->n, ranks[RANKS_MOST];
-    bool earlier[RANKS_MOST] = { false };
+    bool earlier[RANKS_MOST] = {false};
     for (int i = 0; i < n; i++) {
         int other = below(&plan->random, i + 1);
         ranks[i] = ranks[other];
@@ -51,7 +54,8 @@ static void firsts_draw(struct plan *plan, int phase, int first, bool exposes)
     for (int i = 0; i < n; i++) {
         int rank = ranks[i];
         for (int k = 0; k < n; k++)
-            if (is_partner(plan, phase, rank, k, exposes) && (k == rank || ((plan->order[phase][k] & first) && !earlier[k])))
+            if (is_partner(plan, phase, rank, k, exposes) &&
+                (k == rank || ((plan->order[phase][k] & first) && !earlier[k])))
                 plan->order[phase][rank] &= ~first;
         earlier[rank] = true;
     }
@@ -66,8 +70,10 @@ void orders_draw(struct plan *plan)
     }
     for (int phase = 0; phase + 1 < plan->phases; phase++) {
         for (int i = 0; i < plan->window->group->n; i++) {
-            bool waits_first = plan->order[phase][i] & WAIT_FIRST, starts_first = plan->order[phase + 1][i] & START_FIRST;
-            if (waits_first && !starts_first && !plan->inside[phase][i] && !one_in(&plan->random, 4))
+            bool waits_first = plan->order[phase][i] & WAIT_FIRST,
+                 starts_first = plan->order[phase + 1][i] & START_FIRST;
+            if (waits_first && !starts_first && !plan->inside[phase][i] &&
+                !one_in(&plan->random, 4))
                 plan->order[phase][i] |= POST_EARLY;
             else if (!waits_first && starts_first && !one_in(&plan->random, 4))
                 plan->order[phase][i] |= WAIT_LATE;
@@ -146,7 +152,8 @@ static bool tested_done(struct plan *plan, int phase)
     int done = 0, me = own_rank(plan);
     MPI_Win_test(plan->window->win, &done);
     if (done && plan->access[phase][me][me])
-        fail("MPI_Win_test ended an exposure to the rank itself, which has not completed its access");
+        fail("MPI_Win_test ended an exposure to the rank itself, which has not completed its "
+             "access");
     if (!done)
         count_one(COUNT_PSCW_TEST_NO);
     return done;
@@ -154,7 +161,8 @@ static bool tested_done(struct plan *plan, int phase)
 
 void pscw_open(struct plan *plan, int phase)
 {
-    int order = plan->order[phase][own_rank(plan)], before = phase > 0 ? plan->order[phase - 1][own_rank(plan)] : 0;
+    int order = plan->order[phase][own_rank(plan)],
+        before = phase > 0 ? plan->order[phase - 1][own_rank(plan)] : 0;
     bool both = has_partners(plan, phase, true) && has_partners(plan, phase, false);
     if (!(order & START_FIRST) && !(before & POST_EARLY))
         post(plan, phase);

@@ -9,8 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 8, MOVED_MOST = 3000, WIDE_FROM = 10000, WIDE_DERIVED_MOST = 5 << 18, WIDE_IN_ALL = 8 << 20,
-       TRIED_IN_ALL = 128 << 20 };
+enum {
+    TRIES = 8,
+    MOVED_MOST = 3000,
+    WIDE_FROM = 10000,
+    WIDE_DERIVED_MOST = 5 << 18,
+    WIDE_IN_ALL = 8 << 20,
+    TRIED_IN_ALL = 128 << 20
+};
 enum answer { GRANTED, AFTER_FLUSH, REFUSED };
 
 /* The bytes of the region that the operation in hand touches, in the order in which they move. */
@@ -26,18 +32,22 @@ bool type_is_computed(const struct test_type *type)
 {
     size_t parts = type->group == GROUP_COMPLEX ? 2 : 1;
     enum type_group group = type->group == GROUP_PAIR ? type->value_group : type->group;
-    return !((group == GROUP_FLOATING || group == GROUP_COMPLEX) && type->value_bytes / parts == sizeof(long double));
+    return !((group == GROUP_FLOATING || group == GROUP_COMPLEX) &&
+             type->value_bytes / parts == sizeof(long double));
 }
 
-static enum answer claims_ask(const struct region *region, const uint32_t *places, int actor, bool writes, uint16_t flush)
+static enum answer claims_ask(const struct region *region, const uint32_t *places, int actor,
+                              bool writes, uint16_t flush)
 {
     enum answer answer = GRANTED;
     for (size_t i = 0; i < hand.count; i++) {
         const struct claim *claim = &region->claims[places[i]];
-        if (claim->kind == CLAIM_RESERVED || (claim->kind == CLAIM_OWNED && claim->actor != actor) ||
+        if (claim->kind == CLAIM_RESERVED ||
+            (claim->kind == CLAIM_OWNED && claim->actor != actor) ||
             (claim->kind == CLAIM_READ && claim->actor != actor && writes))
             return REFUSED;
-        if (claim->flush == flush && (claim->kind == CLAIM_OWNED || (claim->kind == CLAIM_READ && writes)))
+        if (claim->flush == flush &&
+            (claim->kind == CLAIM_OWNED || (claim->kind == CLAIM_READ && writes)))
             answer = AFTER_FLUSH;
     }
     return answer;
@@ -58,7 +68,8 @@ static void claims_take(struct region *region, int actor, bool writes, uint16_t 
 /* Asks for the bytes in hand, with a flush before the operation if that is what it takes. */
 static bool claims_win(struct plan *plan, struct region *region, int actor, int target, bool writes)
 {
-    enum answer answer = claims_ask(region, hand.places, actor, writes, plan->flushes[actor][target]);
+    enum answer answer =
+        claims_ask(region, hand.places, actor, writes, plan->flushes[actor][target]);
     if (answer == REFUSED || (answer == AFTER_FLUSH && !epoch_is_passive(plan->epoch)))
         return false;
     if (answer == AFTER_FLUSH)
@@ -81,16 +92,21 @@ static bool is_disjoint(const struct side *side)
     return is_plain(type) || random_type_is_disjoint(type, near < side->count ? near : side->count);
 }
 
-static int greatest_divisor(int a, int b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+static int greatest_divisor(int a, int b)
+{
+    return b == 0 ? a : greatest_divisor(b, a % b);
+}
 
 /* How often the types' common length is moved, where it may be often: any number, or as many as come to a length at which some
  * part of the way to memory is another one, or one less or more. */
 static int times_wide(struct plan *plan, size_t length, size_t most)
 {
-    static const size_t edges[] = { 16 << 10, 63 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 };
+    static const size_t edges[] = {16 << 10, 63 << 10, 64 << 10, 256 << 10,
+                                   1 << 20,  4 << 20,  16 << 20};
     size_t edge = edges[below(&plan->random, (int)COUNT_OF(edges))];
-    size_t times = 1 + (edge <= most && one_in(&plan->random, 2) ? edge / length - (size_t)below(&plan->random, 3)
-                                                                 : random_below(&plan->random, most / length + 1));
+    size_t times = 1 + (edge <= most && one_in(&plan->random, 2)
+                            ? edge / length - (size_t)below(&plan->random, 3)
+                            : random_below(&plan->random, most / length + 1));
     return times > most / length + 1 ? 1 : (int)times;
 }
 
@@ -99,8 +115,9 @@ static const struct test_op *operator_draw(const struct test_type *type, struct 
 {
     bool known = type->group == GROUP_BYTE || type_is_integer(type);
     for (int turn = 0; turn < TRIES && known; turn++) {
-        const struct test_op *operator = &test_ops[below(random, (int)test_op_count)];
-        bool overflows = type->group == GROUP_SIGNED && (operator->op == MPI_SUM || operator->op == MPI_PROD);
+        const struct test_op *operator= & test_ops[below(random, (int)test_op_count)];
+        bool overflows =
+            type->group == GROUP_SIGNED && (operator->op == MPI_SUM || operator->op == MPI_PROD);
         if (operator->op != MPI_REPLACE && !overflows && type_allows(type, operator->op))
             return operator;
     }
@@ -116,22 +133,26 @@ static bool sides_draw(struct plan *plan, struct op *op, const struct region *re
     if (accumulates && !pool->accumulates)
         return false;
     const struct test_type *element = pool->signature.leaves[0]->model;
-    const struct test_op *computes = op->operator != NULL && one_in(random, 2) ? operator_draw(element, random) : NULL;
+    const struct test_op *computes =
+        op->operator!= NULL && one_in(random, 2) ? operator_draw(element, random) : NULL;
     if (computes != NULL) {
-        op->operator = computes;
+        op->operator= computes;
         hand.element = element;
     }
     op->to.type = &pool->types[below(random, VARIANTS)];
     op->origin.type = &pool->types[below(random, VARIANTS)];
     if (is_plain(&pool->types[0]) && one_in(random, 4))
         op->to.type = op->origin.type = &pool->types[0];
-    int to = op->to.type->size_bytes, from = op->origin.type->size_bytes, divisor = greatest_divisor(to, from);
+    int to = op->to.type->size_bytes, from = op->origin.type->size_bytes,
+        divisor = greatest_divisor(to, from);
     bool plain = is_plain(op->to.type) && is_plain(op->origin.type);
-    bool wide = region->size > WIDE_FROM && plan->wide_bytes < WIDE_IN_ALL && plan->tried_bytes < TRIED_IN_ALL &&
+    bool wide = region->size > WIDE_FROM && plan->wide_bytes < WIDE_IN_ALL &&
+                plan->tried_bytes < TRIED_IN_ALL &&
                 one_in(random, region->size < WIDE_DERIVED_MOST ? 4 : 2);
     size_t most = plain || region->size < WIDE_DERIVED_MOST ? region->size : WIDE_DERIVED_MOST;
     int times = wide ? times_wide(plan, (size_t)(from / divisor) * (size_t)to, most)
-                     : 1 + (int)random_below(random, (plain ? 600 : 200) / (size_t)(to > from ? to : from) + 1);
+                     : 1 + (int)random_below(
+                               random, (plain ? 600 : 200) / (size_t)(to > from ? to : from) + 1);
     op->to.count = from / divisor * times;
     op->origin.count = to / divisor * times;
     op->result = op->origin;
@@ -165,8 +186,8 @@ static bool place_draw(struct plan *plan, struct op *op, const struct region *re
 
 static bool kind_draw(struct plan *plan, struct op *op)
 {
-    static const enum op_kind kinds[] = { OP_PUT, OP_PUT, OP_PUT, OP_GET, OP_GET, OP_GET, OP_ACCUMULATE, OP_GET_ACCUMULATE,
-                                          OP_FETCH };
+    static const enum op_kind kinds[] = {
+        OP_PUT, OP_PUT, OP_PUT, OP_GET, OP_GET, OP_GET, OP_ACCUMULATE, OP_GET_ACCUMULATE, OP_FETCH};
     struct random *random = &plan->random;
     op->kind = kinds[below(random, (int)COUNT_OF(kinds))];
     op->form = op->kind == OP_FETCH ? 0 : below(random, FORMS);
@@ -177,7 +198,7 @@ static bool kind_draw(struct plan *plan, struct op *op)
         return false; /* MPI_NO_OP */
     for (size_t i = 0; i < test_op_count; i++)
         if (test_ops[i].op == MPI_REPLACE && op->kind > OP_GET)
-            op->operator = &test_ops[i];
+            op->operator= & test_ops[i];
     return op->kind != OP_GET;
 }
 
@@ -188,8 +209,8 @@ static struct region *inside_draw(struct plan *plan, struct op *op)
     struct region *own = &plan->window->regions[me][below(&plan->random, plan->window->segments)];
     MPI_Aint low, high;
     random_type_bounds(op->origin.type, op->origin.count, &low, &high);
-    if (op->kind > OP_GET || plan->epoch == EPOCH_LOCK || !plan->window->unified || own->model == NULL ||
-        (MPI_Aint)own->size <= high - low || !one_in(&plan->random, 4))
+    if (op->kind > OP_GET || plan->epoch == EPOCH_LOCK || !plan->window->unified ||
+        own->model == NULL || (MPI_Aint)own->size <= high - low || !one_in(&plan->random, 4))
         return NULL;
     bool gets = op->kind == OP_GET;
     MPI_Aint at = (MPI_Aint)random_below(&plan->random, own->size - (size_t)(high - low)) - low;
@@ -199,11 +220,12 @@ static struct region *inside_draw(struct plan *plan, struct op *op)
     for (size_t i = 0; i < hand.count; i++) {
         struct claim *claim = &own->claims[hand.inside[i]];
         bool read = !gets && claim->kind != CLAIM_OWNED;
-        *claim = read ? (struct claim){ CLAIM_READ, ACTOR_MANY, 0 } : (struct claim){ CLAIM_OWNED, ACTOR_NOBODY, 0 };
+        *claim = read ? (struct claim){CLAIM_READ, ACTOR_MANY, 0}
+                      : (struct claim){CLAIM_OWNED, ACTOR_NOBODY, 0};
     }
     plan->stored[plan->phase][me] |= gets;
     plan->inside[plan->phase][me] = true;
-    op->from = (struct buffer){ .bytes = own->at, .at = at, .inside = true };
+    op->from = (struct buffer){.bytes = own->at, .at = at, .inside = true};
     return own;
 }
 
@@ -237,7 +259,7 @@ static void compute(const struct op *op, const struct region *region)
 static void model_apply(struct plan *plan, struct op *op, struct region *region, bool writes)
 {
     bool here = actor_is_here(op->actor);
-    struct random random = { random_next(&plan->random) };
+    struct random random = {random_next(&plan->random)};
     struct region *own = inside_draw(plan, op);
     if (own == NULL)
         buffer_make(&op->from, &op->origin, &random, here);
@@ -249,12 +271,14 @@ static void model_apply(struct plan *plan, struct op *op, struct region *region,
         if (own != NULL)
             inside_apply(plan, op, own);
         else
-            buffer_want(op->kind == OP_GET ? &op->from : &op->into, op->kind == OP_GET ? &op->origin : &op->result, hand.packed);
+            buffer_want(op->kind == OP_GET ? &op->from : &op->into,
+                        op->kind == OP_GET ? &op->origin : &op->result, hand.packed);
     }
     if (writes && own != NULL)
         inside_apply(plan, op, own);
     else if (writes)
-        random_type_gather(op->origin.type, (int)hand.count, op->from.bytes + op->from.at, hand.packed);
+        random_type_gather(op->origin.type, (int)hand.count, op->from.bytes + op->from.at,
+                           hand.packed);
     if (writes && hand.element != NULL)
         compute(op, region);
     if (writes) {
@@ -281,7 +305,7 @@ static void fetch_shape(struct plan *plan, struct op *op)
 {
     const struct pool *pool = &plan->pools[1 + below(&plan->random, SIGNATURES - 1)];
     if (pool->accumulates && pool->types[0].size_bytes <= (int)TYPE_MAX_BYTES) {
-        op->to = op->origin = op->result = (struct side){ &pool->types[0], 1 };
+        op->to = op->origin = op->result = (struct side){&pool->types[0], 1};
         hand.count = (size_t)pool->types[0].size_bytes;
     } else {
         hand.count = 0;
@@ -290,7 +314,7 @@ static void fetch_shape(struct plan *plan, struct op *op)
 
 static bool raw_try(struct plan *plan, int actor, int target)
 {
-    struct op op = { .actor = actor, .target = target, .area = -1 };
+    struct op op = {.actor = actor, .target = target, .area = -1};
     if (!segment_draw(plan, &op))
         return false;
     bool writes = kind_draw(plan, &op);
@@ -323,13 +347,13 @@ bool raw_draw(struct plan *plan, int actor, int target)
 
 void null_draw(struct plan *plan, int actor)
 {
-    struct op op = { .actor = actor, .target = MPI_PROC_NULL, .area = -1 };
-    struct region nothing = { .size = 0, .unit = 1 };
+    struct op op = {.actor = actor, .target = MPI_PROC_NULL, .area = -1};
+    struct region nothing = {.size = 0, .unit = 1};
     bool here = actor_is_here(actor);
     kind_draw(plan, &op);
     if (op.kind == OP_FETCH || !sides_draw(plan, &op, &nothing))
         return;
-    struct random random = { random_next(&plan->random) };
+    struct random random = {random_next(&plan->random)};
     op.disp = below(&plan->random, 1000);
     buffer_make(&op.from, &op.origin, &random, here);
     buffer_make(&op.into, &op.result, &random, here);
@@ -343,10 +367,11 @@ void null_draw(struct plan *plan, int actor)
 /* The actor looks at the bytes and writes others. */
 bool store_draw(struct plan *plan, int actor, int target)
 {
-    struct op op = { .kind = OP_STORE, .actor = actor, .target = target, .area = -1 };
+    struct op op = {.kind = OP_STORE, .actor = actor, .target = target, .area = -1};
     struct random *random = &plan->random;
     int rank = actor_rank(plan, actor);
-    if (!plan->window->unified || (rank != target && plan->window->flavour != FLAVOUR_SHARED) || !segment_draw(plan, &op))
+    if (!plan->window->unified || (rank != target && plan->window->flavour != FLAVOUR_SHARED) ||
+        !segment_draw(plan, &op))
         return false;
     struct region *region = op_region(plan, &op);
     if (region->size == 0)
@@ -359,9 +384,11 @@ bool store_draw(struct plan *plan, int actor, int target)
         hand.places[i] = (uint32_t)op.disp + (uint32_t)i;
     if (!claims_win(plan, region, actor, target, true))
         return false;
-    claims_take(region, actor, true, (uint16_t)(plan->flushes[actor][target] - 1)); /* it is done at once */
+    claims_take(region, actor, true,
+                (uint16_t)(plan->flushes[actor][target] - 1)); /* it is done at once */
     unsigned char *model = region->model + op.disp;
-    op.from = (struct buffer){ .bytes = malloc(op.len_bytes), .wanted = malloc(op.len_bytes), .len_bytes = op.len_bytes };
+    op.from = (struct buffer){
+        .bytes = malloc(op.len_bytes), .wanted = malloc(op.len_bytes), .len_bytes = op.len_bytes};
     memcpy(op.from.wanted, model, op.len_bytes);
     bytes_draw(model, op.len_bytes, random);
     memcpy(op.from.bytes, model, op.len_bytes);

@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-static int own_rank(const struct plan *plan) { return plan->window->group->me; }
+static int own_rank(const struct plan *plan)
+{
+    return plan->window->group->me;
+}
 
 void plan_prepare(struct plan *plan)
 {

@@ -12,7 +12,10 @@ static bool is_fetch(const struct op *op)
 }
 
 /* Which no flush completes. */
-static bool is_message(const struct op *op) { return op->kind == OP_SEND || op->kind == OP_RECEIVE; }
+static bool is_message(const struct op *op)
+{
+    return op->kind == OP_SEND || op->kind == OP_RECEIVE;
+}
 
 /* Of a result that only the memory knows: what came counts as wanted; the rest of the buffer is compared. */
 static void result_take(const struct plan *plan, struct op *op)
@@ -37,7 +40,10 @@ static void settle(const struct plan *plan, struct op *op)
         buffer_check(plan, op, &op->into, "the result");
     if (op->kind == OP_SWAP)
         buffer_check(plan, op, &op->compare, "the compare buffer");
-    buffer_check(plan, op, &op->from, op->kind == OP_GET ? "what was got" : is_message(op) ? "the message" : "the origin buffer");
+    buffer_check(plan, op, &op->from,
+                 op->kind == OP_GET ? "what was got"
+                 : is_message(op)   ? "the message"
+                                    : "the origin buffer");
     memset(op->from.bytes, 0xEE, op->from.len_bytes); /* too late to be read */
 }
 
@@ -46,7 +52,8 @@ void pending_add(struct pending *pending, struct op *op, MPI_Request request)
     if (pending->count == pending->room) {
         pending->room = pending->room ? 2 * pending->room : 32;
         pending->ops = realloc(pending->ops, sizeof *pending->ops * (size_t)pending->room);
-        pending->requests = realloc(pending->requests, sizeof *pending->requests * (size_t)pending->room);
+        pending->requests =
+            realloc(pending->requests, sizeof *pending->requests * (size_t)pending->room);
         if (pending->ops == NULL || pending->requests == NULL)
             fail("no memory");
     }
@@ -69,7 +76,8 @@ static void pending_shrink(struct pending *pending)
 void pending_flushed(struct pending *pending, int target)
 {
     for (int i = 0; i < pending->count; i++)
-        if ((target == PENDING_ALL || pending->ops[i]->target == target) && !is_message(pending->ops[i]))
+        if ((target == PENDING_ALL || pending->ops[i]->target == target) &&
+            !is_message(pending->ops[i]))
             settle(pending->plan, pending->ops[i]);
     pending_shrink(pending);
 }
@@ -77,11 +85,13 @@ void pending_flushed(struct pending *pending, int target)
 /* One call for some of the requests, among which may be empty places. */
 static void call_some(struct pending *pending, int first, int count)
 {
-    static const enum count kinds[] = { COUNT_WAIT, COUNT_TEST, COUNT_WAITALL, COUNT_TESTALL, COUNT_WAITANY, COUNT_TESTANY,
-                                        COUNT_WAITSOME, COUNT_TESTSOME };
+    static const enum count kinds[] = {COUNT_WAIT,     COUNT_TEST,    COUNT_WAITALL,
+                                       COUNT_TESTALL,  COUNT_WAITANY, COUNT_TESTANY,
+                                       COUNT_WAITSOME, COUNT_TESTSOME};
     MPI_Request *requests = pending->requests + first;
     enum { MOST = 64 };
-    MPI_Status status, statuses[MOST], *told = one_in(&pending->random, 2) ? statuses : MPI_STATUSES_IGNORE;
+    MPI_Status status, statuses[MOST],
+        *told = one_in(&pending->random, 2) ? statuses : MPI_STATUSES_IGNORE;
     int indices[MOST], done = 0, index = 0, way = below(&pending->random, (int)COUNT_OF(kinds));
     count = count < MOST ? count : MOST;
     switch (way) {
@@ -136,7 +146,8 @@ void pending_complete(struct pending *pending)
 void pending_free(struct pending *pending)
 {
     if (pending->count > 0)
-        fail("%d operations are still pending: %s", pending->count, op_text(pending->plan, pending->ops[0]));
+        fail("%d operations are still pending: %s", pending->count,
+             op_text(pending->plan, pending->ops[0]));
     free(pending->ops);
     free(pending->requests);
 }

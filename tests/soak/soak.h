@@ -7,8 +7,19 @@
 
 #include "../mpi/random_types.h"
 
-enum { RANKS_MOST = 16, THREADS_MOST = 3, WINDOWS_MOST = 5, SEGMENTS_MOST = 3, GROUPS_MOST = 12, AREAS_MOST = 8, TRACKS_MOST = 2,
-       PHASES_MOST = 3, VARIANTS = 4, SIGNATURES = 3, PLAIN_MOST_BYTES = 18 << 20 };
+enum {
+    RANKS_MOST = 16,
+    THREADS_MOST = 3,
+    WINDOWS_MOST = 5,
+    SEGMENTS_MOST = 3,
+    GROUPS_MOST = 12,
+    AREAS_MOST = 8,
+    TRACKS_MOST = 2,
+    PHASES_MOST = 3,
+    VARIANTS = 4,
+    SIGNATURES = 3,
+    PLAIN_MOST_BYTES = 18 << 20
+};
 
 /* How often each kind of thing was done by this rank; counts.def has the rows. */
 enum count {
@@ -21,9 +32,9 @@ enum count {
 struct soak {
     uint64_t seed;
     int steps, step;
-    int threads;       /* of each rank, the main one included */
+    int threads; /* of each rank, the main one included */
     long counts[COUNTS];
-    char doing[160];   /* for the deadline's message */
+    char doing[160]; /* for the deadline's message */
 };
 extern struct soak soak;
 
@@ -32,8 +43,14 @@ void counts_tell(void); /* collective */
 
 /* Numbers of their own for each purpose, the same on all ranks. */
 struct random stream(uint64_t purpose, uint64_t number);
-static inline int below(struct random *random, int limit) { return (int)random_below(random, (uint64_t)limit); }
-static inline bool one_in(struct random *random, int chances) { return random_below(random, (uint64_t)chances) == 0; }
+static inline int below(struct random *random, int limit)
+{
+    return (int)random_below(random, (uint64_t)limit);
+}
+static inline bool one_in(struct random *random, int chances)
+{
+    return random_below(random, (uint64_t)chances) == 0;
+}
 int between(struct random *random, int least, int most);
 void bytes_draw(unsigned char *bytes, size_t len_bytes, struct random *random);
 
@@ -72,7 +89,8 @@ enum claim_kind { CLAIM_NONE, CLAIM_READ, CLAIM_OWNED, CLAIM_RESERVED };
 enum { ACTOR_MANY = 255, ACTOR_NOBODY = 254 };
 struct claim {
     uint8_t kind;
-    uint8_t actor; /* who owns it or, of reads, who alone reads it, or ACTOR_MANY; ACTOR_NOBODY: not again in this phase */
+    uint8_t
+        actor; /* who owns it or, of reads, who alone reads it, or ACTOR_MANY; ACTOR_NOBODY: not again in this phase */
     uint16_t flush; /* the actor's flushes of the target before its last access */
 };
 
@@ -80,12 +98,12 @@ struct claim {
 struct region {
     size_t size;
     int unit;
-    MPI_Aint first;         /* displacement of the first byte, in units */
-    unsigned char *at;      /* own bytes, and in shared windows the peers', else NULL */
-    unsigned char *model;   /* what must be there */
+    MPI_Aint first;       /* displacement of the first byte, in units */
+    unsigned char *at;    /* own bytes, and in shared windows the peers', else NULL */
+    unsigned char *model; /* what must be there */
     struct claim *claims;
-    uint16_t *writers;      /* the step's operation that wrote the byte last, from 1 on */
-    struct memory memory;   /* own, where the program gave it */
+    uint16_t *writers;    /* the step's operation that wrote the byte last, from 1 on */
+    struct memory memory; /* own, where the program gave it */
 };
 
 enum flavour { FLAVOUR_CREATE, FLAVOUR_ALLOCATE, FLAVOUR_SHARED, FLAVOUR_DYNAMIC };
@@ -95,7 +113,7 @@ struct soak_window {
     enum flavour flavour;
     struct group *group;
     MPI_Win win;
-    MPI_Comm comm; /* for what the test has to say of it, by whichever thread */
+    MPI_Comm comm;                    /* for what the test has to say of it, by whichever thread */
     bool locks, ordered, mixes_no_op; /* what the hints have left */
     bool unified;
     int segments;

@@ -20,18 +20,20 @@ static struct soak_window *window_draw(struct random *shared)
     return &windows[live[below(shared, count)]];
 }
 
-static struct plan *plan_draw(struct soak_window *window, int phases, enum company company, int track)
+static struct plan *plan_draw(struct soak_window *window, int phases, enum company company,
+                              int track)
 {
-    static const char *const names[] = { "fence", "post-start-complete-wait", "lock", "lock_all" };
-    static const char *const companies[] = { "", ", two windows at once", ", two windows with a thread each" };
+    static const char *const names[] = {"fence", "post-start-complete-wait", "lock", "lock_all"};
+    static const char *const companies[] = {"", ", two windows at once",
+                                            ", two windows with a thread each"};
     uint64_t number = (uint64_t)(soak.step * TRACKS_MOST + track);
     struct random random = stream(10, number);
     enum epoch epoch;
     do
         epoch = (enum epoch)below(&random, 4);
     while (epoch_is_passive(epoch) && !window->locks);
-    doing("%s of window %d, flavour %d, %d ranks, %d phases%s", names[epoch], window->number, window->flavour, window->group->n,
-          phases, companies[company]);
+    doing("%s of window %d, flavour %d, %d ranks, %d phases%s", names[epoch], window->number,
+          window->flavour, window->group->n, phases, companies[company]);
     return plan_make(window, epoch, phases, company, track, number);
 }
 
@@ -72,10 +74,12 @@ static void run_apart(struct plan **plans)
 
 void step_random(struct random *shared)
 {
-    struct soak_window *chosen[TRACKS_MOST] = { window_draw(shared), window_draw(shared) };
+    struct soak_window *chosen[TRACKS_MOST] = {window_draw(shared), window_draw(shared)};
     struct plan *plans[TRACKS_MOST];
     bool alone = root_of(chosen[0]) == root_of(chosen[1]) || !one_in(shared, 2);
-    enum company company = alone ? COMPANY_NONE : soak.threads > 1 && one_in(shared, 2) ? COMPANY_APART : COMPANY_MIXED;
+    enum company company = alone                                   ? COMPANY_NONE
+                           : soak.threads > 1 && one_in(shared, 2) ? COMPANY_APART
+                                                                   : COMPANY_MIXED;
     int phases = between(shared, 1, PHASES_MOST), count = 0;
     for (int i = 0; i < (alone ? 1 : TRACKS_MOST); i++)
         if (chosen[i]->group->me >= 0)

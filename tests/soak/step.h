@@ -12,10 +12,32 @@ enum epoch { EPOCH_FENCE, EPOCH_PSCW, EPOCH_LOCK, EPOCH_LOCK_ALL };
 /* Of a step's plans: one, two that all threads go through in any mix, or two with a thread each. */
 enum company { COMPANY_NONE, COMPANY_MIXED, COMPANY_APART };
 
-enum op_kind { OP_PUT, OP_GET, OP_ACCUMULATE, OP_GET_ACCUMULATE, /* in the order of forms.h */
-               OP_FETCH, OP_SWAP, OP_CAS_ADD, OP_GUARDED, OP_SIGNAL, OP_AWAIT, OP_STORE, OP_LOCK, OP_UNLOCK,
-               OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL, OP_FLUSH_LOCAL_ALL, OP_SYNC, OP_PAUSE, OP_COMPUTE, OP_FORK, OP_ATTACH,
-               OP_SEND, OP_RECEIVE };
+enum op_kind {
+    OP_PUT,
+    OP_GET,
+    OP_ACCUMULATE,
+    OP_GET_ACCUMULATE, /* in the order of forms.h */
+    OP_FETCH,
+    OP_SWAP,
+    OP_CAS_ADD,
+    OP_GUARDED,
+    OP_SIGNAL,
+    OP_AWAIT,
+    OP_STORE,
+    OP_LOCK,
+    OP_UNLOCK,
+    OP_FLUSH,
+    OP_FLUSH_ALL,
+    OP_FLUSH_LOCAL,
+    OP_FLUSH_LOCAL_ALL,
+    OP_SYNC,
+    OP_PAUSE,
+    OP_COMPUTE,
+    OP_FORK,
+    OP_ATTACH,
+    OP_SEND,
+    OP_RECEIVE
+};
 
 struct side {
     const struct random_type *type;
@@ -39,11 +61,11 @@ struct op {
     int form;            /* of forms.h */
     struct side origin, result, to;
     const struct test_op *operator; /* NULL: MPI_NO_OP */
-    int area;            /* or -1 */
-    int assert;          /* of a lock; its kind is in lock */
+    int area;                       /* or -1 */
+    int assert;                     /* of a lock; its kind is in lock */
     int lock;
-    size_t len_bytes;    /* of stores */
-    uint64_t value;      /* what a contest's operation brings */
+    size_t len_bytes; /* of stores */
+    uint64_t value;   /* what a contest's operation brings */
     bool free_types, result_open;
     /* this rank's: */
     struct buffer from, into, compare;
@@ -51,8 +73,17 @@ struct op {
     uint64_t fetched;
 };
 
-enum area_mode { AREA_SHARED, AREA_CHAIN, AREA_TICKET, AREA_SWAP, AREA_ELECT, AREA_CAS_ADD, AREA_GUARDED, AREA_SIGNAL,
-                 AREA_MODES };
+enum area_mode {
+    AREA_SHARED,
+    AREA_CHAIN,
+    AREA_TICKET,
+    AREA_SWAP,
+    AREA_ELECT,
+    AREA_CAS_ADD,
+    AREA_GUARDED,
+    AREA_SIGNAL,
+    AREA_MODES
+};
 
 /* Elements of one type that only accumulates touch, but for guarded ones and data behind a flag. */
 struct area {
@@ -60,15 +91,16 @@ struct area {
     const struct random_leaf *leaf;
     int rank, segment, elements;
     size_t offset;
-    struct random_type variants[VARIANTS]; /* of the leaf, all elements on the grid; the first is the leaf */
-    int phase;                       /* of those below, or -1 */
-    const struct test_op *operator;  /* of all, in AREA_SHARED */
-    int actor;                       /* of AREA_CHAIN; the producer of AREA_SIGNAL */
-    const struct test_op *last;      /* of AREA_CHAIN: the operator since the last flush */
-    bool touched, swapped;           /* since then */
+    struct random_type
+        variants[VARIANTS]; /* of the leaf, all elements on the grid; the first is the leaf */
+    int phase;              /* of those below, or -1 */
+    const struct test_op *operator; /* of all, in AREA_SHARED */
+    int actor;                      /* of AREA_CHAIN; the producer of AREA_SIGNAL */
+    const struct test_op *last;     /* of AREA_CHAIN: the operator since the last flush */
+    bool touched, swapped;          /* since then */
     int flush;
-    int joined;                      /* operations of contests, all phases */
-    uint64_t start, sum;             /* of them: the first value, and the sum of what they bring */
+    int joined;          /* operations of contests, all phases */
+    uint64_t start, sum; /* of them: the first value, and the sum of what they bring */
 };
 
 struct store {
@@ -87,9 +119,9 @@ struct plan {
     struct soak_window *window;
     enum epoch epoch;
     int phases, phase;
-    bool alone; /* the only one of the threads that work at it */
+    bool alone;          /* the only one of the threads that work at it */
     int thread, threads; /* of each rank: the first of them, and how many */
-    int hot;    /* the target that many lock */
+    int hot;             /* the target that many lock */
     struct random random;
     struct op *ops;
     int op_count, op_room;
@@ -100,29 +132,37 @@ struct plan {
     struct pool pools[SIGNATURES];
     bool access[PHASES_MOST][RANKS_MOST][RANKS_MOST]; /* EPOCH_PSCW: origin, target */
     bool written[PHASES_MOST][RANKS_MOST];
-    bool stored[PHASES_MOST][RANKS_MOST]; /* by gets into the window's own memory */
-    bool inside[PHASES_MOST][RANKS_MOST]; /* origin buffers in the window's own memory */
+    bool stored[PHASES_MOST][RANKS_MOST];    /* by gets into the window's own memory */
+    bool inside[PHASES_MOST][RANKS_MOST];    /* origin buffers in the window's own memory */
     int assert[PHASES_MOST + 1][RANKS_MOST]; /* of fences and posts */
     int start_assert[PHASES_MOST];
     int order[PHASES_MOST][RANKS_MOST]; /* EPOCH_PSCW: bits of pscw.c */
     uint16_t flushes[RANKS_MOST * THREADS_MOST][RANKS_MOST];
     size_t wide_bytes; /* moved by transfers that may be long, by all actors */
-    size_t tried_bytes; /* and of such ones that found no place as well: each takes the time of its length */
+    size_t
+        tried_bytes; /* and of such ones that found no place as well: each takes the time of its length */
 };
 
-static inline bool epoch_is_passive(enum epoch epoch) { return epoch == EPOCH_LOCK || epoch == EPOCH_LOCK_ALL; }
+static inline bool epoch_is_passive(enum epoch epoch)
+{
+    return epoch == EPOCH_LOCK || epoch == EPOCH_LOCK_ALL;
+}
 static inline int actor_of(const struct plan *plan, int rank, int thread)
 {
     return plan->window->group->world[rank] * THREADS_MOST + thread;
 }
-static inline bool actor_is_here(int actor) { return actor / THREADS_MOST == world_rank; }
+static inline bool actor_is_here(int actor)
+{
+    return actor / THREADS_MOST == world_rank;
+}
 int actor_rank(const struct plan *plan, int actor); /* in the window's group */
 
 /* step.c: one step, over windows drawn from shared. */
 void step_random(struct random *shared);
 
 /* plan.c */
-struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases, enum company company, int track, uint64_t number);
+struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases,
+                       enum company company, int track, uint64_t number);
 void plan_free(struct plan *plan);
 int op_push(struct plan *plan, const struct op *op); /* its number, from 1 on */
 struct region *op_region(const struct plan *plan, const struct op *op);
@@ -152,7 +192,8 @@ static inline struct region *area_region(const struct plan *plan, const struct a
 /* update.c: operations on the target's areas; false when none was found. */
 bool area_draw(struct plan *plan, int actor, int target, bool exclusive);
 void area_single(const struct plan *plan, struct op *op, struct random *random, int *first);
-void area_buffers(struct plan *plan, struct op *op, const unsigned char *operands, const unsigned char *fetched);
+void area_buffers(struct plan *plan, struct op *op, const unsigned char *operands,
+                  const unsigned char *fetched);
 enum count operator_count(const struct test_op *operator);
 
 /* contest.c: operations whose results are known together only. */
@@ -191,7 +232,8 @@ void pending_free(struct pending *pending);
 
 /* tell.c */
 const char *op_text(const struct plan *plan, const struct op *op);
-void buffer_check(const struct plan *plan, const struct op *op, const struct buffer *buffer, const char *what);
+void buffer_check(const struct plan *plan, const struct op *op, const struct buffer *buffer,
+                  const char *what);
 void region_check(const struct plan *plan, int rank, int segment);
 
 #endif

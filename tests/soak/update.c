@@ -13,38 +13,45 @@ enum count operator_count(const struct test_op *operator)
         MPI_Op op;
         enum count count;
     } rows[] = {
-        { MPI_REPLACE, COUNT_OP_REPLACE }, { MPI_SUM, COUNT_OP_SUM }, { MPI_PROD, COUNT_OP_PROD }, { MPI_MAX, COUNT_OP_MAX },
-        { MPI_MIN, COUNT_OP_MIN }, { MPI_LAND, COUNT_OP_LAND }, { MPI_LOR, COUNT_OP_LOR }, { MPI_LXOR, COUNT_OP_LXOR },
-        { MPI_BAND, COUNT_OP_BAND }, { MPI_BOR, COUNT_OP_BOR }, { MPI_BXOR, COUNT_OP_BXOR }, { MPI_MINLOC, COUNT_OP_MINLOC },
-        { MPI_MAXLOC, COUNT_OP_MAXLOC },
+        {MPI_REPLACE, COUNT_OP_REPLACE}, {MPI_SUM, COUNT_OP_SUM},   {MPI_PROD, COUNT_OP_PROD},
+        {MPI_MAX, COUNT_OP_MAX},         {MPI_MIN, COUNT_OP_MIN},   {MPI_LAND, COUNT_OP_LAND},
+        {MPI_LOR, COUNT_OP_LOR},         {MPI_LXOR, COUNT_OP_LXOR}, {MPI_BAND, COUNT_OP_BAND},
+        {MPI_BOR, COUNT_OP_BOR},         {MPI_BXOR, COUNT_OP_BXOR}, {MPI_MINLOC, COUNT_OP_MINLOC},
+        {MPI_MAXLOC, COUNT_OP_MAXLOC},
     };
-    for (size_t i = 0; i < COUNT_OF(rows) && operator != NULL; i++)
+    for (size_t i = 0; i < COUNT_OF(rows) && operator!= NULL; i++)
         if (rows[i].op == operator->op)
             return rows[i].count;
     return COUNT_OP_NO_OP;
 }
 
 /* Operands that stay exact in any order and number. */
-static void operand_draw(const struct area *area, MPI_Op op, unsigned char *element, struct random *random)
+static void operand_draw(const struct area *area, MPI_Op op, unsigned char *element,
+                         struct random *random)
 {
     const struct test_type *type = area->leaf->model;
     type_fill(type, element, random, 0x77);
-    bool turns = area->mode == AREA_SHARED && (type->group == GROUP_FLOATING || type->group == GROUP_QUAD);
-    if (op == MPI_PROD && !type_is_integer(type)) /* elsewhere zeros of both signs would arise, and which one is open */
+    bool turns =
+        area->mode == AREA_SHARED && (type->group == GROUP_FLOATING || type->group == GROUP_QUAD);
+    if (op == MPI_PROD &&
+        !type_is_integer(
+            type)) /* elsewhere zeros of both signs would arise, and which one is open */
         type_set(type, element, one_in(random, 2) && turns ? -1 : 1);
     else if (op == MPI_PROD)
         element[0] |= 1;
-    for (size_t i = 0; op == MPI_REPLACE && type->group == GROUP_MOVED && i < type->extent_bytes; i++)
+    for (size_t i = 0; op == MPI_REPLACE && type->group == GROUP_MOVED && i < type->extent_bytes;
+         i++)
         element[i] = (unsigned char)(random_next(random) >> 9);
 }
 
-static const struct test_op *operator_draw(const struct test_type *type, struct random *random, bool replace)
+static const struct test_op *operator_draw(const struct test_type *type, struct random *random,
+                                           bool replace)
 {
     const struct test_op *operator;
     if (type->group == GROUP_MOVED && !replace)
         return NULL;
     do
-        operator = &test_ops[below(random, (int)test_op_count)];
+        operator= & test_ops[below(random, (int)test_op_count)];
     while (!type_allows(type, operator->op) || (operator->op == MPI_REPLACE && !replace));
     return operator;
 }
@@ -73,7 +80,8 @@ static bool side_place(const struct plan *plan, struct op *op, struct random *ra
         return false;
     for (int turn = 0, from = below(random, room); turn < room; turn++) {
         *first = (from + turn) % room - low;
-        MPI_Aint bytes = (MPI_Aint)area->offset + *first * (MPI_Aint)area->leaf->model->extent_bytes;
+        MPI_Aint bytes =
+            (MPI_Aint)area->offset + *first * (MPI_Aint)area->leaf->model->extent_bytes;
         op->disp = bytes / region->unit;
         if (bytes >= 0 && bytes % region->unit == 0)
             return true;
@@ -86,16 +94,16 @@ static struct side side_match(const struct area *area, int elements, struct rand
 {
     const struct random_type *type = &area->variants[below(random, VARIANTS)];
     int each = type->size_bytes / area->variants[0].size_bytes;
-    struct side side = { type, elements / each };
+    struct side side = {type, elements / each};
     if (elements % each == 0 && random_type_is_disjoint(type, side.count))
         return side;
-    return (struct side){ &area->variants[0], elements };
+    return (struct side){&area->variants[0], elements};
 }
 
 void area_single(const struct plan *plan, struct op *op, struct random *random, int *first)
 {
     const struct area *area = &plan->areas[op->area];
-    op->to = (struct side){ &area->variants[0], 1 };
+    op->to = (struct side){&area->variants[0], 1};
     if (!side_place(plan, op, random, first)) {
         *first = 0; /* an area begins where a displacement can point */
         op->disp = (MPI_Aint)area->offset / area_region(plan, area)->unit;
@@ -119,12 +127,14 @@ static void shape_draw(struct plan *plan, struct op *op, int *first)
     op->result = side_match(area, each * op->to.count, random);
 }
 
-void area_buffers(struct plan *plan, struct op *op, const unsigned char *operands, const unsigned char *fetched)
+void area_buffers(struct plan *plan, struct op *op, const unsigned char *operands,
+                  const unsigned char *fetched)
 {
-    struct random random = { random_next(&plan->random) };
+    struct random random = {random_next(&plan->random)};
     bool here = actor_is_here(op->actor);
     buffer_make(&op->from, &op->origin, &random, here);
-    random_type_scatter(op->origin.type, op->origin.count * op->origin.type->size_bytes, op->from.bytes + op->from.at, operands);
+    random_type_scatter(op->origin.type, op->origin.count * op->origin.type->size_bytes,
+                        op->from.bytes + op->from.at, operands);
     memcpy(op->from.wanted, op->from.bytes, op->from.len_bytes);
     if (op->kind != OP_ACCUMULATE) {
         buffer_make(&op->into, &op->result, &random, here);
@@ -156,21 +166,28 @@ static void update_draw(struct plan *plan, struct op *op)
     op->segment = area->segment;
     int elements = op->to.count * op->to.type->size_bytes / leaf->size_bytes;
     for (int i = 0; i < elements; i++) {
-        unsigned char operand[TYPE_MAX_BYTES] = { 0 };
-        size_t place = area->offset + (size_t)(first + element_of(area, &op->to, i)) * type->extent_bytes;
-        operand_draw(area, op->operator == NULL ? MPI_NO_OP : op->operator->op, operand, &plan->random);
+        unsigned char operand[TYPE_MAX_BYTES] = {0};
+        size_t place =
+            area->offset + (size_t)(first + element_of(area, &op->to, i)) * type->extent_bytes;
+        operand_draw(area, op->operator== NULL ? MPI_NO_OP : op->operator->op, operand,
+                     &plan->random);
         random_type_gather(leaf, leaf->size_bytes, operand, operands + i * leaf->size_bytes);
-        random_type_gather(leaf, leaf->size_bytes, region->model + place, fetched + i * leaf->size_bytes);
+        random_type_gather(leaf, leaf->size_bytes, region->model + place,
+                           fetched + i * leaf->size_bytes);
         if (op->kind == OP_SWAP) {
-            buffer_make(&op->compare, &op->origin, &(struct random){ plan->random.state }, actor_is_here(op->actor));
+            buffer_make(&op->compare, &op->origin, &(struct random){plan->random.state},
+                        actor_is_here(op->actor));
             unsigned char *compare = op->compare.bytes + op->compare.at;
-            memcpy(compare, one_in(&plan->random, 4) ? operand : region->model + place, type->extent_bytes);
+            memcpy(compare, one_in(&plan->random, 4) ? operand : region->model + place,
+                   type->extent_bytes);
             if (one_in(&plan->random, 3))
-                compare[below(&plan->random, (int)type->extent_bytes)] ^= (unsigned char)(1 << below(&plan->random, 8));
+                compare[below(&plan->random, (int)type->extent_bytes)] ^=
+                    (unsigned char)(1 << below(&plan->random, 8));
             memcpy(op->compare.wanted, op->compare.bytes, op->compare.len_bytes);
-            if (memcmp(op->compare.bytes + op->compare.at, region->model + place, type->extent_bytes) == 0)
+            if (memcmp(op->compare.bytes + op->compare.at, region->model + place,
+                       type->extent_bytes) == 0)
                 memcpy(region->model + place, operand, type->extent_bytes);
-        } else if (op->operator != NULL) {
+        } else if (op->operator!= NULL) {
             type_apply(type, op->operator->op, region->model + place, operand);
         }
         for (size_t b = 0; b < type->extent_bytes; b++)
@@ -183,9 +200,11 @@ static void update_draw(struct plan *plan, struct op *op)
 
 static enum op_kind accumulate_draw(struct plan *plan, struct op *op)
 {
-    static const enum op_kind kinds[] = { OP_ACCUMULATE, OP_GET_ACCUMULATE, OP_FETCH };
+    static const enum op_kind kinds[] = {OP_ACCUMULATE, OP_GET_ACCUMULATE, OP_FETCH};
     op->kind = kinds[below(&plan->random, (int)COUNT_OF(kinds))];
-    op->form = op->kind == OP_FETCH ? 0 : below(&plan->random, FORMS) & (epoch_is_passive(plan->epoch) ? FORMS - 1 : FORM_LARGE);
+    op->form = op->kind == OP_FETCH ? 0
+                                    : below(&plan->random, FORMS) &
+                                          (epoch_is_passive(plan->epoch) ? FORMS - 1 : FORM_LARGE);
     op->free_types = one_in(&plan->random, 6);
     return op->kind;
 }
@@ -193,16 +212,19 @@ static enum op_kind accumulate_draw(struct plan *plan, struct op *op)
 static bool shared_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
-    bool first = area->phase < 0; /* reals keep theirs: sums and products in turn would not stay exact */
-    if (first || (area->phase != plan->phase && (type_is_integer(area->leaf->model) || area->leaf->model->group == GROUP_PAIR)))
-        area->operator = operator_draw(area->leaf->model, &plan->random, false);
+    bool first =
+        area->phase < 0; /* reals keep theirs: sums and products in turn would not stay exact */
+    if (first || (area->phase != plan->phase &&
+                  (type_is_integer(area->leaf->model) || area->leaf->model->group == GROUP_PAIR)))
+        area->operator= operator_draw(area->leaf->model, &plan->random, false);
     area->phase = plan->phase;
-    op->operator = area->operator;
-    if (accumulate_draw(plan, op) != OP_ACCUMULATE && plan->window->mixes_no_op && one_in(&plan->random, 4))
-        op->operator = NULL;
-    if (op->operator == NULL && op->kind == OP_ACCUMULATE)
+    op->operator= area->operator;
+    if (accumulate_draw(plan, op) != OP_ACCUMULATE && plan->window->mixes_no_op &&
+        one_in(&plan->random, 4))
+        op->operator= NULL;
+    if (op->operator== NULL && op->kind == OP_ACCUMULATE)
         op->kind = OP_GET_ACCUMULATE;
-    op->result_open = area->operator != NULL && op->kind != OP_ACCUMULATE;
+    op->result_open = area->operator!= NULL && op->kind != OP_ACCUMULATE;
     update_draw(plan, op);
     return true;
 }
@@ -221,12 +243,14 @@ static bool chain_draw(struct plan *plan, struct op *op)
         return false;
     bool flushed = !area->touched || area->flush != plan->flushes[op->actor][op->target];
     bool swaps = type_allows_swap(type) && one_in(&plan->random, 4);
-    op->operator = operator_draw(type, &plan->random, true);
+    op->operator= operator_draw(type, &plan->random, true);
     if (accumulate_draw(plan, op) != OP_ACCUMULATE && one_in(&plan->random, 4))
-        op->operator = NULL;
+        op->operator= NULL;
     if (!flushed && !area->swapped && plan->window->ordered && !one_in(&plan->random, 3)) {
         swaps = false; /* goes on without a flush */
-        op->operator = op->operator != NULL || !plan->window->mixes_no_op || op->kind == OP_ACCUMULATE ? area->last : NULL;
+        op->operator= op->operator!= NULL || !plan->window->mixes_no_op || op->kind == OP_ACCUMULATE
+            ? area->last
+            : NULL;
     } else if (!flushed) {
         if (!epoch_is_passive(plan->epoch))
             return false;
@@ -235,10 +259,10 @@ static bool chain_draw(struct plan *plan, struct op *op)
     }
     if (swaps) {
         op->kind = OP_SWAP;
-        op->operator = NULL;
+        op->operator= NULL;
         op->form = 0;
     }
-    if (op->operator == NULL && op->kind == OP_ACCUMULATE)
+    if (op->operator== NULL && op->kind == OP_ACCUMULATE)
         op->kind = OP_GET_ACCUMULATE;
     if (flushed || area->last == NULL)
         area->last = op->operator;
@@ -255,12 +279,13 @@ bool area_draw(struct plan *plan, int actor, int target, bool exclusive)
     for (int i = 0; exclusive && i < plan->area_count && one_in(&plan->random, 2); i++)
         from = plan->areas[i].mode == AREA_GUARDED && plan->areas[i].rank == target ? i : from;
     for (int turn = 0; turn < plan->area_count; turn++) {
-        struct op op = { .actor = actor, .target = target, .area = (from + turn) % plan->area_count };
+        struct op op = {.actor = actor, .target = target, .area = (from + turn) % plan->area_count};
         const struct area *area = &plan->areas[op.area];
         if (area->rank != target && area->mode != AREA_SIGNAL)
             continue;
-        bool drawn = area->mode == AREA_SHARED ? shared_draw(plan, &op)
-                     : area->mode == AREA_CHAIN ? chain_draw(plan, &op) : contest_draw(plan, &op, exclusive);
+        bool drawn = area->mode == AREA_SHARED  ? shared_draw(plan, &op)
+                     : area->mode == AREA_CHAIN ? chain_draw(plan, &op)
+                                                : contest_draw(plan, &op, exclusive);
         if (!drawn)
             continue;
         plan->written[plan->phase][target] = true;

@@ -19,10 +19,11 @@ static void on_error(MPI_Win *win, int *code, ...)
     union {
         void *found;
         const char *(*call)(void);
-    } sentence = { dlsym(RTLD_DEFAULT, "oriel_last_error") };
+    } sentence = {dlsym(RTLD_DEFAULT, "oriel_last_error")};
     (void)win;
     MPI_Error_string(*code, text, &length);
-    fail("unexpected error of a window: %s: %s: %s", soak.doing, text, sentence.found == NULL ? "" : sentence.call());
+    fail("unexpected error of a window: %s: %s: %s", soak.doing, text,
+         sentence.found == NULL ? "" : sentence.call());
 }
 
 static void hint_set(MPI_Info info, const char *key, const char *value, enum count count)
@@ -45,9 +46,9 @@ static bool all_same(const struct soak_window *window, bool unit)
 /* Hints that hold, and what they leave to be done. */
 static MPI_Info hints_draw(struct soak_window *window, struct random *random)
 {
-    static const char *const orders[] = { "none", "rar", "raw,war", "rar,raw,war,waw" };
-    static const char *const granularities[] = { "1", "8", "64", "4096" };
-    static const char *const alignments[] = { "8", "64", "256", "4096", "65536", "2097152" };
+    static const char *const orders[] = {"none", "rar", "raw,war", "rar,raw,war,waw"};
+    static const char *const granularities[] = {"1", "8", "64", "4096"};
+    static const char *const alignments[] = {"8", "64", "256", "4096", "65536", "2097152"};
     MPI_Info info;
     bool allocates = window->flavour == FLAVOUR_ALLOCATE || window->flavour == FLAVOUR_SHARED;
     window->locks = window->ordered = window->mixes_no_op = true;
@@ -55,8 +56,10 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
         count_one(COUNT_INFO_NULL);
         return MPI_INFO_NULL;
     }
-    int order = below(random, 8), ops = below(random, 8), granularity = below(random, 8), alignment = below(random, 12);
-    bool no_locks = one_in(random, 6), same_size = one_in(random, 3), same_unit = one_in(random, 3), apart = one_in(random, 2);
+    int order = below(random, 8), ops = below(random, 8), granularity = below(random, 8),
+        alignment = below(random, 12);
+    bool no_locks = one_in(random, 6), same_size = one_in(random, 3), same_unit = one_in(random, 3),
+         apart = one_in(random, 2);
     MPI_Info_create(&info);
     if (no_locks)
         hint_set(info, "no_locks", "true", COUNT_INFO_NO_LOCKS);
@@ -68,7 +71,8 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
         hint_set(info, "accumulate_ops", ops ? "same_op_no_op" : "same_op", COUNT_INFO_OPS);
     window->mixes_no_op = ops > 0;
     if (granularity < 4)
-        hint_set(info, "mpi_accumulate_granularity", granularities[granularity], COUNT_INFO_GRANULARITY);
+        hint_set(info, "mpi_accumulate_granularity", granularities[granularity],
+                 COUNT_INFO_GRANULARITY);
     if (allocates && alignment < (int)COUNT_OF(alignments))
         hint_set(info, "mpi_minimum_memory_alignment", alignments[alignment], COUNT_INFO_ALIGNMENT);
     if (same_size && window->flavour != FLAVOUR_DYNAMIC && all_same(window, false))
@@ -106,7 +110,7 @@ size_t size_draw(struct random *random, int ranks)
 
 static int unit_draw(struct random *random)
 {
-    static const int units[] = { 1, 1, 2, 4, 8, 8, 16, 3, 12, 64 };
+    static const int units[] = {1, 1, 2, 4, 8, 8, 16, 3, 12, 64};
     return units[below(random, COUNT_OF(units))];
 }
 
@@ -167,25 +171,27 @@ static void *large_form(const char *name, bool wanted)
     return function;
 }
 
-static void call_create(struct soak_window *window, struct region *own, MPI_Info info, MPI_Comm comm, bool wide)
+static void call_create(struct soak_window *window, struct region *own, MPI_Info info,
+                        MPI_Comm comm, bool wide)
 {
     union {
         void *found;
         int (*call)(void *, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win *);
-    } large = { large_form("MPI_Win_create_c", wide) };
+    } large = {large_form("MPI_Win_create_c", wide)};
     if (large.found != NULL)
         large.call(own->at, (MPI_Aint)own->size, own->unit, info, comm, &window->win);
     else
         MPI_Win_create(own->at, (MPI_Aint)own->size, own->unit, info, comm, &window->win);
 }
 
-static void call_allocate(struct soak_window *window, struct region *own, MPI_Info info, MPI_Comm comm, bool wide)
+static void call_allocate(struct soak_window *window, struct region *own, MPI_Info info,
+                          MPI_Comm comm, bool wide)
 {
     bool shared = window->flavour == FLAVOUR_SHARED;
     union {
         void *found;
         int (*call)(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void *, MPI_Win *);
-    } large = { large_form(shared ? "MPI_Win_allocate_shared_c" : "MPI_Win_allocate_c", wide) };
+    } large = {large_form(shared ? "MPI_Win_allocate_shared_c" : "MPI_Win_allocate_c", wide)};
     if (large.found != NULL)
         large.call((MPI_Aint)own->size, own->unit, info, comm, &own->at, &window->win);
     else if (shared)
@@ -210,8 +216,9 @@ static void lowest_ask(const struct soak_window *window)
         return;
     const struct region *lowest = &window->regions[rank][0];
     if (size != (MPI_Aint)lowest->size || unit != lowest->unit || at != lowest->at)
-        fail("MPI_Win_shared_query of MPI_PROC_NULL: %ld bytes in units of %d at %p, not rank %d's %zu of %d at %p", (long)size,
-             unit, (void *)at, rank, lowest->size, lowest->unit, (void *)lowest->at);
+        fail("MPI_Win_shared_query of MPI_PROC_NULL: %ld bytes in units of %d at %p, not rank %d's "
+             "%zu of %d at %p",
+             (long)size, unit, (void *)at, rank, lowest->size, lowest->unit, (void *)lowest->at);
 }
 
 static void peers_ask(struct soak_window *window)
@@ -222,7 +229,8 @@ static void peers_ask(struct soak_window *window)
         int unit;
         MPI_Win_shared_query(window->win, i, &size, &unit, &region->at);
         if (size != (MPI_Aint)region->size || unit != region->unit)
-            fail("MPI_Win_shared_query: %ld bytes in units of %d, not %zu of %d", (long)size, unit, region->size, region->unit);
+            fail("MPI_Win_shared_query: %ld bytes in units of %d, not %zu of %d", (long)size, unit,
+                 region->size, region->unit);
     }
     lowest_ask(window);
 }
@@ -240,7 +248,8 @@ static void alignment_check(const struct soak_window *window, const void *at, MP
     MPI_Info_free(&info);
     size_t bytes = found ? strtoul(used, NULL, 10) : 1;
     if (bytes == 0 || (uintptr_t)at % bytes != 0)
-        fail("window %d of flavour %d: the memory at %p is not aligned to '%s'", window->number, window->flavour, at, used);
+        fail("window %d of flavour %d: the memory at %p is not aligned to '%s'", window->number,
+             window->flavour, at, used);
     if (is_asked && bytes >= strtoul(wanted, NULL, 10))
         count_one(COUNT_ALIGNED);
 }
@@ -304,8 +313,8 @@ static void parent_draw(struct soak_window *window, struct random *random)
     int choice = below(random, 2 * WINDOWS_MOST);
     struct soak_window *parent = choice < WINDOWS_MOST ? &windows[choice] : NULL;
     window->parent = -1;
-    if (window->flavour != FLAVOUR_CREATE || parent == NULL || parent == window || !parent->live || parent->parent >= 0 ||
-        parent->flavour == FLAVOUR_DYNAMIC)
+    if (window->flavour != FLAVOUR_CREATE || parent == NULL || parent == window || !parent->live ||
+        parent->parent >= 0 || parent->flavour == FLAVOUR_DYNAMIC)
         return;
     window->parent = choice;
     window->group = parent->group;
@@ -315,7 +324,8 @@ static void parent_draw(struct soak_window *window, struct random *random)
 /* What its members alone draw. */
 static void members_make(struct soak_window *window)
 {
-    static const enum count flavours[] = { COUNT_WIN_CREATE, COUNT_WIN_ALLOCATE, COUNT_WIN_SHARED, COUNT_WIN_DYNAMIC };
+    static const enum count flavours[] = {COUNT_WIN_CREATE, COUNT_WIN_ALLOCATE, COUNT_WIN_SHARED,
+                                          COUNT_WIN_DYNAMIC};
     struct random random = stream(3, (uint64_t)window->number);
     struct random mine = stream(4, (uint64_t)(window->number * RANKS_MOST + window->group->me));
     MPI_Info info = hints_draw(window, &random);
@@ -355,7 +365,7 @@ void window_make_random(struct random *shared)
     if (place == WINDOWS_MOST)
         return;
     struct soak_window *window = &windows[place];
-    *window = (struct soak_window){ .live = true, .number = windows_made++, .segments = 1 };
+    *window = (struct soak_window){.live = true, .number = windows_made++, .segments = 1};
     struct random random = stream(5, (uint64_t)window->number);
     do
         window->group = &groups[one_in(shared, 3) ? 0 : below(shared, group_count)];
@@ -372,7 +382,8 @@ void window_make_random(struct random *shared)
         window->segments = SEGMENTS_MOST;
     if (window->group->me < 0)
         return;
-    doing("makes window %d of flavour %d over %d ranks", window->number, window->flavour, window->group->n);
+    doing("makes window %d of flavour %d over %d ranks", window->number, window->flavour,
+          window->group->n);
     members_make(window);
     if (window->flavour == FLAVOUR_DYNAMIC)
         window_attach_random(window);

@@ -82,10 +82,12 @@ static void random_takes_and_gives_agree_with_the_model(void **state)
             mark(block, 1);
             block->len_bytes = 0;
         } else {
-            uint64_t len_bytes = UNIT_BYTES * (1 + next_random() % (next_random() % 8 == 0 ? 200 : 20));
+            uint64_t len_bytes =
+                UNIT_BYTES * (1 + next_random() % (next_random() % 8 == 0 ? 200 : 20));
             uint64_t align_bytes = (uint64_t)UNIT_BYTES << (next_random() % 6);
             bool room = model_has_room(len_bytes, align_bytes);
-            assert_int_equal(oriel_free_extents_take(&arena, len_bytes, align_bytes, &block->offset), room);
+            assert_int_equal(
+                oriel_free_extents_take(&arena, len_bytes, align_bytes, &block->offset), room);
             refused += !room;
             if (room) {
                 assert_int_equal(block->offset % align_bytes, 0);
@@ -140,7 +142,7 @@ static void a_range_is_taken_where_it_is_or_not_at_all(void **state)
     assert_false(oriel_free_extents_take_at(&arena, 0, 64));
     assert_true(oriel_free_extents_give(&arena, 1000, 1000));
     assert_true(oriel_free_extents_give(&arena, 3000, 1000));
-    assert_false(oriel_free_extents_take_at(&arena, 999, 10)); /* begins before */
+    assert_false(oriel_free_extents_take_at(&arena, 999, 10));  /* begins before */
     assert_false(oriel_free_extents_take_at(&arena, 1990, 11)); /* ends behind */
     assert_false(oriel_free_extents_take_at(&arena, 2500, 10));
     assert_false(oriel_free_extents_take_at(&arena, 1000, 3000)); /* with a gap */

@@ -35,7 +35,8 @@ void oriel_finding_end_alone(void)
     abort();
 }
 
-bool oriel_member_state_answer(uint64_t window, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+bool oriel_member_state_answer(uint64_t window, const struct oriel_member_state_ask *ask,
+                               struct oriel_member_state_answer *answer)
 {
     (void)window, (void)ask, (void)answer;
     abort();
@@ -46,7 +47,8 @@ size_t oriel_check_remote_waits_bytes(void)
     return 0;
 }
 
-size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data, uint64_t *word)
+size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data,
+                                       uint64_t *word)
 {
     (void)request, (void)data, (void)word;
     abort();
@@ -74,7 +76,8 @@ static void serve_until_done(bool dies)
 
 static struct oriel_check_remote_address server(void)
 {
-    struct oriel_check_remote_address address = {.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
+    struct oriel_check_remote_address address = {
+        .count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
     team_await(SERVES);
     address.key[0] = team->words[KEY];
     address.key[1] = team->words[KEY + 1];
@@ -88,11 +91,13 @@ static bool has_lost_some; /* as the server said last */
 /* How many have what nobody has: none. */
 static bool is_answered(const struct oriel_check_remote_address *address)
 {
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT,
+                                                 .key = {{ORIEL_ORDER_COUNT}}};
     struct oriel_check_remote_answer answer = {.word = 77};
     struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
     int fd = oriel_check_remote_connect(address, 0);
-    bool answered = fd >= 0 && oriel_check_remote_write(fd, &part, 1) && oriel_check_remote_read(fd, &answer, sizeof answer);
+    bool answered = fd >= 0 && oriel_check_remote_write(fd, &part, 1) &&
+                    oriel_check_remote_read(fd, &answer, sizeof answer);
     close(fd);
     has_lost_some = answer.word >> 32 != 0;
     return answered && (uint32_t)answer.word == 0 && answer.len_bytes == 0;
@@ -105,14 +110,16 @@ static void ask_half(int rank)
         return;
     }
     struct oriel_check_remote_address address = server();
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE, .len_bytes = 1000};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE,
+                                                 .len_bytes = 1000};
     struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
     int fd = oriel_check_remote_connect(&address, 0);
     EXPECT(is_answered(&address) && !has_lost_some);
     EXPECT(fd >= 0 && oriel_check_remote_write(fd, &part, 1));
     EXPECT(is_answered(&address));
     EXPECT(!oriel_check_remote_read(fd, &request, 1)); /* it has been dropped */
-    EXPECT(is_answered(&address) && has_lost_some); /* what that one would have counted will not come */
+    EXPECT(is_answered(&address) &&
+           has_lost_some); /* what that one would have counted will not come */
     close(fd);
     team_step(DONE);
 }
@@ -126,7 +133,9 @@ static void half_a_question_keeps_nobody_from_an_answer(void **state)
 /* A connection without the key, at the server's first word. */
 static int connect_strange(const struct oriel_check_remote_address *address)
 {
-    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_port = htons(address->ports[0])};
+    struct sockaddr_in name = {.sin_family = AF_INET,
+                               .sin_addr = {htonl(INADDR_LOOPBACK)},
+                               .sin_port = htons(address->ports[0])};
     struct oriel_check_remote_challenge challenge;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     EXPECT(connect(fd, (struct sockaddr *)&name, sizeof name) == 0);
@@ -143,8 +152,10 @@ static void ask_as_stranger(int rank)
     }
     struct oriel_check_remote_address address = server();
     struct oriel_check_remote_claim claim = {.digest = 1};
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
-    struct iovec wrong[2] = {{.iov_base = &claim, .iov_len = sizeof claim}, {.iov_base = &request, .iov_len = sizeof request}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT,
+                                                 .key = {{ORIEL_ORDER_COUNT}}};
+    struct iovec wrong[2] = {{.iov_base = &claim, .iov_len = sizeof claim},
+                             {.iov_base = &request, .iov_len = sizeof request}};
     int silent = connect_strange(&address);
     for (int first = 0; first < 2; first++) {
         char byte;
@@ -179,7 +190,8 @@ static void idle_with(rlim_t descriptors)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
     usleep(REFUSAL_US);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-    EXPECT((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < MOST_PROCESSOR_NS);
+    EXPECT((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec <
+           MOST_PROCESSOR_NS);
 }
 
 /* The kernel refuses to accept, then even to look at as many connections as there are: at the end, too, while the server stops. */
@@ -219,8 +231,10 @@ static void ask_too_much(int rank)
         return;
     }
     struct oriel_check_remote_address address = server();
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE, .len_bytes = UINT64_MAX - ORIEL_SITE_SLOT_BYTES + 1};
-    struct iovec parts[2] = {{.iov_base = &request, .iov_len = sizeof request}, {.iov_base = much, .iov_len = sizeof much}};
+    struct oriel_check_remote_request request = {
+        .kind = ORIEL_CHECK_REMOTE_GIVE, .len_bytes = UINT64_MAX - ORIEL_SITE_SLOT_BYTES + 1};
+    struct iovec parts[2] = {{.iov_base = &request, .iov_len = sizeof request},
+                             {.iov_base = much, .iov_len = sizeof much}};
     EXPECT(is_answered(&address)); /* so that the server has a little room for questions */
     memset(much, 0x5a, sizeof much);
     int fd = oriel_check_remote_connect(&address, 0);
@@ -241,7 +255,8 @@ static void length_that_wraps_is_refused(void **state)
 static void ask_until_lost(int rank, int signal)
 {
     struct oriel_check_remote_address addresses[2] = {{.count = 0}, {.count = 0}};
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT,
+                                                 .key = {{ORIEL_ORDER_COUNT}}};
     struct oriel_check_remote_answer answer;
     if (rank == SERVER) {
         serve_until_done(true);
@@ -251,7 +266,8 @@ static void ask_until_lost(int rank, int signal)
     EXPECT(oriel_check_remote_start((int[]){1, 0}, 2, 0, addresses, 2));
     EXPECT(oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL, 0));
     kill((pid_t)team->words[PROCESS], signal);
-    while (oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL, 0)) /* it may take a moment to stop */
+    while (oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL,
+                                  0)) /* it may take a moment to stop */
         continue;
     EXPECT(oriel_check_remote_is_lost());
     EXPECT(!oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
@@ -291,15 +307,22 @@ static void ask_what_does_not_hold(int rank)
         bool holds;
     } requests[] = {
         {{.kind = ORIEL_CHECK_REMOTE_KINDS}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes}, true},
-        {{.kind = ORIEL_CHECK_REMOTE_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes - 1}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_GIVE, .key = {{ORIEL_ORDER_COUNT}}, .len_bytes = clock_bytes}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes},
+         true},
+        {{.kind = ORIEL_CHECK_REMOTE_GIVE,
+          .key = {{ORIEL_ORDER_LOCK}},
+          .len_bytes = clock_bytes - 1},
+         false},
+        {{.kind = ORIEL_CHECK_REMOTE_GIVE, .key = {{ORIEL_ORDER_COUNT}}, .len_bytes = clock_bytes},
+         false},
         {{.kind = ORIEL_CHECK_REMOTE_TAKE, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_TAKE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = 1}, false},
         {{.kind = ORIEL_CHECK_REMOTE_FORGET, .key = {{ORIEL_ORDER_COUNT}}}, true},
         {{.kind = ORIEL_CHECK_REMOTE_FORGET, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_COUNT, .key = {{ORIEL_ORDER_LOCK}}}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes + sizeof(struct oriel_access_extent)}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_ADD,
+          .len_bytes = access_bytes + sizeof(struct oriel_access_extent)},
+         true},
         {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes - 1}, false},
         {{.kind = ORIEL_CHECK_REMOTE_ADD, .len_bytes = access_bytes + 1}, false},
         {{.kind = ORIEL_CHECK_REMOTE_COMPLETE, .words = {0, 0, 1}}, true},
@@ -309,7 +332,8 @@ static void ask_what_does_not_hold(int rank)
         {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_NOTE, .len_bytes = sizeof(struct oriel_member_state_ask) - 1}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_NOTE, .len_bytes = sizeof(struct oriel_member_state_ask) - 1},
+         false},
         {{.kind = ORIEL_CHECK_REMOTE_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
     };
     (void)rank;
@@ -326,17 +350,21 @@ static void questions_that_do_not_hold_are_refused(void **state)
 static void add_what_does_not_hold(int rank)
 {
     const struct oriel_access right = {.kind = ORIEL_ACCESS_PUT};
-    const struct oriel_access wrong[] = {{.kind = ORIEL_ACCESS_STORE},
-                                         {.kind = ORIEL_ACCESS_ACCUMULATE + 1},
-                                         {.kind = ORIEL_ACCESS_PUT, .flags = ORIEL_ACCESS_SANITIZER},
-                                         {.kind = ORIEL_ACCESS_PUT, .origin = -1},
-                                         {.kind = ORIEL_ACCESS_PUT, .origin = team->n},
-                                         {.kind = ORIEL_ACCESS_PUT, .complete = 5},
-                                         {.kind = ORIEL_ACCESS_PUT, .group = 5}};
+    const struct oriel_access wrong[] = {
+        {.kind = ORIEL_ACCESS_STORE},
+        {.kind = ORIEL_ACCESS_ACCUMULATE + 1},
+        {.kind = ORIEL_ACCESS_PUT, .flags = ORIEL_ACCESS_SANITIZER},
+        {.kind = ORIEL_ACCESS_PUT, .origin = -1},
+        {.kind = ORIEL_ACCESS_PUT, .origin = team->n},
+        {.kind = ORIEL_ACCESS_PUT, .complete = 5},
+        {.kind = ORIEL_ACCESS_PUT, .group = 5}};
     const int64_t far = INT64_C(1) << 57;
-    const struct oriel_access_extent fits[] = {{0, 1, 1, 0}, {far - 1, 1, 1, 0}, {100, 1, 101, -1}, {0, 0, 1, INT64_MIN}};
-    const struct oriel_access_extent astray[] = {{-1, 1, 1, 0}, {far, 1, 1, 0}, {0, (uint64_t)far + 1, 1, 0}, {100, 1, 102, -1},
-                                          {0, 1, UINT64_MAX, 1}, {0, 1, 3, INT64_MAX}, {0, 1, 1, INT64_MIN}};
+    const struct oriel_access_extent fits[] = {
+        {0, 1, 1, 0}, {far - 1, 1, 1, 0}, {100, 1, 101, -1}, {0, 0, 1, INT64_MIN}};
+    const struct oriel_access_extent astray[] = {
+        {-1, 1, 1, 0},       {far, 1, 1, 0},        {0, (uint64_t)far + 1, 1, 0},
+        {100, 1, 102, -1},   {0, 1, UINT64_MAX, 1}, {0, 1, 3, INT64_MAX},
+        {0, 1, 1, INT64_MIN}};
     (void)rank;
     EXPECT(oriel_check_remote_access_holds(&right, fits, sizeof fits / sizeof fits[0]));
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -373,7 +401,8 @@ static void gather_what_does_not_hold(int rank)
 {
     size_t room = oriel_collective_progress_bytes(team->n + 1, true);
     size_t right = oriel_collective_progress_bytes(team->n, true);
-    struct oriel_collective_progress *gathering = aligned_alloc(_Alignof(struct oriel_collective_progress), (room + 63) / 64 * 64);
+    struct oriel_collective_progress *gathering =
+        aligned_alloc(_Alignof(struct oriel_collective_progress), (room + 63) / 64 * 64);
     (void)rank;
     memset(gathering, 0, room);
     gathering->n = team->n;
@@ -451,7 +480,8 @@ enum { SIGNAL_US = 1000, SIGNALS = 15000 };
 /* Connections wait in it for ever. */
 static int silent_listener(struct oriel_check_remote_address *address)
 {
-    *address = (struct oriel_check_remote_address){.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
+    *address = (struct oriel_check_remote_address){
+        .count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
     int listener = oriel_check_remote_listen(&address->ports[0]);
     assert_true(listener >= 0);
     return listener;

@@ -22,14 +22,16 @@ static const void *address_at(uint64_t at)
 static struct oriel_callsite *keep(const void *address, MPI_Win win)
 {
     struct oriel_callsite *again = oriel_callsite_place(address, win);
-    *again = (struct oriel_callsite){.address = address, .win = win, .version = oriel_callsite_version()};
+    *again = (struct oriel_callsite){
+        .address = address, .win = win, .version = oriel_callsite_version()};
     return again;
 }
 
 static bool is_kept(const void *address, MPI_Win win)
 {
     const struct oriel_callsite *again = oriel_callsite_place(address, win);
-    return again->address == address && again->win == win && again->version == oriel_callsite_version();
+    return again->address == address && again->win == win &&
+           again->version == oriel_callsite_version();
 }
 
 static void forget_all(void)

@@ -51,7 +51,8 @@ static void runs_are_attached_if_each_byte_is(void **state)
         struct oriel_member_range run = first;
         struct oriel_member_range nearest;
         uint64_t i = 0;
-        while (i < count && has_run(attached, first.address + i * (uint64_t)stride_bytes, first.len_bytes))
+        while (i < count &&
+               has_run(attached, first.address + i * (uint64_t)stride_bytes, first.len_bytes))
             i++;
         assert_int_equal(oriel_attached_has(list, &run, count, stride_bytes, &nearest), i == count);
         if (i < count)
@@ -71,10 +72,14 @@ static void many_runs_take_no_time(void **state)
     (void)state;
     oriel_attached_add(&list, (struct oriel_member_range){large, large});
     oriel_attached_add(&list, (struct oriel_member_range){2 * large, large});
-    assert_true(oriel_attached_has(list, &(struct oriel_member_range){large, 8}, many, 0, &nearest));
-    assert_true(oriel_attached_has(list, &(struct oriel_member_range){large, 0}, many, 8, &nearest));
-    assert_false(oriel_attached_has(list, &(struct oriel_member_range){large, large / 2}, many, 1, &nearest));
-    assert_false(oriel_attached_has(list, &(struct oriel_member_range){3 * large - 8, 8}, many, -1, &nearest));
+    assert_true(
+        oriel_attached_has(list, &(struct oriel_member_range){large, 8}, many, 0, &nearest));
+    assert_true(
+        oriel_attached_has(list, &(struct oriel_member_range){large, 0}, many, 8, &nearest));
+    assert_false(oriel_attached_has(list, &(struct oriel_member_range){large, large / 2}, many, 1,
+                                    &nearest));
+    assert_false(oriel_attached_has(list, &(struct oriel_member_range){3 * large - 8, 8}, many, -1,
+                                    &nearest));
     oriel_attached_remove(&list, large);
     assert_false(oriel_attached_has(list, &(struct oriel_member_range){large, 8}, 1, 0, &nearest));
     assert_true(nearest.address == 2 * large);

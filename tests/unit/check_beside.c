@@ -4,7 +4,14 @@
 
 #include "check_puts.h"
 
-enum { PROCESSES = 3, ROUNDS = 3000, WIDE = 4096, PAGES = 64, SHIFT = 3 * WIDE + 64, BOARD_BYTES = 64 << 20 };
+enum {
+    PROCESSES = 3,
+    ROUNDS = 3000,
+    WIDE = 4096,
+    PAGES = 64,
+    SHIFT = 3 * WIDE + 64,
+    BOARD_BYTES = 64 << 20
+};
 
 /* The byte at an offset of the first is the one at that offset + SHIFT of the second. */
 static oriel_shm_offset both[2];
@@ -14,8 +21,8 @@ static void make_both(int rank)
     both[0] = shared(rank, oriel_history_make);
     both[1] = shared(rank, oriel_history_make);
     if (rank == 0)
-        oriel_history_beside((struct oriel_history_bytes){both[0], 0}, (struct oriel_history_bytes){both[1], SHIFT},
-                             (uint64_t)PAGES * WIDE);
+        oriel_history_beside((struct oriel_history_bytes){both[0], 0},
+                             (struct oriel_history_bytes){both[1], SHIFT}, (uint64_t)PAGES * WIDE);
     team_meet();
 }
 
@@ -116,7 +123,8 @@ static void remember(const struct oriel_conflict *conflict, void *closure)
     last->conflict = *conflict;
 }
 
-static struct last add(oriel_shm_offset history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
+static struct last add(oriel_shm_offset history, int rank, enum oriel_access_kind kind,
+                       int64_t offset, uint64_t len_bytes)
 {
     struct last last = {0};
     struct oriel_access access = access_by(rank, kind);
@@ -136,11 +144,14 @@ static void use_both(int rank)
     }
     EXPECT(add(both[0], 0, ORIEL_ACCESS_PUT, 100, 8).count == 0);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 108, 8).count == 0);
-    EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, 100, 8).count == 0); /* other bytes: there the shift is to be minded */
+    EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, 100, 8).count ==
+           0); /* other bytes: there the shift is to be minded */
     struct last last = add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 104, 4);
-    EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == SHIFT + 104 && last.conflict.len_bytes == 4);
+    EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == SHIFT + 104 &&
+           last.conflict.len_bytes == 4);
     last = add(both[0], 0, ORIEL_ACCESS_PUT, 108, 600); /* wide, and back */
-    EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == 108 && last.conflict.len_bytes == 8);
+    EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == 108 &&
+           last.conflict.len_bytes == 8);
     /* A load or store stands in all histories of its bytes already. */
     EXPECT(add(both[0], 0, ORIEL_ACCESS_STORE, 2000, 8).count == 0);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 2000, 8).count == 0);
@@ -170,7 +181,8 @@ static void use_three(int rank)
         oriel_order_stop();
         return;
     }
-    const struct oriel_history_bytes first = {both[0], 0}, second = {both[1], SHIFT}, last = {third, 0};
+    const struct oriel_history_bytes first = {both[0], 0}, second = {both[1], SHIFT},
+                                     last = {third, 0};
     oriel_history_beside(first, second, WIDE);
     EXPECT(add(both[0], 0, ORIEL_ACCESS_PUT, 100, 8).count == 0);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 100, 8).count == 1);

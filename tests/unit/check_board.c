@@ -160,7 +160,8 @@ static void find_and_drop(void)
     }
     for (uint64_t i = 0; i < KEYS; i++) {
         struct oriel_key key = {{1, i, i << 32, 0}};
-        assert_int_equal(*(uint64_t *)oriel_shm_at(oriel_shm_find(&key, 24, init_to_seven)), i % 3 == 0 ? 7 : i);
+        assert_int_equal(*(uint64_t *)oriel_shm_at(oriel_shm_find(&key, 24, init_to_seven)),
+                         i % 3 == 0 ? 7 : i);
     }
 }
 

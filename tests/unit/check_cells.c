@@ -10,7 +10,14 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { PROCESSES = 3, ROUNDS = 4000, CELL = 64, SHARED = 2 * CELL, WIDE = 4096, BOARD_BYTES = 64 << 20 };
+enum {
+    PROCESSES = 3,
+    ROUNDS = 4000,
+    CELL = 64,
+    SHARED = 2 * CELL,
+    WIDE = 4096,
+    BOARD_BYTES = 64 << 20
+};
 
 /* Two of three put to the same bytes, each round at another place; span(rank, round): how many bytes, from the same first one. */
 static void rounds(int rank, uint64_t (*span)(int rank, int round))

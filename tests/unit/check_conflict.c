@@ -22,8 +22,10 @@ static struct row accumulate(enum oriel_operator op, enum oriel_kind element, ui
 
 static bool conflict(struct row a, int origin_a, struct row b, int origin_b)
 {
-    struct oriel_access first = {.kind = a.kind, .op = a.op, .element = a.element, .flags = a.flags, .origin = origin_a};
-    struct oriel_access second = {.kind = b.kind, .op = b.op, .element = b.element, .flags = b.flags, .origin = origin_b};
+    struct oriel_access first = {
+        .kind = a.kind, .op = a.op, .element = a.element, .flags = a.flags, .origin = origin_a};
+    struct oriel_access second = {
+        .kind = b.kind, .op = b.op, .element = b.element, .flags = b.flags, .origin = origin_b};
     bool answer = oriel_access_conflicts(&first, &second);
     assert_int_equal(oriel_access_conflicts(&second, &first), answer);
     return answer;
@@ -60,7 +62,8 @@ static void accumulates_of_one_origin_need_one_type(void **state)
     assert_false(conflict(accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT32, 0), 1,
                           accumulate(ORIEL_OPERATOR_MAX, ORIEL_KIND_INT32, 0), 1));
     assert_false(conflict(accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT32, ORIEL_ACCESS_SAME_OP), 1,
-                          accumulate(ORIEL_OPERATOR_NO_OP, ORIEL_KIND_INT32, ORIEL_ACCESS_SAME_OP), 1));
+                          accumulate(ORIEL_OPERATOR_NO_OP, ORIEL_KIND_INT32, ORIEL_ACCESS_SAME_OP),
+                          1));
     assert_true(conflict(accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT32, 0), 1,
                          accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_DOUBLE, 0), 1));
 }
@@ -116,14 +119,16 @@ static void elements_with_parts_are_of_no_other_type(void **state)
 {
     (void)state;
     static const uint8_t apart[] = {
-        ORIEL_KIND_FLOAT,           ORIEL_KIND_DOUBLE,              ORIEL_KIND_LONG_DOUBLE, ORIEL_KIND_QUAD_COMPLEX,
-        ORIEL_KIND_DOUBLE_COMPLEX,  ORIEL_KIND_LONG_DOUBLE_COMPLEX, ORIEL_KIND_FLOAT_INT,   ORIEL_KIND_DOUBLE_INT,
-        ORIEL_KIND_LONG_INT,        ORIEL_KIND_INT_INT,             ORIEL_KIND_SHORT_INT,   ORIEL_KIND_LONG_DOUBLE_INT,
-        ORIEL_KIND_FLOAT_FLOAT,     ORIEL_KIND_DOUBLE_DOUBLE};
+        ORIEL_KIND_FLOAT,        ORIEL_KIND_DOUBLE,         ORIEL_KIND_LONG_DOUBLE,
+        ORIEL_KIND_QUAD_COMPLEX, ORIEL_KIND_DOUBLE_COMPLEX, ORIEL_KIND_LONG_DOUBLE_COMPLEX,
+        ORIEL_KIND_FLOAT_INT,    ORIEL_KIND_DOUBLE_INT,     ORIEL_KIND_LONG_INT,
+        ORIEL_KIND_INT_INT,      ORIEL_KIND_SHORT_INT,      ORIEL_KIND_LONG_DOUBLE_INT,
+        ORIEL_KIND_FLOAT_FLOAT,  ORIEL_KIND_DOUBLE_DOUBLE};
     for (unsigned i = 0; i < sizeof apart; i++)
         for (unsigned kind = 0; kind < ORIEL_KIND_COUNT; kind++)
             assert_int_equal(conflict(accumulate(ORIEL_OPERATOR_REPLACE, apart[i], 0), 1,
-                                      accumulate(ORIEL_OPERATOR_REPLACE, (enum oriel_kind)kind, 0), 1),
+                                      accumulate(ORIEL_OPERATOR_REPLACE, (enum oriel_kind)kind, 0),
+                                      1),
                              kind != apart[i]);
 }
 
@@ -138,8 +143,10 @@ static void what_supersedes_conflicts_with_at_least_as_much(void **state)
     for (uint8_t kind = ORIEL_ACCESS_LOAD; kind < ORIEL_ACCESS_ACCUMULATE; kind++)
         all[count++] = (struct oriel_access){.kind = kind};
     for (int i = 0; i < 27; i++)
-        all[count++] = (struct oriel_access){
-            .kind = ORIEL_ACCESS_ACCUMULATE, .op = ops[i % 3], .element = elements[i / 3 % 3], .flags = flags[i / 9]};
+        all[count++] = (struct oriel_access){.kind = ORIEL_ACCESS_ACCUMULATE,
+                                             .op = ops[i % 3],
+                                             .element = elements[i / 3 % 3],
+                                             .flags = flags[i / 9]};
     int pairs = 0;
     for (int later = 0; later < count; later++)
         for (int earlier = 0; earlier < count; earlier++) {
@@ -150,9 +157,11 @@ static void what_supersedes_conflicts_with_at_least_as_much(void **state)
                 struct oriel_access access = all[third];
                 access.origin = 3;
                 /* the flags are those of a whole window */
-                if (access.kind == ORIEL_ACCESS_ACCUMULATE && (all[earlier].flags | all[later].flags) != access.flags)
+                if (access.kind == ORIEL_ACCESS_ACCUMULATE &&
+                    (all[earlier].flags | all[later].flags) != access.flags)
                     continue;
-                assert_true(!oriel_access_conflicts(&all[earlier], &access) || oriel_access_conflicts(&all[later], &access));
+                assert_true(!oriel_access_conflicts(&all[earlier], &access) ||
+                            oriel_access_conflicts(&all[later], &access));
             }
         }
     assert_true(pairs > 2 * count);

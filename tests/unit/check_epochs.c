@@ -123,11 +123,11 @@ static enum oriel_verdict end(bool finalising)
 #define ECHO(call)  assert_int_equal(call, ORIEL_VERDICT_ECHO)
 
 /* The call is wrong by that rule, because of what was opened at that address (0: nothing). */
-#define WRONG(call, name, opened)                                                                                               \
-    do {                                                                                                                        \
-        assert_int_equal(call, ORIEL_VERDICT_WRONG);                                                                            \
-        assert_int_equal(finding.rule, ORIEL_RULE_##name);                                                                      \
-        assert_int_equal(finding.opening.address, (uint64_t)(opened));                                                          \
+#define WRONG(call, name, opened)                                                                  \
+    do {                                                                                           \
+        assert_int_equal(call, ORIEL_VERDICT_WRONG);                                               \
+        assert_int_equal(finding.rule, ORIEL_RULE_##name);                                         \
+        assert_int_equal(finding.opening.address, (uint64_t)(opened));                             \
     } while (0)
 
 static void operation_needs_an_epoch(void **state)
@@ -367,7 +367,9 @@ static void call_that_failed_has_begun_no_epoch(void **state)
     assert_int_equal(lock(2), ORIEL_VERDICT_RIGHT);
     assert_int_equal(unlock(2), ORIEL_VERDICT_RIGHT);
     const struct oriel_epochs before = epochs;
-    assert_int_equal(oriel_epochs_fence(&epochs, false, true, &(struct oriel_site){.address = 9}, &finding), ORIEL_VERDICT_RIGHT);
+    assert_int_equal(
+        oriel_epochs_fence(&epochs, false, true, &(struct oriel_site){.address = 9}, &finding),
+        ORIEL_VERDICT_RIGHT);
     oriel_epochs_fence_failed(&epochs, &before);
     assert_true(epochs.fences == before.fences && epochs.fence.open == before.fence.open);
     assert_true(epochs.used == before.used && epochs.no_succeed == before.no_succeed);

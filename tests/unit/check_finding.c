@@ -19,7 +19,9 @@ void oriel_finding_end_alone(void)
 {
 }
 
-enum { BOARD = 8 << 20 }; /* not a quarter of the machine's memory: valgrind looks through all of it for what is lost */
+enum {
+    BOARD = 8 << 20
+}; /* not a quarter of the machine's memory: valgrind looks through all of it for what is lost */
 
 static int said = -1; /* where standard error goes */
 
@@ -76,8 +78,8 @@ static int start(void **state)
 {
     (void)state;
     char path[64];
-    return oriel_shm_make_sized(4, BOARD, path, sizeof path) == ORIEL_OK && oriel_sites_start() == ORIEL_OK &&
-                   oriel_finding_start() == ORIEL_OK
+    return oriel_shm_make_sized(4, BOARD, path, sizeof path) == ORIEL_OK &&
+                   oriel_sites_start() == ORIEL_OK && oriel_finding_start() == ORIEL_OK
                ? 0
                : 1;
 }
@@ -93,7 +95,8 @@ static void finding_says_where_and_what_is_missing(void **state)
     struct oriel_finding finding = conflict("said");
     const char *text = told(&finding);
     assert_non_null(strstr(text, "oriel: C1: conflicting operations without order\n"));
-    assert_non_null(strstr(text, "window \"said\" (allocate), target rank 2, bytes 16 to 23, element 2\n"));
+    assert_non_null(
+        strstr(text, "window \"said\" (allocate), target rank 2, bytes 16 to 23, element 2\n"));
     assert_non_null(strstr(text, "rank 1: MPI_Put at offset 0x"));
     assert_non_null(strstr(text, "of check_finding\n"));
     assert_non_null(strstr(text, "rank 0: MPI_Get at offset 0x"));
@@ -184,7 +187,8 @@ static void what_is_not_known_is_left_out(void **state)
 static void summary_names_ranks_in_ranges(void **state)
 {
     (void)state;
-    static struct oriel_record_finding record = {.rule = ORIEL_RULE_CONFLICT, .window = "w", .count = 12, .ranks = {0x8f, 1}};
+    static struct oriel_record_finding record = {
+        .rule = ORIEL_RULE_CONFLICT, .window = "w", .count = 12, .ranks = {0x8f, 1}};
     char bytes[1024];
     struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
     oriel_text_finding_brief(&text, &record);
@@ -246,7 +250,8 @@ static void numbers_lead_back_to_sites(void **state)
     assert_int_equal(oriel_site_numbered(0, 1).call, ORIEL_CALL_NONE);
     uint16_t numbers[64];
     for (int i = 0; i < 64; i++) {
-        struct oriel_site site = place(i, i % 2 == 0 ? ORIEL_CALL_Win_lock : ORIEL_CALL_Win_fence, 1);
+        struct oriel_site site =
+            place(i, i % 2 == 0 ? ORIEL_CALL_Win_lock : ORIEL_CALL_Win_fence, 1);
         numbers[i] = oriel_site_number(&site);
         assert_int_not_equal(numbers[i], 0);
         assert_int_equal(oriel_site_number(&site), numbers[i]);

@@ -33,11 +33,13 @@ static void count_out(const struct oriel_access_extent *extents, size_t count, b
                 bytes[extents[e].offset + (int64_t)i * extents[e].stride_bytes + (int64_t)k] = true;
 }
 
-static bool model_conflicts(const struct seen *earlier, const struct oriel_access *later, const bool *bytes)
+static bool model_conflicts(const struct seen *earlier, const struct oriel_access *later,
+                            const bool *bytes)
 {
     const struct oriel_access *access = &earlier->access;
     if (access->complete != ORIEL_TICK_PENDING &&
-        (access->origin == later->origin || access->complete <= clocks[later->origin][access->origin]))
+        (access->origin == later->origin ||
+         access->complete <= clocks[later->origin][access->origin]))
         return false;
     if (!oriel_access_conflicts(access, later))
         return false;
@@ -62,7 +64,8 @@ static void check_told(const struct oriel_conflict *conflict, void *closure)
     for (uint64_t i = 0; i < conflict->len_bytes; i++)
         assert_true(told->bytes[conflict->offset + (int64_t)i]);
     for (int i = 0; i < model_count; i++)
-        if (model[i].access.site.address == conflict->earlier.site.address && model[i].bytes[conflict->offset] &&
+        if (model[i].access.site.address == conflict->earlier.site.address &&
+            model[i].bytes[conflict->offset] &&
             model_conflicts(&model[i], told->later, told->bytes))
             return;
     fail_msg("a conflict with what the model does not have");
@@ -73,11 +76,13 @@ static size_t draw_extents(struct oriel_access_extent *extents)
     size_t count = below(4) == 0 ? 1 + below(3) : 1;
     for (size_t i = 0; i < count; i++) {
         struct oriel_access_extent *extent = &extents[i];
-        *extent = (struct oriel_access_extent){.len_bytes = 1 + below(6), .count = below(3) == 0 ? 1 + below(5) : 1};
+        *extent = (struct oriel_access_extent){.len_bytes = 1 + below(6),
+                                               .count = below(3) == 0 ? 1 + below(5) : 1};
         extent->stride_bytes = (int64_t)below(17) - 2;
         int64_t reach = (int64_t)(extent->count - 1) * extent->stride_bytes;
         int64_t most = BYTES - 6 - (reach > 0 ? reach : 0);
-        extent->offset = (reach < 0 ? -reach : 0) + (int64_t)below((uint64_t)(most + (reach < 0 ? reach : 0)));
+        extent->offset =
+            (reach < 0 ? -reach : 0) + (int64_t)below((uint64_t)(most + (reach < 0 ? reach : 0)));
     }
     return count;
 }
@@ -93,7 +98,9 @@ static struct oriel_access draw_access(void)
     if (access.kind == ORIEL_ACCESS_ACCUMULATE) {
         access.op = ops[below(3)];
         access.element = below(8) == 0 ? ORIEL_KIND_DOUBLE : ORIEL_KIND_INT64;
-        access.flags = below(8) == 0 ? ORIEL_ACCESS_ANY_OP : below(8) == 0 ? ORIEL_ACCESS_SAME_OP : 0;
+        access.flags = below(8) == 0   ? ORIEL_ACCESS_ANY_OP
+                       : below(8) == 0 ? ORIEL_ACCESS_SAME_OP
+                                       : 0;
     }
     if (buffers) {
         access.kind = (uint8_t)below(2);
@@ -145,7 +152,8 @@ static void complete_in_both(oriel_shm_offset history)
     oriel_history_complete(history, origin, 0, now);
     for (int i = 0; i < model_count; i++) {
         struct oriel_access *access = &model[i].access;
-        if (access->origin == origin && access->group == 0 && access->complete == ORIEL_TICK_PENDING)
+        if (access->origin == origin && access->group == 0 &&
+            access->complete == ORIEL_TICK_PENDING)
             access->complete = now;
     }
 }
@@ -252,10 +260,12 @@ static struct oriel_access access_by(int origin, enum oriel_access_kind kind)
                                  .site = {1, (uint32_t)origin, 0, 0}};
 }
 
-static void put(oriel_shm_offset history, int origin, int64_t offset, uint64_t len_bytes, oriel_conflict_fn *tell, void *closure)
+static void put(oriel_shm_offset history, int origin, int64_t offset, uint64_t len_bytes,
+                oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_access access = access_by(origin, ORIEL_ACCESS_PUT);
-    oriel_history_add(history, &access, &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1, tell, closure);
+    oriel_history_add(history, &access, &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1,
+                      tell, closure);
 }
 
 /* A million puts of 8 bytes, step apart; flushed: each one completed before the next. */
@@ -317,7 +327,8 @@ static void add_sum(oriel_shm_offset history, uint64_t len_bytes, uint8_t flags,
 {
     struct oriel_access access = access_by(1, ORIEL_ACCESS_ACCUMULATE);
     access.flags = flags;
-    *ticket = oriel_history_add(history, &access, &(struct oriel_access_extent){64, len_bytes, 1, 0}, 1, never, NULL);
+    *ticket = oriel_history_add(history, &access,
+                                &(struct oriel_access_extent){64, len_bytes, 1, 0}, 1, never, NULL);
 }
 
 /* Small ones, long ones, and those of requests. */
@@ -363,7 +374,8 @@ static void columns_side_by_side_become_one(void **state)
     oriel_shm_offset history = fresh();
     struct oriel_access access = access_by(1, ORIEL_ACCESS_PUT);
     for (int column = 0; column < 64; column++)
-        oriel_history_add(history, &access, &(struct oriel_access_extent){column * 8, 8, 1000, 512}, 1, never, NULL);
+        oriel_history_add(history, &access, &(struct oriel_access_extent){column * 8, 8, 1000, 512},
+                          1, never, NULL);
     assert_int_equal(size_of(history), 1);
     oriel_history_free(history);
 }
@@ -389,7 +401,8 @@ static void long_histories_are_shortened_without_false_blame(void **state)
     (void)state;
     oriel_shm_offset history = fresh();
     counted = 0;
-    for (int i = 0; i < 200000; i++) { /* each with a number of its own, which all but rank 3 know */
+    for (int i = 0; i < 200000;
+         i++) { /* each with a number of its own, which all but rank 3 know */
         put(history, 1, i * 8, 8, never, NULL);
         oriel_history_complete(history, 1, 0, clocks[1][1]);
         message(1, 2);
@@ -413,7 +426,8 @@ static void a_full_board_misses_and_goes_on(void **state)
     for (int i = 0; i < 10000; i++)
         put(history, 1, i * 24 + i * i % 7, 8, never, NULL);
     struct oriel_access access = access_by(2, ORIEL_ACCESS_GET);
-    oriel_history_add(history, &access, &(struct oriel_access_extent){1 << 20, 1, 1, 0}, 1, never, NULL);
+    oriel_history_add(history, &access, &(struct oriel_access_extent){1 << 20, 1, 1, 0}, 1, never,
+                      NULL);
     int told = 0;
     put(history, 2, 0, 8, count_it, &told);
     assert_int_equal(told, 1);
@@ -452,7 +466,8 @@ static void a_pair_of_sites_is_told_once(void **state)
     struct oriel_access_extent everything = {0, 1000, 1, 0};
     for (int i = 0; i < 10; i++) {
         struct oriel_access access = site_access(1, 1 + (uint64_t)i % 2);
-        oriel_history_add(history, &access, &(struct oriel_access_extent){i * 50 + i, 8, 1, 0}, 1, never, NULL);
+        oriel_history_add(history, &access, &(struct oriel_access_extent){i * 50 + i, 8, 1, 0}, 1,
+                          never, NULL);
     }
     int told = 0;
     struct oriel_access access = site_access(2, 7);
@@ -472,7 +487,8 @@ static void flags_are_told_with_the_conflict(void **state)
     oriel_shm_offset history = fresh();
     struct oriel_access access = access_by(1, ORIEL_ACCESS_PUT);
     access.flags = ORIEL_ACCESS_ALONE;
-    uint64_t first = oriel_history_add(history, &access, &(struct oriel_access_extent){0, 8, 1, 0}, 1, never, NULL);
+    uint64_t first = oriel_history_add(history, &access, &(struct oriel_access_extent){0, 8, 1, 0},
+                                       1, never, NULL);
     oriel_history_add(history, &access, &(struct oriel_access_extent){8, 8, 1, 0}, 1, never, NULL);
     oriel_history_request_done(history, first);
     uint8_t flags = 0;

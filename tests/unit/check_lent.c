@@ -43,12 +43,14 @@ static void get_often(oriel_shm_offset history, int rank, int64_t at)
 
 /* --- at once --- */
 
-static void get_beside_a_put(oriel_shm_offset history, int rank, int putter, int64_t at, uint64_t len_bytes)
+static void get_beside_a_put(oriel_shm_offset history, int rank, int putter, int64_t at,
+                             uint64_t len_bytes)
 {
     if (rank == putter)
         know_all(rank);
     team_meet();
-    atomic_fetch_add(&team->words[0], rank == putter ? put(history, rank, at, len_bytes) : get(history, rank, at));
+    atomic_fetch_add(&team->words[0],
+                     rank == putter ? put(history, rank, at, len_bytes) : get(history, rank, at));
     team_meet();
     EXPECT(atomic_load(&team->words[0]) >= (uint64_t)team->n - 1);
     complete(history, rank);
@@ -132,8 +134,10 @@ static void lent_are_not_told_when_ordered(void **state)
 
 /* --- one behind the other: the second knows what the first has completed --- */
 
-static void run_two(void (*first)(oriel_shm_offset history), void (*second)(oriel_shm_offset history),
-                    void (*third)(oriel_shm_offset history), void (*fourth)(oriel_shm_offset history), int rank)
+static void run_two(void (*first)(oriel_shm_offset history),
+                    void (*second)(oriel_shm_offset history),
+                    void (*third)(oriel_shm_offset history),
+                    void (*fourth)(oriel_shm_offset history), int rank)
 {
     void (*const steps[])(oriel_shm_offset history) = {first, second, third, fourth};
     oriel_shm_offset history = begin(rank);
@@ -155,7 +159,8 @@ static void get_twice_and_again(oriel_shm_offset history)
     get_often(history, 0, 0);
     get_often(history, 0, 8);
     EXPECT(get(history, 0, 0) == 0);
-    EXPECT(oriel_entry_lease_find(oriel_entry_lease_key(history, 0), oriel_entry_lease_line_of(held)->entries[0].what) == held);
+    EXPECT(oriel_entry_lease_find(oriel_entry_lease_key(history, 0),
+                                  oriel_entry_lease_line_of(held)->entries[0].what) == held);
     complete(history, 0);
 }
 
@@ -516,7 +521,8 @@ static void get_beside_what_was_put(int rank)
         EXPECT(put(other, 1, 0, 8) == 0);
     team_meet();
     if (rank == 0) {
-        oriel_history_beside((struct oriel_history_bytes){history, 0}, (struct oriel_history_bytes){other, 0}, WIDE);
+        oriel_history_beside((struct oriel_history_bytes){history, 0},
+                             (struct oriel_history_bytes){other, 0}, WIDE);
         EXPECT(get(history, 0, 0) == 1);
     }
     team_meet();

@@ -6,11 +6,19 @@
 #include "check/access/aliased_windows.h"
 #include "check_puts.h"
 
-enum { ROUNDS = 2000, WIDE = 4096, PART = 1024, BOARD_BYTES = 128 << 20, MANY = 700, FAR = 5 << 16 };
+enum {
+    ROUNDS = 2000,
+    WIDE = 4096,
+    PART = 1024,
+    BOARD_BYTES = 128 << 20,
+    MANY = 700,
+    FAR = 5 << 16
+};
 
 static uint64_t lent; /* comings to what is lent */
 
-static uint64_t come_wide_in(oriel_shm_offset history, struct oriel_access *access, int64_t offset, uint64_t len_bytes)
+static uint64_t come_wide_in(oriel_shm_offset history, struct oriel_access *access, int64_t offset,
+                             uint64_t len_bytes)
 {
     uint64_t told = 0;
     struct oriel_access_extent run = {offset, len_bytes, 1, 0};
@@ -21,7 +29,8 @@ static uint64_t come_wide_in(oriel_shm_offset history, struct oriel_access *acce
     return told;
 }
 
-static uint64_t come_wide(oriel_shm_offset history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
+static uint64_t come_wide(oriel_shm_offset history, int rank, enum oriel_access_kind kind,
+                          int64_t offset, uint64_t len_bytes)
 {
     struct oriel_access access = access_by(rank, kind);
     return come_wide_in(history, &access, offset, len_bytes);
@@ -86,8 +95,10 @@ static void get_beside_puts(int rank, bool remade)
                 know_all(rank);
             team_meet();
             came -= lent;
-            uint64_t told = rank != putter ? get(history, rank, at + (part == WIDE ? 0 : PART * (round % 2)), part)
-                                           : put(history, rank, at + PART, round % 3 == 0 ? 8 : WIDE / 2);
+            uint64_t told =
+                rank != putter
+                    ? get(history, rank, at + (part == WIDE ? 0 : PART * (round % 2)), part)
+                    : put(history, rank, at + PART, round % 3 == 0 ? 8 : WIDE / 2);
             came += lent;
             if (round % 4 < 2)
                 complete(history, rank);
@@ -96,7 +107,8 @@ static void get_beside_puts(int rank, bool remade)
             else
                 EXPECT(told == 0);
             team_meet();
-            EXPECT(atomic_load(&team->words[0]) >= (part == WIDE || round % 2 == 1 ? (uint64_t)team->n - 1 : 0));
+            EXPECT(atomic_load(&team->words[0]) >=
+                   (part == WIDE || round % 2 == 1 ? (uint64_t)team->n - 1 : 0));
             complete(history, rank);
         }
         team_meet();
@@ -142,8 +154,8 @@ static void pass_the_turn(int rank)
         know_all(rank);
         for (int i = 0; i < 8; i++) {
             bool puts = turn % 5 == 0 && i > 4;
-            EXPECT(come_wide(history, rank, puts ? ORIEL_ACCESS_PUT : ORIEL_ACCESS_GET, PART * (i % 3 == 2),
-                             i % 3 == 0 ? WIDE : PART) == 0);
+            EXPECT(come_wide(history, rank, puts ? ORIEL_ACCESS_PUT : ORIEL_ACCESS_GET,
+                             PART * (i % 3 == 2), i % 3 == 0 ? WIDE : PART) == 0);
             if (i % 4 == 3)
                 oriel_order_raise();
             complete(history, rank);
@@ -167,8 +179,9 @@ static void work_apart(int rank)
     oriel_shm_offset history = begin(rank);
     for (int i = 0; i < ROUNDS; i++) {
         EXPECT(get(history, rank, 0, WIDE) == 0);
-        EXPECT((rank == 2 ? put(history, rank, 8 * WIDE + 8 * (i % 3), 8)
-                          : wide_put(history, rank, WIDE * (2 + 2 * rank) + PART * (i % 2), PART)) == 0);
+        EXPECT((rank == 2
+                    ? put(history, rank, 8 * WIDE + 8 * (i % 3), 8)
+                    : wide_put(history, rank, WIDE * (2 + 2 * rank) + PART * (i % 2), PART)) == 0);
         complete(history, rank);
         if (i % 100 == 99)
             oriel_order_raise();
@@ -198,16 +211,16 @@ static void run_two(void (*const steps[STEPS])(oriel_shm_offset history), int ra
     end(history);
 }
 
-#define TWO(name, body, ...)                                             \
-    static void body(int rank)                                           \
-    {                                                                    \
-        static void (*const steps[STEPS])(oriel_shm_offset) = {__VA_ARGS__};  \
-        run_two(steps, rank);                                            \
-    }                                                                    \
-    static void name(void **state)                                       \
-    {                                                                    \
-        (void)state;                                                     \
-        team_run(2, BOARD_BYTES, 0, body);                               \
+#define TWO(name, body, ...)                                                                       \
+    static void body(int rank)                                                                     \
+    {                                                                                              \
+        static void (*const steps[STEPS])(oriel_shm_offset) = {__VA_ARGS__};                       \
+        run_two(steps, rank);                                                                      \
+    }                                                                                              \
+    static void name(void **state)                                                                 \
+    {                                                                                              \
+        (void)state;                                                                               \
+        team_run(2, BOARD_BYTES, 0, body);                                                         \
     }
 
 static void put_and_let_stand(oriel_shm_offset history)
@@ -255,7 +268,8 @@ static void put_to_the_part(oriel_shm_offset history)
     EXPECT(put(history, 1, 0, WIDE) == 0);
     complete(history, 1);
 }
-TWO(loans_r4_have_one_number, complete_a_part, get_and_let_stand, know_the_first, complete_mine, put_to_the_part)
+TWO(loans_r4_have_one_number, complete_a_part, get_and_let_stand, know_the_first, complete_mine,
+    put_to_the_part)
 
 /* All of it has a new number, and the other one knows that of before. */
 static void get_all_again(oriel_shm_offset history)
@@ -278,7 +292,8 @@ static void put_and_find_all(oriel_shm_offset history)
     EXPECT(put(history, 1, 2 * PART, PART) == 0);
     complete(history, 1);
 }
-TWO(loans_r3_have_a_new_number, get_all_anew, get_one, know_the_first, get_all_again, put_and_find_all)
+TWO(loans_r3_have_a_new_number, get_all_anew, get_one, know_the_first, get_all_again,
+    put_and_find_all)
 
 /* A part that is pending is met as long as it is, and only there; when it is complete its record may be known, and go. */
 static void put_while_it_is_pending(oriel_shm_offset history)
@@ -304,8 +319,8 @@ static void get_once_more(oriel_shm_offset history)
     EXPECT(get(history, 0, 0, WIDE) == 1);
     complete(history, 0);
 }
-TWO(loans_r5_stay_while_a_part_is_pending, put_beside_a_part, get_and_let_stand, put_while_it_is_pending, complete_mine,
-    put_behind_it, get_once_more)
+TWO(loans_r5_stay_while_a_part_is_pending, put_beside_a_part, get_and_let_stand,
+    put_while_it_is_pending, complete_mine, put_behind_it, get_once_more)
 
 /* A second one of its own comes before the first is complete. */
 static void put_twice(oriel_shm_offset history)
@@ -333,7 +348,8 @@ static void get_what_is_known(oriel_shm_offset history)
     EXPECT(get(history, 1, 0, WIDE) == 0);
     complete(history, 1);
 }
-TWO(loans_may_have_another_beside, put_in_pairs, put_twice, get_from_both, complete_mine, get_what_is_known)
+TWO(loans_may_have_another_beside, put_in_pairs, put_twice, get_from_both, complete_mine,
+    get_what_is_known)
 
 /* What is pending is told with the flags that it has got. */
 static uint8_t flags_told;
@@ -359,7 +375,8 @@ static void put_and_see_flags(oriel_shm_offset history)
     EXPECT(flags_told == ORIEL_ACCESS_FLUSHED_OTHER);
     complete(history, 1);
 }
-TWO(loans_are_flagged, get_and_flag, get_and_flush_another, put_and_see_flags, complete_mine, put_behind_it)
+TWO(loans_are_flagged, get_and_flag, get_and_flush_another, put_and_see_flags, complete_mine,
+    put_behind_it)
 
 /* One of a group is complete with that. */
 static void get_of_a_group(oriel_shm_offset history)
@@ -391,7 +408,8 @@ static void complete_the_group(oriel_shm_offset history)
 {
     oriel_history_complete(history, 0, ORIEL_ACCESS_GROUP | 5, oriel_order_now());
 }
-TWO(loans_may_be_of_a_group, complete_groups, get_of_a_group, put_once, complete_the_group, put_behind_it)
+TWO(loans_may_be_of_a_group, complete_groups, get_of_a_group, put_once, complete_the_group,
+    put_behind_it)
 
 /* What all know goes when there are many, but for what is lent. */
 static void crowd_and_get_again(oriel_shm_offset history)
@@ -410,7 +428,8 @@ static void put_unordered(oriel_shm_offset history)
     EXPECT(put(history, 1, 0, WIDE) == 1);
     complete(history, 1);
 }
-TWO(loans_stay_though_all_know_them, crowd_what_is_known, get_one, know_the_first, crowd_and_get_again, put_unordered)
+TWO(loans_stay_though_all_know_them, crowd_what_is_known, get_one, know_the_first,
+    crowd_and_get_again, put_unordered)
 
 /* More records than there are lines; to half of them the process comes again when the other does not know it any more. */
 static void get_many(oriel_shm_offset history, int from)
@@ -442,7 +461,8 @@ static void put_many(oriel_shm_offset history)
         complete(history, 1);
     }
 }
-TWO(loans_r6_lines_go_to_other_records, get_and_put_many, get_all, know_the_first, get_half_again, put_many)
+TWO(loans_r6_lines_go_to_other_records, get_and_put_many, get_all, know_the_first, get_half_again,
+    put_many)
 
 /* A part far from the one for which its record was lent is found all the same. */
 static void get_a_far_part(oriel_shm_offset history)
@@ -517,7 +537,8 @@ static void get_and_find_that(oriel_shm_offset history)
     EXPECT(get(history, 0, 0, WIDE) == 1 && lent == before);
     complete(history, 0);
 }
-TWO(loans_r6_end_where_a_history_is_emptied, lend_and_empty, get_one, put_where_all_is_emptied, get_and_find_that)
+TWO(loans_r6_end_where_a_history_is_emptied, lend_and_empty, get_one, put_where_all_is_emptied,
+    get_and_find_that)
 
 /* --- beside each other --- */
 
@@ -532,7 +553,8 @@ static void get_beside_what_was_put(int rank)
         EXPECT(put(other, 1, 0, WIDE) == 0);
     team_meet();
     if (rank == 0) {
-        oriel_history_beside((struct oriel_history_bytes){history, 0}, (struct oriel_history_bytes){other, 0}, WIDE);
+        oriel_history_beside((struct oriel_history_bytes){history, 0},
+                             (struct oriel_history_bytes){other, 0}, WIDE);
         for (int i = 0; i < 5; i++) {
             EXPECT(get(history, 0, 0, WIDE) == 1);
             complete(history, 0);

@@ -23,7 +23,8 @@ enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel
     return datatype != NULL ? ORIEL_OK : ORIEL_E_TYPE;
 }
 
-struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening)
+struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,
+                                  uint16_t opening)
 {
     return (struct oriel_site){(uint64_t)(uintptr_t)address, world_rank, call, opening};
 }
@@ -46,7 +47,7 @@ static void remember(const struct oriel_conflict *conflict, void *closure)
 static struct told outside; /* of windows */
 static struct told window;
 static oriel_shm_offset history; /* of the window */
-static int given;            /* by atomic instructions */
+static int given;                /* by atomic instructions */
 static int taken;
 enum { MEMORY_BYTES = 64 * sizeof(long) };
 static long space[128];
@@ -62,8 +63,12 @@ static void count_order(void *closure, int64_t offset, bool gives)
 static int start(void **state)
 {
     (void)state;
-    one_long = (struct oriel_type){
-        .kind = ORIEL_KIND_INT64, .dense = true, .elements = 1, .size_bytes = 8, .extent_bytes = 8, .plain_bytes = 8};
+    one_long = (struct oriel_type){.kind = ORIEL_KIND_INT64,
+                                   .dense = true,
+                                   .elements = 1,
+                                   .size_bytes = 8,
+                                   .extent_bytes = 8,
+                                   .plain_bytes = 8};
     type_long = &one_long;
     clocks_start();
     rank_now = 1;
@@ -72,7 +77,8 @@ static int start(void **state)
     memset(&window, 0, sizeof window);
     history = oriel_history_make(0);
     assert_int_equal(oriel_local_start(remember, &outside, count_order), ORIEL_OK);
-    assert_int_equal(oriel_local_region_add(memory, MEMORY_BYTES, history, 0, remember, &window), ORIEL_OK);
+    assert_int_equal(oriel_local_region_add(memory, MEMORY_BYTES, history, 0, remember, &window),
+                     ORIEL_OK);
     return 0;
 }
 
@@ -88,9 +94,13 @@ static int stop(void **state)
 
 static uint64_t put_by(int origin, int64_t offset, uint64_t len_bytes)
 {
-    struct oriel_access access = {
-        .kind = ORIEL_ACCESS_PUT, .origin = origin, .moment = moment_of(origin), .site = {77, (uint32_t)origin, 1, 0}};
-    return oriel_history_add(history, &access, &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1, remember, &window);
+    struct oriel_access access = {.kind = ORIEL_ACCESS_PUT,
+                                  .origin = origin,
+                                  .moment = moment_of(origin),
+                                  .site = {77, (uint32_t)origin, 1, 0}};
+    return oriel_history_add(history, &access,
+                             &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1, remember,
+                             &window);
 }
 
 static void load(const void *at, const void *caller)
@@ -218,7 +228,8 @@ static void buffers_across_the_border_count_where_they_are(void **state)
 {
     (void)state;
     oriel_local_group group = oriel_local_group_new();
-    oriel_local_buffer(&memory[-3], 4, type_long, true, 0, group, &put_site); /* one of them inside */
+    oriel_local_buffer(&memory[-3], 4, type_long, true, 0, group,
+                       &put_site); /* one of them inside */
     oriel_local_buffer(&memory[63], 4, type_long, true, 0, group, &put_site);
     put_by(0, 8, 62 * 8 - 8);
     assert_int_equal(window.count, 0);
@@ -239,9 +250,11 @@ static void memory_of_two_windows_is_told_to_both(void **state)
     put_by(0, 72, 4);
     assert_int_equal(window.count, 1);
     struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = 0, .moment = moment_of(0)};
-    oriel_history_add(second, &access, &(struct oriel_access_extent){1012, 4, 1, 0}, 1, remember, &other);
+    oriel_history_add(second, &access, &(struct oriel_access_extent){1012, 4, 1, 0}, 1, remember,
+                      &other);
     assert_int_equal(other.count, 1);
-    oriel_history_add(second, &access, &(struct oriel_access_extent){1008, 4, 1, 0}, 1, remember, &other);
+    oriel_history_add(second, &access, &(struct oriel_access_extent){1008, 4, 1, 0}, 1, remember,
+                      &other);
     assert_int_equal(other.count, 3); /* the store, and the put through the first window */
     oriel_local_region_remove(&memory[8], second);
     oriel_local_forget(second);
@@ -253,7 +266,8 @@ static void uses_end_where_a_region_has_gone(void **state)
     (void)state;
     static long more[8];
     oriel_local_group group = oriel_local_group_new();
-    assert_int_equal(oriel_local_region_add(more, sizeof more, history, 4096, remember, &window), ORIEL_OK);
+    assert_int_equal(oriel_local_region_add(more, sizeof more, history, 4096, remember, &window),
+                     ORIEL_OK);
     oriel_local_buffer(&memory[4], 2, type_long, false, 0, group, &put_site);
     oriel_local_buffer(&more[4], 2, type_long, false, 0, group, &put_site);
     oriel_local_region_remove(more, history);
@@ -330,7 +344,8 @@ static void only_what_matters_is_watched(void **state)
     assert_true(oriel_local_watched(buffer + 3, 8));
     assert_false(oriel_local_watched(buffer + 512, 8));
     assert_true(oriel_local_watched(buffer, 8192));
-    oriel_local_buffer(buffer + 512, 1, type_long, false, 0, group, &put_site); /* behind it: the range grows */
+    oriel_local_buffer(buffer + 512, 1, type_long, false, 0, group,
+                       &put_site); /* behind it: the range grows */
     assert_true(oriel_local_watched(buffer + 512, 8));
     oriel_local_complete(group);
     assert_false(oriel_local_watched(buffer, 8192));
@@ -348,9 +363,10 @@ static void regions_are_found_however_they_overlap(void **state)
         for (int step = 0; step < 60; step++) {
             if (count < 40 && below(3) != 0) {
                 uint64_t low = 1 + below(1000);
-                regions[count] = (struct oriel_local_region){.low = low,
-                                                             .high = low + 1 + below(below(4) == 0 ? 900 : 40),
-                                                             .history = (oriel_shm_offset)(count + 1 + step * 100)};
+                regions[count] = (struct oriel_local_region){
+                    .low = low,
+                    .high = low + 1 + below(below(4) == 0 ? 900 : 40),
+                    .history = (oriel_shm_offset)(count + 1 + step * 100)};
                 assert_int_equal(oriel_region_add(&regions[count++]), ORIEL_OK);
             } else if (count > 0) {
                 struct oriel_local_region gone;
@@ -364,7 +380,8 @@ static void regions_are_found_however_they_overlap(void **state)
             int expected = 0;
             for (int i = 0; i < count; i++)
                 expected += regions[i].low < high && regions[i].high > low;
-            for (const struct oriel_local_region *found = NULL; (found = oriel_region_find(low, high, found)) != NULL; expected--)
+            for (const struct oriel_local_region *found = NULL;
+                 (found = oriel_region_find(low, high, found)) != NULL; expected--)
                 assert_true(found->low < high && found->high > low);
             assert_int_equal(expected, 0);
         }
@@ -395,7 +412,8 @@ static void take_bytes(const struct oriel_extents *extents, char *moves, int64_t
         assert_true(extents->list[i].count > 0);
         for (uint64_t k = 0; k < extents->list[i].count * extents->list[i].len_bytes; k++) {
             uint64_t run = k / extents->list[i].len_bytes;
-            int64_t at = extents->list[i].offset - (1 << 20) + (int64_t)run * extents->list[i].stride_bytes +
+            int64_t at = extents->list[i].offset - (1 << 20) +
+                         (int64_t)run * extents->list[i].stride_bytes +
                          (int64_t)(k % extents->list[i].len_bytes);
             assert_true(at >= low && at < high);
             assert_int_equal(moves[at - low]--, 1);
@@ -410,8 +428,10 @@ static void extents_are_the_bytes_that_move(void **state)
     int shortened = 0;
     for (int round = 0; round < 3000; round++) {
         struct oriel_node *layout = draw_layout(3);
-        struct oriel_type type = {
-            .layout = layout, .plain_bytes = INT64_MAX, .size_bytes = layout->size_bytes, .elements = layout->elements};
+        struct oriel_type type = {.layout = layout,
+                                  .plain_bytes = INT64_MAX,
+                                  .size_bytes = layout->size_bytes,
+                                  .elements = layout->elements};
         uint64_t count = 1 + below(3);
         type.extent_bytes = layout->high_bytes + (int64_t)below(20);
         int64_t low;

@@ -142,7 +142,8 @@ static int chance(int n)
 
 static bool fits(struct oriel_envelope wanted, struct oriel_envelope envelope)
 {
-    return (wanted.peer == ORIEL_ANY || wanted.peer == envelope.peer) && (wanted.tag == ORIEL_ANY || wanted.tag == envelope.tag);
+    return (wanted.peer == ORIEL_ANY || wanted.peer == envelope.peer) &&
+           (wanted.tag == ORIEL_ANY || wanted.tag == envelope.tag);
 }
 
 static void begin(uint64_t of)
@@ -167,7 +168,8 @@ static void send_from(int sender, int tag)
     struct message *message = &world.messages[world.sent];
     order.sent[sender]++;
     order.sender = sender;
-    struct oriel_sending *sending = oriel_send_begin(&world.senders[sender], (struct oriel_envelope){RECEIVER, tag});
+    struct oriel_sending *sending =
+        oriel_send_begin(&world.senders[sender], (struct oriel_envelope){RECEIVER, tag});
     *message = (struct message){{sender, tag}, order.sent[sender]};
     for (int i = 0; i < world.posts; i++) {
         struct posted *posted = &world.posted[i];
@@ -340,7 +342,8 @@ static void overlapping_sends_are_given_each_others_clocks(void **state)
     oriel_send_end(&world.senders[0], first, false);
     oriel_send_end(&world.senders[0], second, false);
     world.messages[0] = (struct message){{0, 0}, 2};
-    struct posted posted = {.receiving = oriel_receive_post(&world.receiver, (struct oriel_envelope){0, 0})};
+    struct posted posted = {.receiving =
+                                oriel_receive_post(&world.receiver, (struct oriel_envelope){0, 0})};
     complete(&posted, true);
     end();
 }
@@ -362,7 +365,9 @@ static void overtaken_send_shifts_all_behind_it(void **state)
     world.messages[0] = (struct message){{0, 0}, 2};
     world.messages[1] = (struct message){{0, 0}, 3};
     for (int i = 0; i < 2; i++) {
-        struct posted posted = {.receiving = oriel_receive_post(&world.receiver, (struct oriel_envelope){0, 0}), .message = i};
+        struct posted posted = {
+            .receiving = oriel_receive_post(&world.receiver, (struct oriel_envelope){0, 0}),
+            .message = i};
         oriel_receive_posted(&world.receiver, posted.receiving);
         complete(&posted, false);
     }
@@ -376,8 +381,10 @@ static void overlapping_receives_take_all_of_the_sender(void **state)
     begin(1);
     send_from(0, 0);
     send_from(0, 0);
-    struct oriel_receiving *one = oriel_receive_post(&world.receiver, (struct oriel_envelope){0, 0});
-    struct oriel_receiving *two = oriel_receive_post(&world.receiver, (struct oriel_envelope){ORIEL_ANY, 0});
+    struct oriel_receiving *one =
+        oriel_receive_post(&world.receiver, (struct oriel_envelope){0, 0});
+    struct oriel_receiving *two =
+        oriel_receive_post(&world.receiver, (struct oriel_envelope){ORIEL_ANY, 0});
     oriel_receive_got(&world.receiver, one, (struct oriel_envelope){0, 0});
     assert_int_equal(order.known[0], 2);
     assert_true(order.took_all);
@@ -422,9 +429,11 @@ static void leave_receives_behind(void)
     struct oriel_matching matching;
     oriel_matching_open(&matching, COMMUNICATOR, RECEIVER);
     for (int tag = 0; tag < TAGS; tag++) {
-        oriel_receive_abandoned(&matching, oriel_receive_post(&matching, (struct oriel_envelope){0, tag}));
+        oriel_receive_abandoned(&matching,
+                                oriel_receive_post(&matching, (struct oriel_envelope){0, tag}));
         assert_non_null(oriel_receive_post(&matching, (struct oriel_envelope){1, tag}));
-        oriel_receive_abandoned(&matching, oriel_receive_post(&matching, (struct oriel_envelope){ORIEL_ANY, tag}));
+        oriel_receive_abandoned(
+            &matching, oriel_receive_post(&matching, (struct oriel_envelope){ORIEL_ANY, tag}));
         assert_non_null(oriel_receive_post(&matching, (struct oriel_envelope){2, tag}));
     }
     oriel_matching_close(&matching);
@@ -447,7 +456,8 @@ static void failed_send_has_no_number(void **state)
     (void)state;
     begin(1);
     order.sent[0] = 1;
-    oriel_send_end(&world.senders[0], oriel_send_begin(&world.senders[0], (struct oriel_envelope){RECEIVER, 0}), true);
+    oriel_send_end(&world.senders[0],
+                   oriel_send_begin(&world.senders[0], (struct oriel_envelope){RECEIVER, 0}), true);
     assert_int_equal(order.standing, 0);
     send_from(0, 0);
     complete(post(0, 0), true);

@@ -185,7 +185,8 @@ static void take_all_of_one(int rank)
         EXPECT(known_of(0) == atomic_load(&team->words[0]));
         team_step(2);
         team_await(3);
-        EXPECT(known_of(0) < atomic_load(&team->words[1])); /* what it completes later is not known */
+        EXPECT(known_of(0) <
+               atomic_load(&team->words[1])); /* what it completes later is not known */
     }
     team_meet();
 }
@@ -261,11 +262,14 @@ static void stamp(int rank)
     EXPECT(oriel_order_moment_clock(later)[(rank + 1) % 2] == 0);
     EXPECT(oriel_order_moment_clock(last)[(rank + 1) % 2] != 0);
     team_meet();
-    oriel_order_take_rank((rank + 1) % 2); /* raises the other's number: what it completes now, its next moment knows */
+    oriel_order_take_rank(
+        (rank + 1) %
+        2); /* raises the other's number: what it completes now, its next moment knows */
     team_meet();
     oriel_tick complete = oriel_order_now();
     oriel_shm_offset now = oriel_order_moment();
-    EXPECT(oriel_order_moment_clock(now)[rank] >= complete && complete > oriel_order_moment_clock(last)[rank]);
+    EXPECT(oriel_order_moment_clock(now)[rank] >= complete &&
+           complete > oriel_order_moment_clock(last)[rank]);
     oriel_order_moment_release(first);
     oriel_order_moment_release(later);
     oriel_order_moment_release(last);
@@ -432,7 +436,8 @@ static void home_of_a_key_is_a_machine_or_none(void **state)
     static const struct {
         uint32_t home;
         int machine;
-    } keys[] = {{0, -1}, {1, 0}, {7, 6}, {INT_MAX, INT_MAX - 1}, {UINT32_C(1) << 31, -1}, {UINT32_MAX, -1}};
+    } keys[] = {{0, -1},         {1, 0}, {7, 6}, {INT_MAX, INT_MAX - 1}, {UINT32_C(1) << 31, -1},
+                {UINT32_MAX, -1}};
     (void)state;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct oriel_key bare = key_of(i), key = bare, there;

@@ -23,7 +23,8 @@ static const uint64_t other_key[2] = {UINT64_C(0x0123456789abcdef), UINT64_C(0xf
 /* Both ends of a connection to a port, 0: to one of the system's choice, which is told.  Nothing listens there any more. */
 static uint16_t connect_ends(uint16_t port, int *from, int *to)
 {
-    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_port = port};
+    struct sockaddr_in name = {
+        .sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_port = port};
     socklen_t len_bytes = sizeof name;
     int yes = 1;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -81,7 +82,8 @@ static void begin(struct asker *asker, const uint64_t *with, uint16_t port)
 }
 
 /* Somebody in the server's place has said a challenge, and heard what an asker with the key says to it. */
-static void begin_with(struct asker *asker, uint16_t port, const struct oriel_check_remote_challenge *challenge,
+static void begin_with(struct asker *asker, uint16_t port,
+                       const struct oriel_check_remote_challenge *challenge,
                        struct oriel_check_remote_claim *claim)
 {
     begin(asker, key, port);
@@ -239,7 +241,8 @@ static void proof_p3_challenge_that_comes_back_is_refused(void **state)
     connect_ends(0, &from, &server);
     assert_true(oriel_check_remote_challenge(server, &challenge));
     hear(from, &challenge, sizeof challenge);
-    claim = (struct oriel_check_remote_claim){{challenge.nonce[0], challenge.nonce[1]}, challenge.nonce[0]};
+    claim = (struct oriel_check_remote_claim){{challenge.nonce[0], challenge.nonce[1]},
+                                              challenge.nonce[0]};
     say(from, &claim, sizeof claim);
     await_something(server);
     assert_false(oriel_check_remote_admits(server, key, &challenge));
@@ -304,7 +307,8 @@ static void proof_p6_half_a_claim_is_refused(void **state)
     int server;
     (void)state;
     const uint16_t port = listen_in(&heard);
-    for (size_t missing = 0; missing < 2; missing++) { /* all of it would do, for its own challenge */
+    for (size_t missing = 0; missing < 2;
+         missing++) { /* all of it would do, for its own challenge */
         connect_ends(port, &from, &server);
         say(from, &heard.claim, sizeof heard.claim - missing);
         await_something(server);

@@ -48,7 +48,8 @@ static oriel_shm_offset kept[ORIEL_ACCESS_ACCUMULATE + 1]; /* the traits */
 static struct oriel_cell_entry *held;
 static oriel_tick held_since;
 
-static uint64_t come(oriel_shm_offset history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
+static uint64_t come(oriel_shm_offset history, int rank, enum oriel_access_kind kind,
+                     int64_t offset, uint64_t len_bytes)
 {
     uint64_t told = 0;
     struct oriel_access access = access_by(rank, kind);
@@ -62,17 +63,20 @@ static uint64_t come(oriel_shm_offset history, int rank, enum oriel_access_kind 
     struct oriel_callsite_arrival again = {history, &access, count_it, &told};
     held_since = access.issued;
     held = NULL;
-    if (spot.page != NULL && kept[kind] != 0 && (uint64_t)offset % ORIEL_CELL_BYTES + len_bytes <= ORIEL_CELL_BYTES &&
+    if (spot.page != NULL && kept[kind] != 0 &&
+        (uint64_t)offset % ORIEL_CELL_BYTES + len_bytes <= ORIEL_CELL_BYTES &&
         oriel_pending_list_room(1)) {
         uint64_t first = (uint64_t)offset % ORIEL_CELL_BYTES;
-        uint64_t mine = oriel_entry_with(kept[kind] << ORIEL_ENTRY_TRAIT | access.flags, first, first + len_bytes - 1);
+        uint64_t mine = oriel_entry_with(kept[kind] << ORIEL_ENTRY_TRAIT | access.flags, first,
+                                         first + len_bytes - 1);
         uint64_t key = oriel_entry_lease_key(history, (uint64_t)offset);
         held = oriel_entry_lease_find(key, mine);
         uint64_t before = held == NULL ? 0 : oriel_entry_lease_pend(held, access.issued);
         oriel_fence_full();
         if (held == NULL || !oriel_entry_lease_stands(held, key, before))
-            held = oriel_entry_lease_hold(&again, spot, mine, oriel_entry_screen(mine), oriel_cell_repeats(&access),
-                                   access.issued, (uint64_t)offset);
+            held = oriel_entry_lease_hold(&again, spot, mine, oriel_entry_screen(mine),
+                                          oriel_cell_repeats(&access), access.issued,
+                                          (uint64_t)offset);
     }
     if (held == NULL)
         oriel_history_add_again(history, spot, &access, &kept[kind], &run, count_it, &told);

@@ -18,12 +18,14 @@ static void count_out(const struct oriel_access_extent *runs, struct bytes *out)
     memset(out, 0, sizeof *out);
     for (uint64_t i = 0; i < runs->count; i++)
         for (uint64_t k = 0; k < runs->len_bytes; k++)
-            out->in[runs->offset + (int64_t)i * (runs->count == 1 ? 0 : runs->stride_bytes) + (int64_t)k] = true;
+            out->in[runs->offset + (int64_t)i * (runs->count == 1 ? 0 : runs->stride_bytes) +
+                    (int64_t)k] = true;
 }
 
 static struct oriel_access_extent draw(void)
 {
-    struct oriel_access_extent runs = {.len_bytes = 1 + below(9), .count = below(3) == 0 ? 1 : 1 + below(8)};
+    struct oriel_access_extent runs = {.len_bytes = 1 + below(9),
+                                       .count = below(3) == 0 ? 1 : 1 + below(8)};
     runs.stride_bytes = (int64_t)below(31) - 4;
     int64_t reach = (int64_t)(runs.count - 1) * runs.stride_bytes;
     runs.offset = (int64_t)below(100) + (reach < 0 ? -reach : 0);
@@ -45,8 +47,10 @@ static void tidied_runs_have_the_same_bytes(void **state)
         assert_true(tidy.count == 1 || tidy.stride_bytes > (int64_t)tidy.len_bytes);
     }
     struct oriel_access_extent tidy;
-    assert_false(oriel_byte_runs_tidy(&(struct oriel_access_extent){.offset = 3, .count = 4, .stride_bytes = 8}, &tidy));
-    assert_false(oriel_byte_runs_tidy(&(struct oriel_access_extent){.offset = 3, .len_bytes = 4, .stride_bytes = 8}, &tidy));
+    assert_false(oriel_byte_runs_tidy(
+        &(struct oriel_access_extent){.offset = 3, .count = 4, .stride_bytes = 8}, &tidy));
+    assert_false(oriel_byte_runs_tidy(
+        &(struct oriel_access_extent){.offset = 3, .len_bytes = 4, .stride_bytes = 8}, &tidy));
 }
 
 static void runs_meet_where_a_byte_is_in_both(void **state)
@@ -86,8 +90,10 @@ static void long_runs_meet_at_once(void **state)
     (void)state;
     int64_t offset;
     uint64_t len_bytes;
-    struct oriel_access_extent even = {.offset = 0, .len_bytes = 1, .count = UINT64_C(1) << 40, .stride_bytes = 6};
-    struct oriel_access_extent odd = {.offset = 3, .len_bytes = 1, .count = UINT64_C(1) << 39, .stride_bytes = 12};
+    struct oriel_access_extent even = {
+        .offset = 0, .len_bytes = 1, .count = UINT64_C(1) << 40, .stride_bytes = 6};
+    struct oriel_access_extent odd = {
+        .offset = 3, .len_bytes = 1, .count = UINT64_C(1) << 39, .stride_bytes = 12};
     assert_false(oriel_byte_runs_meet(&even, &odd, &offset, &len_bytes));
     /* 6 x = 7 y + 3 for the first time at y = 3; with 10^9 + 7 in place of 7 far out */
     odd.stride_bytes = 7;
@@ -141,7 +147,8 @@ static void what_is_left_of_runs_is_all_but_the_hole(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         struct oriel_access_extent drawn = draw();
         struct oriel_access_extent from;
-        struct oriel_access_extent hole = {.offset = (int64_t)below(200), .len_bytes = 1 + below(60), .count = 1};
+        struct oriel_access_extent hole = {
+            .offset = (int64_t)below(200), .len_bytes = 1 + below(60), .count = 1};
         struct oriel_access_extent pieces[ORIEL_RUNS_PIECES];
         struct bytes expected;
         struct bytes out;

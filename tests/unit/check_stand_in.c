@@ -55,7 +55,8 @@ oriel_shm_offset oriel_shm_place(const void *at)
 }
 
 /* Of one key. */
-oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
+oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes,
+                                void (*init)(void *at))
 {
     static oriel_shm_offset place;
     (void)key;
@@ -69,7 +70,8 @@ oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes, v
 oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
 {
     if (oriel_shm_base == NULL) {
-        oriel_shm_base = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        oriel_shm_base = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (oriel_shm_base == MAP_FAILED)
             abort();
     }
@@ -119,7 +121,8 @@ uint64_t oriel_shm_turn(void)
 }
 
 /* A list: nothing is dropped. */
-bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work, void *closure)
+bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work,
+                    void *closure)
 {
     static oriel_shm_offset first;
     struct entry {

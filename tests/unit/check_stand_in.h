@@ -9,9 +9,9 @@
 enum { RANKS = 5 };
 
 extern oriel_tick clocks[RANKS][RANKS];
-extern int rank_now;          /* whose calls are to come */
-extern uint64_t counted;      /* calls of oriel_finding_count */
-extern uint64_t board_left;   /* bytes until the board is full */
+extern int rank_now;        /* whose calls are to come */
+extern uint64_t counted;    /* calls of oriel_finding_count */
+extern uint64_t board_left; /* bytes until the board is full */
 
 void clocks_start(void);
 

@@ -43,7 +43,8 @@ static bool clause_holds(const struct oriel_deadlock_set_clause *clause, unsigne
     unsigned doing_nothing = 0;
     for (uint32_t i = 0; i < clause->count; i++) {
         int member = graph.members[clause->first + i];
-        doing_nothing += (subset >> member & 1) != 0 || graph.ranks[member].state == ORIEL_DEADLOCK_SET_FINISHED;
+        doing_nothing +=
+            (subset >> member & 1) != 0 || graph.ranks[member].state == ORIEL_DEADLOCK_SET_FINISHED;
     }
     return clause->any ? clause->count > 0 && doing_nothing == clause->count : doing_nothing > 0;
 }
@@ -60,7 +61,8 @@ static bool rank_is_held(int rank, unsigned subset)
         holding += holds;
         certain = certain || (holds && !clause->maybe && !of->any);
     }
-    return of->state == ORIEL_DEADLOCK_SET_WAITS && (certain || (of->count > 0 && holding == of->count));
+    return of->state == ORIEL_DEADLOCK_SET_WAITS &&
+           (certain || (of->count > 0 && holding == of->count));
 }
 
 static unsigned greatest_by_definition(void)
@@ -87,7 +89,8 @@ static void draw_graph(unsigned *seed)
             continue;
         oriel_deadlock_set_wait(&graph, rank, rand_r(seed) % 3 == 0);
         for (int clauses = rand_r(seed) % 3 + (rand_r(seed) % 8 != 0); clauses > 0; clauses--) {
-            oriel_deadlock_set_clause(&graph, rank, 0, rand_r(seed) % 2 == 0, rand_r(seed) % 3 == 0);
+            oriel_deadlock_set_clause(&graph, rank, 0, rand_r(seed) % 2 == 0,
+                                      rand_r(seed) % 3 == 0);
             for (int members = rand_r(seed) % 4; members > 0; members--)
                 oriel_deadlock_set_member(&graph, rand_r(seed) % graph.n);
         }

@@ -75,7 +75,8 @@ static inline pid_t team_fork(int rank, void (*body)(int rank))
 static inline void team_run(int n, uint64_t board_bytes, unsigned dying, void (*body)(int rank))
 {
     pid_t pids[TEAM_MOST];
-    void *room = mmap(NULL, sizeof *team, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *room =
+        mmap(NULL, sizeof *team, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(room != MAP_FAILED);
     team = room;
     team->n = n;

@@ -25,7 +25,8 @@ static struct told told[64];
 static int told_count;
 static char *memory; /* watched; the page behind it is not */
 
-static void remember(const void *address, uint64_t len_bytes, bool writes, bool atomic, const void *address_of_call)
+static void remember(const void *address, uint64_t len_bytes, bool writes, bool atomic,
+                     const void *address_of_call)
 {
     assert_non_null(address_of_call);
     assert_true(told_count < 64);
@@ -33,11 +34,13 @@ static void remember(const void *address, uint64_t len_bytes, bool writes, bool 
     memcpy(&told[told_count++].value, memory, 8);
 }
 
-static struct oriel_watched_pages watched = {.shift = 12, .count = UINT64_C(1) << 35, .accessed = remember};
+static struct oriel_watched_pages watched = {
+    .shift = 12, .count = UINT64_C(1) << 35, .accessed = remember};
 
 __attribute__((visibility("default"))) const struct oriel_watched_pages *oriel_check_watch(void)
 {
-    watched.pages = mmap(NULL, watched.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    watched.pages = mmap(NULL, watched.count, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     watched.pages[(uintptr_t)memory >> 12] = 1;
     return &watched;
@@ -195,11 +198,13 @@ static void every_load_and_store_tells_what_its_name_says(void **state)
     char *at = memory + 16;
     for (unsigned size = 1; size <= 16; size *= 2) {
         for (unsigned i = 0; i < 8; i++) {
-            ((by_address *)entry("__tsan_%s%s%u", sorts[i / 2], i % 2 ? "write" : "read", size))(at);
+            ((by_address *)entry("__tsan_%s%s%u", sorts[i / 2], i % 2 ? "write" : "read", size))(
+                at);
             expect(0, at, size, i % 2, i >= 4);
         }
         for (int writes = 0; writes < 2; writes++) {
-            ((by_address_of_call *)entry("__tsan_%s%u_pc", writes ? "write" : "read", size))(at, (const void *)expect);
+            ((by_address_of_call *)entry("__tsan_%s%u_pc", writes ? "write" : "read", size))(
+                at, (const void *)expect);
             expect(0, at, size, writes, false);
         }
         for (unsigned i = size == 1; i < 2; i++) {
@@ -211,7 +216,8 @@ static void every_load_and_store_tells_what_its_name_says(void **state)
     for (int writes = 0; writes < 2; writes++) {
         ((by_range *)entry("__tsan_%s_range", writes ? "write" : "read"))(at, 77);
         expect(0, at, 77, writes, false);
-        ((by_range_of_call *)entry("__tsan_%s_range_pc", writes ? "write" : "read"))(at, 77, (const void *)expect);
+        ((by_range_of_call *)entry("__tsan_%s_range_pc", writes ? "write" : "read"))(
+            at, 77, (const void *)expect);
         expect(0, at, 77, writes, false);
     }
 }
@@ -237,40 +243,45 @@ static void copies_of_the_runtime_are_told(void **state)
     static const char *const copies[] = {"__tsan_memcpy", "__tsan_memmove"};
     for (unsigned i = 0; i < 2; i++) {
         memset(memory + 16, (int)i + 1, 30);
-        assert_ptr_equal(((copy_bytes *)entry("%s", copies[i]))(memory + 100, memory + 16, 30), memory + 100);
+        assert_ptr_equal(((copy_bytes *)entry("%s", copies[i]))(memory + 100, memory + 16, 30),
+                         memory + 100);
         expect_bytes(memory + 16, 30, false);
         expect_bytes(memory + 100, 30, true);
         assert_int_equal(memory[129], i + 1);
     }
-    assert_ptr_equal(((void *(*)(void *, int, size_t))entry("__tsan_memset"))(memory + 16, 9, 30), memory + 16);
+    assert_ptr_equal(((void *(*)(void *, int, size_t))entry("__tsan_memset"))(memory + 16, 9, 30),
+                     memory + 16);
     expect_bytes(memory + 16, 30, true);
-    assert_ptr_equal(((void *(*)(void *, int, size_t, size_t))entry("__memset_chk"))(memory + 50, 9, 30, 30), memory + 50);
+    assert_ptr_equal(
+        ((void *(*)(void *, int, size_t, size_t))entry("__memset_chk"))(memory + 50, 9, 30, 30),
+        memory + 50);
     expect_bytes(memory + 50, 30, true);
     assert_int_equal(memory[79], 9);
 }
 
 __extension__ typedef unsigned __int128 uint128;
 
-#define SWAPS(bits, type)                                                                                                      \
-    static void expect_swaps_##bits(void)                                                                                      \
-    {                                                                                                                          \
-        typedef type by_value(volatile type *, type, type, int, int);                                                          \
-        typedef int by_place(volatile type *, type *, type, int, int);                                                         \
-        static const char *const strengths[] = {"strong", "weak"};                                                             \
-        type *at = (type *)(void *)(memory + 16);                                                                              \
-        by_value *swap = (by_value *)entry("__tsan_atomic" #bits "_compare_exchange_val");                                     \
-        *at = 5;                                                                                                               \
-        assert_true(swap(at, 4, 7, 0, 0) == 5 && *at == 5);                                                                    \
-        assert_true(swap(at, 5, 7, 0, 0) == 5 && *at == 7);                                                                    \
-        expect(0, at, bits / 8, true, true);                                                                                   \
-        expect(1, at, bits / 8, false, true);                                                                                  \
-        for (int i = 0; i < 2; i++) {                                                                                          \
-            by_place *replace = (by_place *)entry("__tsan_atomic" #bits "_compare_exchange_%s", strengths[i]);                 \
-            type expected = 4;                                                                                                 \
-            *at = 5;                                                                                                           \
-            assert_true(!replace(at, &expected, 7, 0, 0) && expected == 5 && *at == 5);                                        \
-            assert_true(replace(at, &expected, 7, 0, 0) && *at == 7);                                                          \
-        }                                                                                                                      \
+#define SWAPS(bits, type)                                                                          \
+    static void expect_swaps_##bits(void)                                                          \
+    {                                                                                              \
+        typedef type by_value(volatile type *, type, type, int, int);                              \
+        typedef int by_place(volatile type *, type *, type, int, int);                             \
+        static const char *const strengths[] = {"strong", "weak"};                                 \
+        type *at = (type *)(void *)(memory + 16);                                                  \
+        by_value *swap = (by_value *)entry("__tsan_atomic" #bits "_compare_exchange_val");         \
+        *at = 5;                                                                                   \
+        assert_true(swap(at, 4, 7, 0, 0) == 5 && *at == 5);                                        \
+        assert_true(swap(at, 5, 7, 0, 0) == 5 && *at == 7);                                        \
+        expect(0, at, bits / 8, true, true);                                                       \
+        expect(1, at, bits / 8, false, true);                                                      \
+        for (int i = 0; i < 2; i++) {                                                              \
+            by_place *replace =                                                                    \
+                (by_place *)entry("__tsan_atomic" #bits "_compare_exchange_%s", strengths[i]);     \
+            type expected = 4;                                                                     \
+            *at = 5;                                                                               \
+            assert_true(!replace(at, &expected, 7, 0, 0) && expected == 5 && *at == 5);            \
+            assert_true(replace(at, &expected, 7, 0, 0) && *at == 7);                              \
+        }                                                                                          \
     }
 SWAPS(8, uint8_t)
 SWAPS(16, uint16_t)
@@ -295,8 +306,9 @@ static void wide_atomic_operations_are_right(void **state)
     static const struct {
         const char *name;
         uint128 left; /* of 12, by 10 */
-    } fetches[] = {{"exchange", 10}, {"fetch_add", 22}, {"fetch_sub", 2}, {"fetch_and", 8},
-                   {"fetch_or", 14}, {"fetch_xor", 6}, {"fetch_nand", ~(uint128)8}};
+    } fetches[] = {{"exchange", 10},           {"fetch_add", 22}, {"fetch_sub", 2},
+                   {"fetch_and", 8},           {"fetch_or", 14},  {"fetch_xor", 6},
+                   {"fetch_nand", ~(uint128)8}};
     uint128 *at = (uint128 *)(void *)(memory + 16);
     const uint128 high = (uint128)1 << 100;
     for (unsigned i = 0; i < sizeof fetches / sizeof fetches[0]; i++) {
@@ -307,7 +319,8 @@ static void wide_atomic_operations_are_right(void **state)
     ((void (*)(volatile uint128 *, uint128, int))entry("__tsan_atomic128_store"))(at, high, 0);
     expect(0, at, 16, true, true);
     assert_true(*at == high);
-    assert_true(((uint128(*)(const volatile uint128 *, int))entry("__tsan_atomic128_load"))(at, 0) == high);
+    assert_true(
+        ((uint128(*)(const volatile uint128 *, int))entry("__tsan_atomic128_load"))(at, 0) == high);
     expect(0, at, 16, false, true);
     ((void (*)(int))entry("__tsan_atomic_thread_fence"))(0);
     ((void (*)(int))entry("__tsan_atomic_signal_fence"))(0);
@@ -316,24 +329,54 @@ static void wide_atomic_operations_are_right(void **state)
 static void what_tells_of_threads_does_nothing(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "__tsan_func_entry", "__tsan_func_exit", "__tsan_ignore_thread_begin", "__tsan_ignore_thread_end",
-        "__tsan_flush_memory", "__tsan_acquire", "__tsan_release", "__tsan_mutex_create", "__tsan_mutex_destroy",
-        "__tsan_mutex_pre_lock", "__tsan_mutex_post_lock", "__tsan_mutex_post_unlock", "__tsan_mutex_pre_signal",
-        "__tsan_mutex_post_signal", "__tsan_mutex_pre_divert", "__tsan_mutex_post_divert", "__tsan_destroy_fiber",
-        "__tsan_switch_to_fiber", "__tsan_set_fiber_name", "__tsan_external_register_header",
-        "__tsan_external_assign_tag", "__tsan_external_read", "__tsan_external_write", "AnnotateHappensBefore",
-        "AnnotateHappensAfter", "AnnotateIgnoreReadsBegin", "AnnotateIgnoreReadsEnd", "AnnotateIgnoreWritesBegin",
-        "AnnotateIgnoreWritesEnd", "AnnotateIgnoreSyncBegin", "AnnotateIgnoreSyncEnd", "AnnotateBenignRace",
-        "AnnotateBenignRaceSized", "AnnotateRWLockCreate", "AnnotateRWLockCreateStatic", "AnnotateRWLockDestroy",
-        "AnnotateRWLockAcquired", "AnnotateRWLockReleased", "AnnotateNewMemory", "AnnotateThreadName",
-        "AnnotateFlushState"};
+    static const char *const names[] = {"__tsan_func_entry",
+                                        "__tsan_func_exit",
+                                        "__tsan_ignore_thread_begin",
+                                        "__tsan_ignore_thread_end",
+                                        "__tsan_flush_memory",
+                                        "__tsan_acquire",
+                                        "__tsan_release",
+                                        "__tsan_mutex_create",
+                                        "__tsan_mutex_destroy",
+                                        "__tsan_mutex_pre_lock",
+                                        "__tsan_mutex_post_lock",
+                                        "__tsan_mutex_post_unlock",
+                                        "__tsan_mutex_pre_signal",
+                                        "__tsan_mutex_post_signal",
+                                        "__tsan_mutex_pre_divert",
+                                        "__tsan_mutex_post_divert",
+                                        "__tsan_destroy_fiber",
+                                        "__tsan_switch_to_fiber",
+                                        "__tsan_set_fiber_name",
+                                        "__tsan_external_register_header",
+                                        "__tsan_external_assign_tag",
+                                        "__tsan_external_read",
+                                        "__tsan_external_write",
+                                        "AnnotateHappensBefore",
+                                        "AnnotateHappensAfter",
+                                        "AnnotateIgnoreReadsBegin",
+                                        "AnnotateIgnoreReadsEnd",
+                                        "AnnotateIgnoreWritesBegin",
+                                        "AnnotateIgnoreWritesEnd",
+                                        "AnnotateIgnoreSyncBegin",
+                                        "AnnotateIgnoreSyncEnd",
+                                        "AnnotateBenignRace",
+                                        "AnnotateBenignRaceSized",
+                                        "AnnotateRWLockCreate",
+                                        "AnnotateRWLockCreateStatic",
+                                        "AnnotateRWLockDestroy",
+                                        "AnnotateRWLockAcquired",
+                                        "AnnotateRWLockReleased",
+                                        "AnnotateNewMemory",
+                                        "AnnotateThreadName",
+                                        "AnnotateFlushState"};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         ((void (*)(void *, void *, void *))entry("%s", names[i]))(memory, memory, memory);
         assert_int_equal(told_count, 0);
     }
-    static const char *const answers[] = {"__tsan_mutex_pre_unlock", "__tsan_get_current_fiber", "__tsan_create_fiber",
-                                          "__tsan_external_register_tag", "__tsan_get_current_report"};
+    static const char *const answers[] = {"__tsan_mutex_pre_unlock", "__tsan_get_current_fiber",
+                                          "__tsan_create_fiber", "__tsan_external_register_tag",
+                                          "__tsan_get_current_report"};
     for (unsigned i = 0; i < sizeof answers / sizeof answers[0]; i++)
         assert_null(((void *(*)(void *))entry("%s", answers[i]))(memory));
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #ifdef FORTIFIED /* as -D_FORTIFY_SOURCE has it */
-#define memcpy(to, from, len_bytes) __builtin___memcpy_chk(to, from, len_bytes, 4096)
+#define memcpy(to, from, len_bytes)  __builtin___memcpy_chk(to, from, len_bytes, 4096)
 #define memset(to, value, len_bytes) __builtin___memset_chk(to, value, len_bytes, 4096)
 #endif
 
@@ -64,24 +64,28 @@ void program_store_volatile(volatile int32_t *at)
     *at = 1;
 }
 
-#define ATOMICS(bits, type)                                                                                                    \
-    bool program_atomics_##bits(void *memory)                                                                                  \
-    {                                                                                                                          \
-        type *at = memory;                                                                                                     \
-        type expected = 2;                                                                                                     \
-        __atomic_store_n(at, 5, __ATOMIC_RELEASE);                                                                             \
-        bool right = __atomic_load_n(at, __ATOMIC_ACQUIRE) == 5;                                                               \
-        right &= __atomic_fetch_add(at, 4, __ATOMIC_RELAXED) == 5 && *at == 9;                                                 \
-        right &= __atomic_fetch_sub(at, 1, __ATOMIC_RELAXED) == 9 && *at == 8;                                                 \
-        right &= __atomic_fetch_or(at, 3, __ATOMIC_RELAXED) == 8 && *at == 11;                                                 \
-        right &= __atomic_fetch_and(at, 6, __ATOMIC_RELAXED) == 11 && *at == 2;                                                \
-        right &= __atomic_fetch_xor(at, 7, __ATOMIC_RELAXED) == 2 && *at == 5;                                                 \
-        right &= __atomic_fetch_nand(at, 4, __ATOMIC_RELAXED) == 5 && *at == (type)~(type)4;                                   \
-        right &= __atomic_exchange_n(at, 3, __ATOMIC_ACQ_REL) == (type)~(type)4 && *at == 3;                                   \
-        right &= !__atomic_compare_exchange_n(at, &expected, 9, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED) && expected == 3;   \
-        right &= __atomic_compare_exchange_n(at, &expected, 9, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED) && *at == 9;         \
-        right &= __sync_val_compare_and_swap(at, 9, 1) == 9 && *at == 1;                                                       \
-        return right;                                                                                                          \
+#define ATOMICS(bits, type)                                                                        \
+    bool program_atomics_##bits(void *memory)                                                      \
+    {                                                                                              \
+        type *at = memory;                                                                         \
+        type expected = 2;                                                                         \
+        __atomic_store_n(at, 5, __ATOMIC_RELEASE);                                                 \
+        bool right = __atomic_load_n(at, __ATOMIC_ACQUIRE) == 5;                                   \
+        right &= __atomic_fetch_add(at, 4, __ATOMIC_RELAXED) == 5 && *at == 9;                     \
+        right &= __atomic_fetch_sub(at, 1, __ATOMIC_RELAXED) == 9 && *at == 8;                     \
+        right &= __atomic_fetch_or(at, 3, __ATOMIC_RELAXED) == 8 && *at == 11;                     \
+        right &= __atomic_fetch_and(at, 6, __ATOMIC_RELAXED) == 11 && *at == 2;                    \
+        right &= __atomic_fetch_xor(at, 7, __ATOMIC_RELAXED) == 2 && *at == 5;                     \
+        right &= __atomic_fetch_nand(at, 4, __ATOMIC_RELAXED) == 5 && *at == (type) ~(type)4;      \
+        right &= __atomic_exchange_n(at, 3, __ATOMIC_ACQ_REL) == (type) ~(type)4 && *at == 3;      \
+        right &= !__atomic_compare_exchange_n(at, &expected, 9, false, __ATOMIC_SEQ_CST,           \
+                                              __ATOMIC_RELAXED) &&                                 \
+                 expected == 3;                                                                    \
+        right &= __atomic_compare_exchange_n(at, &expected, 9, false, __ATOMIC_SEQ_CST,            \
+                                             __ATOMIC_RELAXED) &&                                  \
+                 *at == 9;                                                                         \
+        right &= __sync_val_compare_and_swap(at, 9, 1) == 9 && *at == 1;                           \
+        return right;                                                                              \
     }
 ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)

@@ -89,7 +89,8 @@ static void wait_open(void)
 
 static struct oriel_collective_progress *window(void)
 {
-    struct oriel_collective_progress *gathering = oriel_collective_progress_find(WINDOW, true, team->n, NULL);
+    struct oriel_collective_progress *gathering =
+        oriel_collective_progress_find(WINDOW, true, team->n, NULL);
     EXPECT(gathering != NULL);
     return gathering;
 }
@@ -314,7 +315,8 @@ static void call_and_wait(struct oriel_collective_progress *gathering, int rank,
 
 static struct oriel_collective_progress *pair(void)
 {
-    struct oriel_collective_progress *gathering = oriel_collective_progress_find(COMM, false, 2, NULL);
+    struct oriel_collective_progress *gathering =
+        oriel_collective_progress_find(COMM, false, 2, NULL);
     EXPECT(gathering != NULL);
     return gathering;
 }
@@ -374,7 +376,8 @@ static void different_collectives_in_one_place_are_found(void **state)
 static void from_any(int rank, int members, int sending)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = oriel_collective_progress_find(COMM, false, members, NULL);
+    struct oriel_collective_progress *gathering =
+        oriel_collective_progress_find(COMM, false, members, NULL);
     struct oriel_wait_need need = oriel_need_receive(-1, COMM, -1, gathering);
     if (is_looker(rank))
         return;

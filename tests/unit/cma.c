@@ -156,8 +156,10 @@ static void long_pieces_go_alone(void **state)
 {
     (void)state;
     enum { LONG_BYTES = 17 << 20, SHORT_BYTES = 5 };
-    char *from = mmap(NULL, LONG_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    char *to = mmap(NULL, LONG_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *from = mmap(NULL, LONG_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *to = mmap(NULL, LONG_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(from != MAP_FAILED && to != MAP_FAILED);
     const struct oriel_piece pieces[] = {
         {.here = to, .len_bytes = SHORT_BYTES, .offset_bytes = 0},

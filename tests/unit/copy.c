@@ -26,7 +26,8 @@ static void map_append(struct map *map, const struct map *from, int64_t offset)
 
 static struct oriel_node *grow_run(struct map *map)
 {
-    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR, ORIEL_KIND_INT16, ORIEL_KIND_INT32, ORIEL_KIND_DOUBLE};
+    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR, ORIEL_KIND_INT16, ORIEL_KIND_INT32,
+                                            ORIEL_KIND_DOUBLE};
     enum oriel_kind kind = kinds[below(4)];
     uint64_t count = 1 + below(below(8) == 0 ? 40 : 7);
     map->count = 0;
@@ -44,7 +45,8 @@ static int64_t stride_for(const struct map *map)
         high = map->at[i] + 1 > high ? map->at[i] + 1 : high;
     }
     int64_t span = map->count > 0 ? high - low : 8;
-    int64_t strides[] = {span, span + (int64_t)below(30), 2 * span, -span - (int64_t)below(9), (int64_t)below(200) - 100};
+    int64_t strides[] = {span, span + (int64_t)below(30), 2 * span, -span - (int64_t)below(9),
+                         (int64_t)below(200) - 100};
     return strides[below(5)];
 }
 
@@ -90,7 +92,9 @@ static struct oriel_node *grow_list(struct map *map, int depth)
 
 static struct oriel_node *grow(struct map *map, int depth)
 {
-    struct oriel_node *node = depth == 0 ? grow_run(map) : below(2) ? grow_loop(map, depth) : grow_list(map, depth);
+    struct oriel_node *node = depth == 0 ? grow_run(map)
+                              : below(2) ? grow_loop(map, depth)
+                                         : grow_list(map, depth);
     assert_non_null(node);
     return node;
 }
@@ -144,12 +148,14 @@ static bool sides_make(struct side *to, struct side *from)
     static struct map to_item, from_item;
     to->node = grow(&to_item, (int)below(4));
     const bool same = below(4) == 0;
-    from->node = same ? oriel_node_share(to->node) : grow(&from_item, below(3) == 0 ? 0 : (int)below(4));
+    from->node =
+        same ? oriel_node_share(to->node) : grow(&from_item, below(3) == 0 ? 0 : (int)below(4));
     if (same)
         from_item = to_item;
     uint64_t divisor = greatest_divisor((uint64_t)to_item.count, (uint64_t)from_item.count);
     uint64_t times = 1 + below(below(2) ? 20 : 2);
-    uint64_t to_count = (uint64_t)from_item.count / divisor, from_count = (uint64_t)to_item.count / divisor;
+    uint64_t to_count = (uint64_t)from_item.count / divisor,
+             from_count = (uint64_t)to_item.count / divisor;
     while (times > 1 && times * to_count * (uint64_t)to_item.count > MAP_MOST)
         times--;
     if (to_count * (uint64_t)to_item.count <= MAP_MOST) {
@@ -164,7 +170,8 @@ static bool sides_make(struct side *to, struct side *from)
 }
 
 /* At once, or as it was prepared. */
-static bool sides_copy(char *to, const struct oriel_items *to_items, const char *from, const struct oriel_items *from_items)
+static bool sides_copy(char *to, const struct oriel_items *to_items, const char *from,
+                       const struct oriel_items *from_items)
 {
     struct oriel_copy_prepared prepared;
     if (below(2))
@@ -179,14 +186,16 @@ static bool sides_copy(char *to, const struct oriel_items *to_items, const char 
 static void sides_copy_and_compare(const struct side *to_side, const struct side *from_side)
 {
     size_t shift = below(2) ? below(16) : 0;
-    size_t to_bytes = (size_t)(to_side->high - to_side->low) + shift, from_bytes = (size_t)(from_side->high - from_side->low);
+    size_t to_bytes = (size_t)(to_side->high - to_side->low) + shift,
+           from_bytes = (size_t)(from_side->high - from_side->low);
     char *to = malloc(to_bytes), *wanted = malloc(to_bytes), *from = malloc(from_bytes);
     assert_true(to != NULL && wanted != NULL && from != NULL);
     for (size_t i = 0; i < from_bytes; i++)
         from[i] = (char)below(256);
     memset(to, 0x5a, to_bytes);
     memset(wanted, 0x5a, to_bytes);
-    char *at_to = to + shift - to_side->low, *at_wanted = wanted + shift - to_side->low, *at_from = from - from_side->low;
+    char *at_to = to + shift - to_side->low, *at_wanted = wanted + shift - to_side->low,
+         *at_from = from - from_side->low;
     for (int i = 0; i < to_side->map.count; i++)
         at_wanted[to_side->map.at[i]] = at_from[from_side->map.at[i]];
     assert_true(oriel_copy_can(&to_side->items, &from_side->items));
@@ -269,11 +278,13 @@ static void lists_of_other_parts_copy(void **state)
 static void sides_that_match_in_part_copy(void **state)
 {
     (void)state;
-    copy_nodes(loop(64, 16, 1), loop(16, 48, 4));                                            /* blocks of 1 from blocks of 4 */
-    copy_nodes(loop(16, 48, 4), loop(64, 16, 1));                                            /* the other way */
-    copy_nodes(oriel_node_loop(20, 72, loop(3, 24, 2)), oriel_node_loop(20, 56, loop(2, 32, 3))); /* of 2 from blocks of 3 */
-    copy_nodes(loop(3, 24, 2), loop(2, 32, 3));                                              /* once only */
-    copy_nodes(oriel_node_loop(3, 720, loop(30, 24, 1)), oriel_node_loop(3, 960, loop(30, 32, 1))); /* faces */
+    copy_nodes(loop(64, 16, 1), loop(16, 48, 4)); /* blocks of 1 from blocks of 4 */
+    copy_nodes(loop(16, 48, 4), loop(64, 16, 1)); /* the other way */
+    copy_nodes(oriel_node_loop(20, 72, loop(3, 24, 2)),
+               oriel_node_loop(20, 56, loop(2, 32, 3))); /* of 2 from blocks of 3 */
+    copy_nodes(loop(3, 24, 2), loop(2, 32, 3));          /* once only */
+    copy_nodes(oriel_node_loop(3, 720, loop(30, 24, 1)),
+               oriel_node_loop(3, 960, loop(30, 32, 1))); /* faces */
     copy_nodes(oriel_node_loop(3, 720, loop(30, 24, 1)), loop(1, 0, 90));
     copy_nodes(oriel_node_loop(5, 7, oriel_node_run(ORIEL_KIND_CHAR, 3)),
                oriel_node_loop(3, 11, oriel_node_run(ORIEL_KIND_CHAR, 5)));
@@ -282,9 +293,11 @@ static void sides_that_match_in_part_copy(void **state)
 static void padded_pairs_and_unequal_sides_are_not_taken(void **state)
 {
     (void)state;
-    struct oriel_node *pair = oriel_node_run(ORIEL_KIND_SHORT_INT, 2), *words = oriel_node_run(ORIEL_KIND_INT32, 3);
+    struct oriel_node *pair = oriel_node_run(ORIEL_KIND_SHORT_INT, 2),
+                      *words = oriel_node_run(ORIEL_KIND_INT32, 3);
     struct oriel_node *spread = oriel_node_loop(3, 40, oriel_node_share(pair));
-    struct oriel_items pairs = {pair, 2, 16}, others = {words, 2, 12}, more = {words, 3, 12}, loops = {spread, 1, 120};
+    struct oriel_items pairs = {pair, 2, 16}, others = {words, 2, 12}, more = {words, 3, 12},
+                       loops = {spread, 1, 120};
     assert_false(oriel_copy_can(&pairs, &others));
     assert_false(oriel_copy_can(&others, &pairs));
     assert_false(oriel_copy_can(&loops, &more));

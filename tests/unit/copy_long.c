@@ -99,7 +99,16 @@ static void a_get_into_memory_not_used_yet_meets_a_fault_for_each_page(void **st
 
 static void all_lengths_and_overlaps_are_copied(void **state)
 {
-    static const int lengths[] = {0, 1, 8, 4095, (16 << 10) - 1, 16 << 10, (16 << 10) + 1, 65536, (256 << 10) + 1, LENGTH - 8192};
+    static const int lengths[] = {0,
+                                  1,
+                                  8,
+                                  4095,
+                                  (16 << 10) - 1,
+                                  16 << 10,
+                                  (16 << 10) + 1,
+                                  65536,
+                                  (256 << 10) + 1,
+                                  LENGTH - 8192};
     (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (int shift = -4096; shift <= 4096; shift += 1024) {

@@ -29,14 +29,16 @@ static void side_close(struct side *side)
 }
 
 /* count items of blocks, which lie at offsets and have one length each, extent_bytes apart. */
-static void side_map(struct side *side, const int64_t *offsets, const uint64_t *lengths, unsigned blocks)
+static void side_map(struct side *side, const int64_t *offsets, const uint64_t *lengths,
+                     unsigned blocks)
 {
     side->length = 0;
     side->high = 0;
     for (uint64_t item = 0; item < side->items.count; item++)
         for (unsigned i = 0; i < blocks; i++)
             for (uint64_t k = 0; k < lengths[i]; k++) {
-                const int64_t at = (int64_t)item * side->items.extent_bytes + offsets[i] + (int64_t)k;
+                const int64_t at =
+                    (int64_t)item * side->items.extent_bytes + offsets[i] + (int64_t)k;
                 assert_true(side->length < BYTES_MOST);
                 side->at[side->length++] = at;
                 side->high = at + 1 > side->high ? at + 1 : side->high;
@@ -44,7 +46,8 @@ static void side_map(struct side *side, const int64_t *offsets, const uint64_t *
 }
 
 /* Blocks of a length at equal distances. */
-static void side_vector(struct side *side, uint64_t blocks, uint64_t len_bytes, int64_t stride_bytes)
+static void side_vector(struct side *side, uint64_t blocks, uint64_t len_bytes,
+                        int64_t stride_bytes)
 {
     const int64_t zero = 0;
     struct oriel_node *run = oriel_node_run(ORIEL_KIND_CHAR, len_bytes);
@@ -54,20 +57,22 @@ static void side_vector(struct side *side, uint64_t blocks, uint64_t len_bytes, 
     assert_non_null(side->items.layout);
 }
 
-static void side_at(struct side *side, const int64_t *offsets, const uint64_t *lengths, unsigned blocks, uint64_t count,
-                    int64_t extent_bytes)
+static void side_at(struct side *side, const int64_t *offsets, const uint64_t *lengths,
+                    unsigned blocks, uint64_t count, int64_t extent_bytes)
 {
     struct oriel_branch *branches = malloc(blocks * sizeof *branches);
     assert_non_null(branches);
     for (unsigned i = 0; i < blocks; i++)
-        branches[i] = (struct oriel_branch){offsets[i], oriel_node_run(ORIEL_KIND_CHAR, lengths[i])};
+        branches[i] =
+            (struct oriel_branch){offsets[i], oriel_node_run(ORIEL_KIND_CHAR, lengths[i])};
     side->items = (struct oriel_items){oriel_node_list(blocks, branches), count, extent_bytes};
     assert_non_null(side->items.layout);
     side_map(side, offsets, lengths, blocks);
 }
 
 /* Blocks anywhere, in ascending order; at least two bytes lie between them. */
-static void side_indexed(struct side *side, const uint64_t *lengths, unsigned blocks, uint64_t count)
+static void side_indexed(struct side *side, const uint64_t *lengths, unsigned blocks,
+                         uint64_t count)
 {
     int64_t *offsets = malloc(blocks * sizeof *offsets);
     int64_t at = 0;
@@ -84,8 +89,10 @@ static struct guarded sinks, sources;
 
 static void copy_and_compare(const struct side *to_side, const struct side *from_side)
 {
-    const size_t shift = below(16), to_bytes = (size_t)to_side->high + shift, from_bytes = (size_t)from_side->high;
-    char *to = guarded_part(&sinks, to_bytes, below(2) == 0), *from = guarded_part(&sources, from_bytes, below(2) == 0);
+    const size_t shift = below(16), to_bytes = (size_t)to_side->high + shift,
+                 from_bytes = (size_t)from_side->high;
+    char *to = guarded_part(&sinks, to_bytes, below(2) == 0),
+         *from = guarded_part(&sources, from_bytes, below(2) == 0);
     char *wanted = malloc(to_bytes);
     assert_non_null(wanted);
     assert_int_equal(to_side->length, from_side->length);
@@ -117,8 +124,10 @@ static void blocks_of_every_length_copy_from_blocks_of_every_other(void **state)
         for (uint64_t a = 1; a <= 9; a++)
             for (uint64_t b = 1; b <= 9; b++) {
                 const uint64_t periods = 1 + below(12), divisor = greatest_divisor(a, b);
-                side_vector(&to, periods * b / divisor, a * unit, (int64_t)(a * unit + 1 + below(40)));
-                side_vector(&from, periods * a / divisor, b * unit, (int64_t)(b * unit + 1 + below(40)));
+                side_vector(&to, periods * b / divisor, a * unit,
+                            (int64_t)(a * unit + 1 + below(40)));
+                side_vector(&from, periods * a / divisor, b * unit,
+                            (int64_t)(b * unit + 1 + below(40)));
                 for (int time = 0; time < 3; time++)
                     copy_and_compare(&to, &from);
                 side_close(&to);
@@ -145,8 +154,10 @@ static void blocks_copy_from_every_second_word(void **state)
     for (uint64_t word = 4; word <= 8; word += 4)
         for (uint64_t words = 2; words <= 12; words++)
             for (uint64_t items = 1; items <= 9; items++) {
-                side_vector(&to, items, words * word, (int64_t)(words * word + below(3) * word + below(2)));
-                side_vector(&from, items * words, word, (int64_t)(2 * word + (below(8) == 0 ? below(9) : 0)));
+                side_vector(&to, items, words * word,
+                            (int64_t)(words * word + below(3) * word + below(2)));
+                side_vector(&from, items * words, word,
+                            (int64_t)(2 * word + (below(8) == 0 ? below(9) : 0)));
                 for (int time = 0; time < 3; time++) {
                     copy_and_compare(&to, &from);
                     copy_and_compare(&from, &to);
@@ -203,7 +214,8 @@ static void irregular_blocks_copy_from_others(void **state)
     (void)state;
     static uint64_t lengths[BYTES_MOST];
     for (int round = 0; round < ROUNDS; round++) {
-        const uint64_t unit = (uint64_t)1 << below(4), total = unit * (2 + below(below(2) ? 12 : 300)), count = 1 + below(5);
+        const uint64_t unit = (uint64_t)1 << below(4),
+                       total = unit * (2 + below(below(2) ? 12 : 300)), count = 1 + below(5);
         side_indexed(&to, lengths, lengths_of(lengths, unit, 1 + below(12), total), count);
         side_indexed(&from, lengths, lengths_of(lengths, unit, 1 + below(12), total), count);
         for (int time = 0; time < 3; time++)
@@ -226,7 +238,8 @@ static void a_plan_is_for_one_partner_only(void **state)
                 side_indexed(&from, lengths, lengths_of(lengths, 8, 1 + below(5), 3360), 1);
             } else {
                 const uint64_t len_bytes = sizes[below(5)];
-                side_vector(&from, 3360 / len_bytes, len_bytes, (int64_t)(len_bytes + 8 * below(4)));
+                side_vector(&from, 3360 / len_bytes, len_bytes,
+                            (int64_t)(len_bytes + 8 * below(4)));
             }
             for (int time = 0; time < 3; time++) {
                 copy_and_compare(&to, &from);
@@ -248,9 +261,11 @@ static void a_plan_serves_other_counts(void **state)
         struct oriel_branch *here = malloc(3 * sizeof *here), *there = malloc(2 * sizeof *there);
         assert_true(here != NULL && there != NULL);
         for (int i = 0; i < 3; i++)
-            here[i] = (struct oriel_branch){to_offsets[i], oriel_node_run(ORIEL_KIND_CHAR, to_lengths[i])};
+            here[i] = (struct oriel_branch){to_offsets[i],
+                                            oriel_node_run(ORIEL_KIND_CHAR, to_lengths[i])};
         for (int i = 0; i < 2; i++)
-            there[i] = (struct oriel_branch){from_offsets[i], oriel_node_run(ORIEL_KIND_CHAR, from_lengths[i])};
+            there[i] = (struct oriel_branch){from_offsets[i],
+                                             oriel_node_run(ORIEL_KIND_CHAR, from_lengths[i])};
         to.items.layout = oriel_node_list(3, here);
         from.items.layout = oriel_node_list(2, there);
         for (int time = 0; time < 20; time++) {

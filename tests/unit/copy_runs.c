@@ -10,14 +10,16 @@
 #include "cmocka_all.h"
 
 /* Where count runs of len_bytes, stride_bytes apart, lie. */
-static void bounds(uint64_t len_bytes, int64_t stride_bytes, uint64_t count, int64_t *low, int64_t *high)
+static void bounds(uint64_t len_bytes, int64_t stride_bytes, uint64_t count, int64_t *low,
+                   int64_t *high)
 {
     int64_t last = (int64_t)(count - 1) * stride_bytes;
     *low = last < 0 ? last : 0;
     *high = (last > 0 ? last : 0) + (int64_t)len_bytes;
 }
 
-static void copy_and_compare(uint64_t len_bytes, uint64_t count, int64_t to_stride, int64_t from_stride)
+static void copy_and_compare(uint64_t len_bytes, uint64_t count, int64_t to_stride,
+                             int64_t from_stride)
 {
     int64_t to_low, to_high, from_low, from_high;
     bounds(len_bytes, to_stride, count, &to_low, &to_high);
@@ -30,11 +32,12 @@ static void copy_and_compare(uint64_t len_bytes, uint64_t count, int64_t to_stri
     memset(to, 0x5a, to_bytes);
     memset(wanted, 0x5a, to_bytes);
     for (uint64_t i = 0; i < count; i++)
-        memcpy(wanted - to_low + (int64_t)i * to_stride, from - from_low + (int64_t)i * from_stride, len_bytes);
+        memcpy(wanted - to_low + (int64_t)i * to_stride, from - from_low + (int64_t)i * from_stride,
+               len_bytes);
     oriel_copy_runs(to - to_low, to_stride, from - from_low, from_stride, len_bytes, count);
     if (memcmp(to, wanted, to_bytes) != 0)
-        fail_msg("%lu runs of %lu bytes, %ld and %ld apart", (unsigned long)count, (unsigned long)len_bytes, (long)to_stride,
-                 (long)from_stride);
+        fail_msg("%lu runs of %lu bytes, %ld and %ld apart", (unsigned long)count,
+                 (unsigned long)len_bytes, (long)to_stride, (long)from_stride);
     free(to);
     free(wanted);
     free(from);
@@ -44,11 +47,13 @@ static void runs_of_every_length_move_at_any_distance(void **state)
 {
     (void)state;
     for (int64_t len = 1; len <= 330; len++) {
-        const int64_t to_strides[] = {len, len + 1 + (int64_t)below(40), 2 * len, -len, -(len + 1 + (int64_t)below(40))};
-        const int64_t from_strides[] = {len, 2 * len, len + 1 + (int64_t)below(40), 0, -2 * len, -len, 300 + len, -300 - len};
+        const int64_t to_strides[] = {len, len + 1 + (int64_t)below(40), 2 * len, -len,
+                                      -(len + 1 + (int64_t)below(40))};
+        const int64_t from_strides[] = {
+            len, 2 * len, len + 1 + (int64_t)below(40), 0, -2 * len, -len, 300 + len, -300 - len};
         for (unsigned to = 0; to < 5; to++)
             for (unsigned from = 0; from < 8; from++)
-                for (uint64_t count = 1; count < 20; count += len > 64 ? 5 : 1)
+                for (uint64_t count = 1; count<20; count += len> 64 ? 5 : 1)
                     copy_and_compare((uint64_t)len, count, to_strides[to], from_strides[from]);
     }
 }
@@ -77,8 +82,10 @@ static void long_copies_move_whole_and_over_themselves(void **state)
 {
     (void)state;
     const uint64_t piece = ORIEL_COPY_PIECE_BYTES, room = 4 * piece;
-    const uint64_t lengths[] = {piece - 1, piece, piece + 1, 2 * piece, 2 * piece + 24, 3 * piece - 8};
-    const uint64_t places[][2] = {{0, 1}, {1, 0}, {8, 4096}, {4096, 8}, {0, piece}, {piece, 0}, {64, 0}, {0, 0}};
+    const uint64_t lengths[] = {piece - 1, piece,          piece + 1,
+                                2 * piece, 2 * piece + 24, 3 * piece - 8};
+    const uint64_t places[][2] = {{0, 1},     {1, 0},     {8, 4096}, {4096, 8},
+                                  {0, piece}, {piece, 0}, {64, 0},   {0, 0}};
     char *memory = malloc(room), *wanted = malloc(room), *apart = malloc(room);
     assert_true(memory != NULL && wanted != NULL && apart != NULL);
     for (unsigned length = 0; length < sizeof lengths / sizeof *lengths; length++) {

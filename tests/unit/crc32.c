@@ -32,7 +32,8 @@ static void pieces_are_the_whole(void **state)
         bytes[i] = (unsigned char)(i * 37 + 11);
     for (size_t len = 0; len <= sizeof bytes; len++)
         for (size_t cut = 0; cut <= len; cut += 7)
-            assert_int_equal(oriel_crc32(oriel_crc32(0, bytes, cut), bytes + cut, len - cut), slow(bytes, len));
+            assert_int_equal(oriel_crc32(oriel_crc32(0, bytes, cut), bytes + cut, len - cut),
+                             slow(bytes, len));
 }
 
 int main(void)

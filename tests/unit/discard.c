@@ -298,7 +298,8 @@ static void what_stays_shared_cannot_be_made_longer(void **state)
         assert_false(oriel_discard_may_remap(memory, 0, PAGE));
         assert_true(oriel_discard_may_remap(memory, 2 * PAGE, 2 * PAGE));
         assert_true(oriel_discard_may_remap(memory, 2 * PAGE, PAGE));
-        assert_true(oriel_discard_may_remap(memory + 2 * PAGE, PAGE, 2 * PAGE)); /* not there any more */
+        assert_true(
+            oriel_discard_may_remap(memory + 2 * PAGE, PAGE, 2 * PAGE)); /* not there any more */
         close(fd);
     }
     munmap(memory, 4 * PAGE);

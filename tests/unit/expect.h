@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define EXPECT(condition)                                                                      \
-    ((condition) ? (void)0                                                                     \
-                 : (void)(fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), _exit(1)))
+#define EXPECT(condition)                                                                          \
+    ((condition)                                                                                   \
+         ? (void)0                                                                                 \
+         : (void)(fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), _exit(1)))
 
 #endif

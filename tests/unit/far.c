@@ -24,7 +24,8 @@ struct side {
 static void side_make(struct side *side)
 {
     const struct drawn *drawn = &side->drawn;
-    side->zero_bytes = SLACK_BYTES - drawn->low_bytes + (int64_t)(8 * below(4) + (below(4) == 0 ? below(8) : 0));
+    side->zero_bytes =
+        SLACK_BYTES - drawn->low_bytes + (int64_t)(8 * below(4) + (below(4) == 0 ? below(8) : 0));
     side->len_bytes = (uint64_t)(side->zero_bytes + drawn->high_bytes) + SLACK_BYTES;
     side->memory = malloc(side->len_bytes);
     side->model = malloc(side->len_bytes);
@@ -49,7 +50,9 @@ static void target_make(struct side *side)
     const struct drawn *drawn = &side->drawn;
     const uint64_t room = WIRE_WINDOW_BYTES - (uint64_t)(drawn->high_bytes - drawn->low_bytes);
     assert_true((uint64_t)(drawn->high_bytes - drawn->low_bytes) <= WIRE_WINDOW_BYTES);
-    const uint64_t start = below(8) == 0 ? room : below(2) ? below(room + 1) : below(room + 1) & ~UINT64_C(15);
+    const uint64_t start = below(8) == 0 ? room
+                           : below(2)    ? below(room + 1)
+                                         : below(room + 1) & ~UINT64_C(15);
     side->memory = wire.memory;
     side->len_bytes = WIRE_ALL_BYTES;
     side->zero_bytes = WIRE_GUARD_BYTES + (int64_t)start - drawn->low_bytes;
@@ -93,8 +96,10 @@ static void move_once(bool put, uint64_t about, enum oriel_kind kind)
         const struct oriel_side origin = {&here.drawn.type, here.drawn.count};
         char *zero = here.memory + here.zero_bytes;
         for (uint64_t i = 0; i < from->drawn.moved; i++)
-            to->model[to->zero_bytes + to->drawn.bytes[i]] = from->model[from->zero_bytes + from->drawn.bytes[i]];
-        assert_int_equal(put ? oriel_put(&wire.here, &target, zero, &origin) : oriel_get(&wire.here, &target, zero, &origin),
+            to->model[to->zero_bytes + to->drawn.bytes[i]] =
+                from->model[from->zero_bytes + from->drawn.bytes[i]];
+        assert_int_equal(put ? oriel_put(&wire.here, &target, zero, &origin)
+                             : oriel_get(&wire.here, &target, zero, &origin),
                          ORIEL_OK);
         drawn_forget_type(&here.drawn);
         drawn_forget_type(&there.drawn);
@@ -108,7 +113,8 @@ static void move_once(bool put, uint64_t about, enum oriel_kind kind)
 /* Once by messages alone, and once with devices, which take what is one run at both sides. */
 static void move_often(bool put)
 {
-    static const enum oriel_mechanism mechanisms[] = {ORIEL_BY_ARENA, ORIEL_BY_COPY, ORIEL_BY_ADDRESS, ORIEL_BY_ARENA};
+    static const enum oriel_mechanism mechanisms[] = {ORIEL_BY_ARENA, ORIEL_BY_COPY,
+                                                      ORIEL_BY_ADDRESS, ORIEL_BY_ARENA};
     for (int m = 0; m < 4; m++) {
         wire_open(mechanisms[m]);
         wire.has_devices = m == 3;
@@ -137,10 +143,12 @@ static void get_moves_the_bytes_of_any_layouts(void **state)
 /* The 6 bytes behind the value of an x87 number are nobody's. */
 static void forget_padding(const struct side *side, enum oriel_kind kind)
 {
-    if (kind != ORIEL_KIND_LONG_DOUBLE && kind != ORIEL_KIND_LONG_DOUBLE_COMPLEX && kind != ORIEL_KIND_LONG_DOUBLE_INT)
+    if (kind != ORIEL_KIND_LONG_DOUBLE && kind != ORIEL_KIND_LONG_DOUBLE_COMPLEX &&
+        kind != ORIEL_KIND_LONG_DOUBLE_INT)
         return;
     for (uint64_t i = 0; i < side->drawn.elements; i++)
-        for (uint32_t k = 10; k < (kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX ? 32 : 16); k = k == 15 ? 26 : k + 1) {
+        for (uint32_t k = 10; k < (kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX ? 32 : 16);
+             k = k == 15 ? 26 : k + 1) {
             side->model[side->zero_bytes + side->drawn.places[i] + k] = 0;
             side->memory[side->zero_bytes + side->drawn.places[i] + k] = 0;
         }
@@ -161,14 +169,14 @@ static void copy_element(enum oriel_kind kind, char *to, const char *from)
         memcpy(to, from, properties->extent_bytes);
 }
 
-static void update_model(struct side *there, const struct side *here, struct side *result, enum oriel_kind kind,
-                         enum oriel_operator operator, uint64_t count)
+static void update_model(struct side *there, const struct side *here, struct side *result,
+                         enum oriel_kind kind, enum oriel_operator operator, uint64_t count)
 {
     _Alignas(64) char target[64];
     _Alignas(64) char origin[64];
     for (uint64_t i = 0; i < count; i++) {
         copy_element(kind, target, model_at(there, i));
-        if (operator != ORIEL_OPERATOR_NO_OP)
+        if (operator!= ORIEL_OPERATOR_NO_OP)
             copy_element(kind, origin, model_at(here, i));
         if (result != NULL)
             copy_element(kind, model_at(result, i), target);
@@ -185,7 +193,8 @@ static void draw_side(struct drawn *out, enum oriel_kind kind, uint64_t about)
         drawn_make(out, kind, about);
 }
 
-static void accumulate_once(enum oriel_kind kind, enum oriel_operator operator, bool returns, uint64_t about)
+static void accumulate_once(enum oriel_kind kind, enum oriel_operator operator, bool returns,
+                            uint64_t about)
 {
     struct side here;
     struct side there;
@@ -199,15 +208,20 @@ static void accumulate_once(enum oriel_kind kind, enum oriel_operator operator, 
     side_make(&here);
     side_make(&result);
     target_make(&there);
-    const uint64_t count = operator == ORIEL_OPERATOR_NO_OP ? there.drawn.elements : here.drawn.elements;
+    const uint64_t count = operator== ORIEL_OPERATOR_NO_OP ? there.drawn.elements
+                                                           : here.drawn.elements;
     bool fits = count <= there.drawn.elements && (!returns || count <= result.drawn.elements);
     if (fits) {
         const struct oriel_span target = span_of(&there);
-        const struct oriel_operand from = {here.memory + here.zero_bytes, {&here.drawn.type, here.drawn.count}};
-        const struct oriel_operand to = {result.memory + result.zero_bytes, {&result.drawn.type, result.drawn.count}};
+        const struct oriel_operand from = {here.memory + here.zero_bytes,
+                                           {&here.drawn.type, here.drawn.count}};
+        const struct oriel_operand to = {result.memory + result.zero_bytes,
+                                         {&result.drawn.type, result.drawn.count}};
         update_model(&there, &here, returns ? &result : NULL, kind, operator, count);
         const struct oriel_elements elements = {kind, count};
-        assert_int_equal(oriel_accumulate(&wire.here, &target, elements, operator, &from, returns ? &to : NULL), ORIEL_OK);
+        assert_int_equal(
+            oriel_accumulate(&wire.here, &target, elements, operator, & from, returns ? &to : NULL),
+            ORIEL_OK);
         drawn_forget_type(&here.drawn);
         drawn_forget_type(&result.drawn);
         wire_deliver();
@@ -227,9 +241,10 @@ static void accumulates_of_all_kinds_and_operators_on_any_layouts(void **state)
         wire_open(m == 0 ? ORIEL_BY_ARENA : ORIEL_BY_COPY);
         drawn_noise(wire.memory, WIRE_ALL_BYTES);
         for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++)
-            for (int operator = 0; operator < ORIEL_OPERATOR_COUNT; operator++)
+            for (int operator= 0; operator<ORIEL_OPERATOR_COUNT; operator++)
                 for (int round = 0; round < 6 && oriel_kinds[kind].plain[operator] != NULL; round++)
-                    accumulate_once((enum oriel_kind)kind, (enum oriel_operator)operator, round % 2, round < 2 ? 3 : 40);
+                    accumulate_once((enum oriel_kind)kind, (enum oriel_operator) operator,
+                                    round % 2, round < 2 ? 3 : 40);
         wire_close();
     }
 }
@@ -237,13 +252,15 @@ static void accumulates_of_all_kinds_and_operators_on_any_layouts(void **state)
 static void long_accumulates_are_cut_at_elements(void **state)
 {
     (void)state;
-    static const enum oriel_kind kinds[] = {ORIEL_KIND_INT8, ORIEL_KIND_DOUBLE, ORIEL_KIND_SHORT_INT, ORIEL_KIND_LONG_DOUBLE,
+    static const enum oriel_kind kinds[] = {ORIEL_KIND_INT8,       ORIEL_KIND_DOUBLE,
+                                            ORIEL_KIND_SHORT_INT,  ORIEL_KIND_LONG_DOUBLE,
                                             ORIEL_KIND_DOUBLE_INT, ORIEL_KIND_LONG_DOUBLE_COMPLEX};
     wire_open(ORIEL_BY_ARENA);
     drawn_noise(wire.memory, WIRE_ALL_BYTES);
     for (int round = 0; round < 6 * LONG_ROUNDS; round++)
-        accumulate_once(kinds[round % 6], round / 6 % 3 == 2 ? ORIEL_OPERATOR_NO_OP : ORIEL_OPERATOR_REPLACE, round / 6 % 3 > 0,
-                        80000);
+        accumulate_once(kinds[round % 6],
+                        round / 6 % 3 == 2 ? ORIEL_OPERATOR_NO_OP : ORIEL_OPERATOR_REPLACE,
+                        round / 6 % 3 > 0, 80000);
     wire_close();
 }
 
@@ -253,7 +270,8 @@ static void swaps_compare_and_return(void **state)
     wire_open(ORIEL_BY_ARENA);
     for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
         const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
-        if (oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] == NULL && oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] == NULL)
+        if (oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] == NULL &&
+            oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] == NULL)
             continue;
         struct drawn one;
         char *at = wire.memory + WIRE_GUARD_BYTES + 512;
@@ -268,7 +286,8 @@ static void swaps_compare_and_return(void **state)
             memcpy(wanted, at, len_bytes);
             drawn_noise(desired, len_bytes);
             wanted[len_bytes - 1] = (char)(wanted[len_bytes - 1] ^ !equal);
-            assert_int_equal(oriel_compare_and_swap(&wire.here, &target, desired, wanted, result), ORIEL_OK);
+            assert_int_equal(oriel_compare_and_swap(&wire.here, &target, desired, wanted, result),
+                             ORIEL_OK);
             wire_deliver();
             assert_int_equal(wire.failures, 0);
             assert_memory_equal(result, was, len_bytes);

@@ -30,7 +30,8 @@ static void add_element(struct drawn *out, enum oriel_kind kind, int64_t at)
     out->kinds[out->elements++] = kind;
     for (uint32_t i = 0; i < properties->extent_bytes; i++)
         if (!properties->padded || i < properties->value_bytes ||
-            (i >= properties->index_offset && i < properties->index_offset + properties->index_bytes))
+            (i >= properties->index_offset &&
+             i < properties->index_offset + properties->index_bytes))
             out->bytes[out->moved++] = at + i;
 }
 
@@ -52,10 +53,12 @@ static void add_items(struct drawn *out, const struct segment *segments, uint64_
                 for (uint64_t k = 0; k < segments[i].each; k++)
                     add_element(out, segments[i].kind,
                                 (int64_t)item * out->type.extent_bytes + segments[i].offset_bytes +
-                                    (int64_t)run * segments[i].stride_bytes + (int64_t)(k * extent_of(segments[i].kind)));
+                                    (int64_t)run * segments[i].stride_bytes +
+                                    (int64_t)(k * extent_of(segments[i].kind)));
 }
 
-static void finish(struct drawn *out, struct oriel_node *node, const struct segment *segments, uint64_t count)
+static void finish(struct drawn *out, struct oriel_node *node, const struct segment *segments,
+                   uint64_t count)
 {
     struct oriel_type *type = &out->type;
     assert_non_null(node);
@@ -63,31 +66,38 @@ static void finish(struct drawn *out, struct oriel_node *node, const struct segm
     type->kind = node->kind;
     type->elements = node->elements;
     type->size_bytes = node->size_bytes;
-    type->dense = node->form == ORIEL_NODE_RUN && (uint64_t)type->extent_bytes == oriel_run_bytes(node);
+    type->dense =
+        node->form == ORIEL_NODE_RUN && (uint64_t)type->extent_bytes == oriel_run_bytes(node);
     type->plain_bytes = type->dense && !node->padded ? type->extent_bytes : INT64_MAX;
     add_items(out, segments, count);
     assert_int_equal(out->elements, out->count * type->elements);
     assert_int_equal(out->moved, out->count * type->size_bytes);
-    assert_true(oriel_layout_bounds(node, out->count, type->extent_bytes, &out->low_bytes, &out->high_bytes));
+    assert_true(oriel_layout_bounds(node, out->count, type->extent_bytes, &out->low_bytes,
+                                    &out->high_bytes));
 }
 
 static enum oriel_kind any_kind(void)
 {
-    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR,     ORIEL_KIND_INT16,     ORIEL_KIND_INT32,
-                                            ORIEL_KIND_DOUBLE,   ORIEL_KIND_SHORT_INT, ORIEL_KIND_DOUBLE_INT,
-                                            ORIEL_KIND_LONG_INT, ORIEL_KIND_LONG_DOUBLE_INT};
+    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR,      ORIEL_KIND_INT16,
+                                            ORIEL_KIND_INT32,     ORIEL_KIND_DOUBLE,
+                                            ORIEL_KIND_SHORT_INT, ORIEL_KIND_DOUBLE_INT,
+                                            ORIEL_KIND_LONG_INT,  ORIEL_KIND_LONG_DOUBLE_INT};
     return kinds[below(sizeof kinds / sizeof kinds[0])];
 }
 
 static struct segment draw_segment(enum oriel_kind kind, uint64_t about, int64_t *end_bytes)
 {
-    struct segment segment = {.kind = kind, .each = 1 + below(below(3) == 0 ? about : 4), .runs = 1};
+    struct segment segment = {
+        .kind = kind, .each = 1 + below(below(3) == 0 ? about : 4), .runs = 1};
     const uint64_t run_bytes = segment.each * extent_of(kind);
     segment.offset_bytes = *end_bytes + (int64_t)(below(3) == 0 ? 0 : 8 * below(5));
-    segment.stride_bytes = (int64_t)(run_bytes + (below(4) == 0 ? 0 : below(2) ? 8 * below(4) : below(9)));
+    segment.stride_bytes = (int64_t)(run_bytes + (below(4) == 0 ? 0
+                                                  : below(2)    ? 8 * below(4)
+                                                                : below(9)));
     if (below(2))
         segment.runs = 1 + below(about / segment.each + 2);
-    *end_bytes = segment.offset_bytes + (int64_t)(segment.runs - 1) * segment.stride_bytes + (int64_t)run_bytes;
+    *end_bytes = segment.offset_bytes + (int64_t)(segment.runs - 1) * segment.stride_bytes +
+                 (int64_t)run_bytes;
     if (below(4) == 0) {
         segment.offset_bytes += (int64_t)(segment.runs - 1) * segment.stride_bytes;
         segment.stride_bytes = -segment.stride_bytes;
@@ -119,7 +129,8 @@ void drawn_make(struct drawn *out, enum oriel_kind kind, uint64_t about)
     for (uint64_t i = 0; i < count; i++)
         branches[i] = (struct oriel_branch){
             segments[i].offset_bytes,
-            oriel_node_loop(segments[i].runs, segments[i].stride_bytes, oriel_node_run(segments[i].kind, segments[i].each))};
+            oriel_node_loop(segments[i].runs, segments[i].stride_bytes,
+                            oriel_node_run(segments[i].kind, segments[i].each))};
     *out = (struct drawn){.count = items};
     out->type.extent_bytes = end_bytes - first_bytes + (int64_t)(below(2) ? 0 : 8 * below(4));
     finish(out, oriel_node_list(count, branches), segments, count);
@@ -168,22 +179,22 @@ static void fill_element(enum oriel_kind kind, char *at)
 {
     const int number = 1 + (int)below(7);
     switch (kind) {
-#define REAL(name, c_type)             \
-    case ORIEL_KIND_##name: {          \
-        static c_type value;           \
-        value = (c_type)number;        \
-        memcpy(at, &value, sizeof value); \
-        return;                        \
+#define REAL(name, c_type)                                                                         \
+    case ORIEL_KIND_##name: {                                                                      \
+        static c_type value;                                                                       \
+        value = (c_type)number;                                                                    \
+        memcpy(at, &value, sizeof value);                                                          \
+        return;                                                                                    \
     }
 #define COMPLEX(name, c_type, real) REAL(name, c_type)
-#define PAIR(name, c_type, index_type)                                             \
-    case ORIEL_KIND_##name: {                                                      \
-        static c_type value;                                                       \
-        value = (c_type)number;                                                    \
-        index_type index = (index_type)below(3);                                   \
-        memcpy(at, &value, sizeof value);                                          \
-        memcpy(at + oriel_kinds[kind].index_offset, &index, sizeof index);         \
-        return;                                                                    \
+#define PAIR(name, c_type, index_type)                                                             \
+    case ORIEL_KIND_##name: {                                                                      \
+        static c_type value;                                                                       \
+        value = (c_type)number;                                                                    \
+        index_type index = (index_type)below(3);                                                   \
+        memcpy(at, &value, sizeof value);                                                          \
+        memcpy(at + oriel_kinds[kind].index_offset, &index, sizeof index);                         \
+        return;                                                                                    \
     }
 #define INTEGER(name, c_type, unsigned_type)
 #define WIDE(name, c_type, unsigned_type)

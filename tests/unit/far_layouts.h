@@ -10,16 +10,17 @@ struct drawn {
     uint64_t count;
     int64_t low_bytes;
     int64_t high_bytes;
-    uint64_t moved;    /* bytes */
-    int64_t *bytes;    /* where each is */
+    uint64_t moved; /* bytes */
+    int64_t *bytes; /* where each is */
     uint64_t elements;
-    int64_t *places;   /* of the elements */
+    int64_t *places; /* of the elements */
     enum oriel_kind *kinds;
 };
 
 /* Elements of one kind, or of any for ORIEL_KIND_NONE; about so many, in one piece or in many; within most_bytes. */
 void drawn_make(struct drawn *out, enum oriel_kind kind, uint64_t about);
-void drawn_make_within(struct drawn *out, enum oriel_kind kind, uint64_t about, uint64_t most_bytes);
+void drawn_make_within(struct drawn *out, enum oriel_kind kind, uint64_t about,
+                       uint64_t most_bytes);
 void drawn_dense(struct drawn *out, enum oriel_kind kind, uint64_t elements);
 void drawn_free(struct drawn *drawn);
 

@@ -18,10 +18,15 @@
 /* count runs of each doubles. */
 static struct oriel_type vector_of(uint64_t count, uint64_t each, int64_t stride_bytes)
 {
-    struct oriel_node *node = oriel_node_loop(count, stride_bytes, oriel_node_run(ORIEL_KIND_DOUBLE, each));
+    struct oriel_node *node =
+        oriel_node_loop(count, stride_bytes, oriel_node_run(ORIEL_KIND_DOUBLE, each));
     assert_non_null(node);
-    return (struct oriel_type){.kind = ORIEL_KIND_DOUBLE, .elements = node->elements, .size_bytes = node->size_bytes,
-                               .extent_bytes = node->high_bytes, .plain_bytes = INT64_MAX, .layout = node};
+    return (struct oriel_type){.kind = ORIEL_KIND_DOUBLE,
+                               .elements = node->elements,
+                               .size_bytes = node->size_bytes,
+                               .extent_bytes = node->high_bytes,
+                               .plain_bytes = INT64_MAX,
+                               .layout = node};
 }
 
 static struct oriel_type doubles(uint64_t count)
@@ -62,7 +67,8 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
     assert_non_null(branches);
     wire_open(ORIEL_BY_ARENA);
     for (int i = 0; i < BLOCKS; i++)
-        branches[i] = (struct oriel_branch){24 * i + 8 * (i % 2), oriel_node_run(ORIEL_KIND_DOUBLE, 1)};
+        branches[i] =
+            (struct oriel_branch){24 * i + 8 * (i % 2), oriel_node_run(ORIEL_KIND_DOUBLE, 1)};
     struct oriel_type blocks = vector_of(1, 1, 0);
     oriel_node_free(blocks.layout);
     blocks.layout = oriel_node_list(BLOCKS, branches);
@@ -104,9 +110,11 @@ static void what_returns_is_one_question(void **state)
         const struct oriel_elements elements = {dense.kind, counts[i]};
         const struct oriel_span targets[] = {{1, 0, {&dense, counts[i]}}, {1, 0, {&vector, 1}}};
         for (int t = 0; t < 2; t++) {
-            expect_one_question(oriel_accumulate(&wire.here, &targets[t], elements, ORIEL_OPERATOR_SUM, &from, &to),
-                                ORIEL_INTERNODE_ACCUMULATE);
-            expect_one_question(oriel_accumulate(&wire.here, &targets[t], elements, ORIEL_OPERATOR_NO_OP, &from, &to),
+            expect_one_question(
+                oriel_accumulate(&wire.here, &targets[t], elements, ORIEL_OPERATOR_SUM, &from, &to),
+                ORIEL_INTERNODE_ACCUMULATE);
+            expect_one_question(oriel_accumulate(&wire.here, &targets[t], elements,
+                                                 ORIEL_OPERATOR_NO_OP, &from, &to),
                                 ORIEL_INTERNODE_ACCUMULATE);
         }
         wire_deliver();
@@ -115,7 +123,8 @@ static void what_returns_is_one_question(void **state)
     }
     struct oriel_type word = doubles(1);
     const struct oriel_span target = {1, 0, {&word, 1}};
-    expect_one_question(oriel_compare_and_swap(&wire.here, &target, here, here + 1, got), ORIEL_INTERNODE_SWAP);
+    expect_one_question(oriel_compare_and_swap(&wire.here, &target, here, here + 1, got),
+                        ORIEL_INTERNODE_SWAP);
     wire_close();
     oriel_node_free(word.layout);
 }
@@ -143,7 +152,8 @@ static void dense_sides_are_sent_as_they_lie_without_places(void **state)
     free(here);
 }
 
-static void expect_refusal(const struct oriel_internode_head *head, const void *data, uint64_t len_bytes, enum oriel_status status)
+static void expect_refusal(const struct oriel_internode_head *head, const void *data,
+                           uint64_t len_bytes, enum oriel_status status)
 {
     unsigned before = wire.failures;
     wire_serve(head, data, len_bytes);
@@ -156,13 +166,21 @@ static void what_leaves_the_window_is_refused(void **state)
     (void)state;
     const char bytes[64] = {0};
     wire_open(ORIEL_BY_ARENA);
-    struct oriel_internode_head put = {.kind = ORIEL_INTERNODE_PUT, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
-    struct oriel_internode_head get = {.kind = ORIEL_INTERNODE_GET, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
-    struct oriel_internode_head add = {.kind = ORIEL_INTERNODE_ACCUMULATE, .a = WIRE_WINDOW_BYTES - 63, .b = 8,
-                                 .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT64, 0)};
-    struct oriel_internode_head swap = {.kind = ORIEL_INTERNODE_SWAP, .a = WIRE_WINDOW_BYTES - 7, .b = 1,
-                                  .d = oriel_internode_word(0, ORIEL_KIND_INT64, 0)};
-    const struct oriel_internode_batch down = {.at_bytes = 0, .stride_bytes = -8, .run_bytes = 8, .runs = 2, .kind = ORIEL_KIND_CHAR};
+    struct oriel_internode_head put = {
+        .kind = ORIEL_INTERNODE_PUT, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
+    struct oriel_internode_head get = {
+        .kind = ORIEL_INTERNODE_GET, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
+    struct oriel_internode_head add = {
+        .kind = ORIEL_INTERNODE_ACCUMULATE,
+        .a = WIRE_WINDOW_BYTES - 63,
+        .b = 8,
+        .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT64, 0)};
+    struct oriel_internode_head swap = {.kind = ORIEL_INTERNODE_SWAP,
+                                        .a = WIRE_WINDOW_BYTES - 7,
+                                        .b = 1,
+                                        .d = oriel_internode_word(0, ORIEL_KIND_INT64, 0)};
+    const struct oriel_internode_batch down = {
+        .at_bytes = 0, .stride_bytes = -8, .run_bytes = 8, .runs = 2, .kind = ORIEL_KIND_CHAR};
     char both[sizeof down + 16] = {0};
     memcpy(both, &down, sizeof down);
     expect_refusal(&put, bytes, 64, ORIEL_E_RANGE);
@@ -187,10 +205,12 @@ static void what_is_not_attached_is_refused_but_may_lie_in_holes(void **state)
     (void)state;
     wire_open(ORIEL_BY_ADDRESS);
     wire.attached_to = wire.attached_from + 4096;
-    const struct oriel_internode_batch runs = {.stride_bytes = 4092, .run_bytes = 4, .runs = 2, .kind = ORIEL_KIND_CHAR};
+    const struct oriel_internode_batch runs = {
+        .stride_bytes = 4092, .run_bytes = 4, .runs = 2, .kind = ORIEL_KIND_CHAR};
     char message[sizeof runs + 8] = {0};
     memcpy(message, &runs, sizeof runs);
-    struct oriel_internode_head put = {.kind = ORIEL_INTERNODE_PUT, .a = wire.attached_from, .b = 8, .c = 1};
+    struct oriel_internode_head put = {
+        .kind = ORIEL_INTERNODE_PUT, .a = wire.attached_from, .b = 8, .c = 1};
     wire_serve(&put, message, sizeof message);
     assert_int_equal(wire.failures, 0);
     put.a++;
@@ -216,18 +236,41 @@ static void wrong_messages_are_refused(void **state)
         {{.kind = ORIEL_INTERNODE_PUT, .b = UINT64_MAX}, 64},
         {{.kind = ORIEL_INTERNODE_GET, .b = ORIEL_NET_DATA_BYTES + 1}, 0},
         {{.kind = ORIEL_INTERNODE_GET, .b = 8}, 8},
-        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = 1, .d = oriel_internode_word(ORIEL_OPERATOR_BAND, ORIEL_KIND_DOUBLE, 0)}, 8},
-        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = 1, .d = oriel_internode_word(ORIEL_OPERATOR_NONE, ORIEL_KIND_DOUBLE, 0)}, 8},
-        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = 1, .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_NONE, 0)}, 8},
-        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = 2, .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_DOUBLE, 0)}, 8},
-        {{.kind = ORIEL_INTERNODE_ACCUMULATE, .b = UINT64_C(1) << 61, .d = oriel_internode_word(0, ORIEL_KIND_DOUBLE, 0)}, 0},
-        {{.kind = ORIEL_INTERNODE_SWAP, .b = 1, .d = oriel_internode_word(0, ORIEL_KIND_SHORT_INT, 0)}, 16},
-        {{.kind = ORIEL_INTERNODE_SWAP, .b = 1, .d = oriel_internode_word(0, ORIEL_KIND_OPAQUE256, 0)}, 64},
-        {{.kind = ORIEL_INTERNODE_SWAP, .b = 1, .d = oriel_internode_word(0, ORIEL_KIND_INT32, 0)}, 9},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE,
+          .b = 1,
+          .d = oriel_internode_word(ORIEL_OPERATOR_BAND, ORIEL_KIND_DOUBLE, 0)},
+         8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE,
+          .b = 1,
+          .d = oriel_internode_word(ORIEL_OPERATOR_NONE, ORIEL_KIND_DOUBLE, 0)},
+         8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE,
+          .b = 1,
+          .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_NONE, 0)},
+         8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE,
+          .b = 2,
+          .d = oriel_internode_word(ORIEL_OPERATOR_SUM, ORIEL_KIND_DOUBLE, 0)},
+         8},
+        {{.kind = ORIEL_INTERNODE_ACCUMULATE,
+          .b = UINT64_C(1) << 61,
+          .d = oriel_internode_word(0, ORIEL_KIND_DOUBLE, 0)},
+         0},
+        {{.kind = ORIEL_INTERNODE_SWAP,
+          .b = 1,
+          .d = oriel_internode_word(0, ORIEL_KIND_SHORT_INT, 0)},
+         16},
+        {{.kind = ORIEL_INTERNODE_SWAP,
+          .b = 1,
+          .d = oriel_internode_word(0, ORIEL_KIND_OPAQUE256, 0)},
+         64},
+        {{.kind = ORIEL_INTERNODE_SWAP, .b = 1, .d = oriel_internode_word(0, ORIEL_KIND_INT32, 0)},
+         9},
     };
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         expect_refusal(&wrong[i].head, bytes, wrong[i].len_bytes, ORIEL_E_OTHER);
-    const struct oriel_internode_head too_long = {.kind = ORIEL_INTERNODE_GET, .b = 8, .c = 2, .d = ORIEL_INTERNODE_BLOCKS << 16};
+    const struct oriel_internode_head too_long = {
+        .kind = ORIEL_INTERNODE_GET, .b = 8, .c = 2, .d = ORIEL_INTERNODE_BLOCKS << 16};
     expect_refusal(&too_long, (const char *)blocks, sizeof blocks, ORIEL_E_OTHER);
     wire_close();
 }
@@ -241,7 +284,8 @@ static void lengths_that_overflow_together_are_refused(void **state)
     assert_non_null(batches);
     wire_open(ORIEL_BY_ARENA);
     for (int i = 0; i < BATCHES; i++)
-        batches[i] = (struct oriel_internode_batch){.run_bytes = 1 << 21, .runs = 1 << 30, .kind = ORIEL_KIND_CHAR};
+        batches[i] = (struct oriel_internode_batch){
+            .run_bytes = 1 << 21, .runs = 1 << 30, .kind = ORIEL_KIND_CHAR};
     batches[BATCHES - 4].run_bytes = 3 << 20;
     batches[BATCHES - 4].runs = INT32_MAX;
     batches[BATCHES - 3].run_bytes = 1 << 20;
@@ -263,7 +307,8 @@ static void lengths_that_overflow_together_are_refused(void **state)
 /* Some bytes of a message that was right, or none that are. */
 static void spoil(struct oriel_internode_head *head, char *data, uint64_t len_bytes)
 {
-    static const uint64_t words[] = {0, 1, 8, UINT64_C(1) << 31, UINT64_C(1) << 62, INT64_MAX, UINT64_MAX, UINT64_C(1) << 63};
+    static const uint64_t words[] = {
+        0, 1, 8, UINT64_C(1) << 31, UINT64_C(1) << 62, INT64_MAX, UINT64_MAX, UINT64_C(1) << 63};
     uint64_t places = len_bytes < 256 ? len_bytes : 256;
     for (uint64_t i = 1 + below(3); i > 0; i--) {
         char *bytes = below(2) || places < 8 ? (char *)head + 8 : data;
@@ -290,17 +335,22 @@ static void spoilt_messages_harm_nothing(void **state)
     for (int round = 0; round < 300; round++) {
         struct drawn there;
         struct drawn here;
-        wire_open(round % 3 == 0 ? ORIEL_BY_ADDRESS : round % 3 == 1 ? ORIEL_BY_COPY : ORIEL_BY_ARENA);
+        wire_open(round % 3 == 0   ? ORIEL_BY_ADDRESS
+                  : round % 3 == 1 ? ORIEL_BY_COPY
+                                   : ORIEL_BY_ARENA);
         drawn_noise(wire.memory, WIRE_ALL_BYTES / 64);
         drawn_noise(wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
         memcpy(guards, wire.memory, WIRE_GUARD_BYTES);
-        memcpy(guards + WIRE_GUARD_BYTES, wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
+        memcpy(guards + WIRE_GUARD_BYTES, wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES,
+               WIRE_GUARD_BYTES);
         const enum oriel_kind kind = (enum oriel_kind)below(ORIEL_KIND_COUNT);
         drawn_make_within(&there, kind, 30, WIRE_WINDOW_BYTES);
         drawn_dense(&here, kind, there.elements);
         const uint64_t base = wire.here.flavour == ORIEL_FLAVOUR_DYNAMIC ? wire.attached_from : 0;
-        const struct oriel_span target = {1, base + (uint64_t)(4096 - there.low_bytes), {&there.type, there.count}};
-        struct oriel_operand buffer = {calloc(there.elements, oriel_kinds[kind].extent_bytes), {&here.type, here.count}};
+        const struct oriel_span target = {
+            1, base + (uint64_t)(4096 - there.low_bytes), {&there.type, there.count}};
+        struct oriel_operand buffer = {calloc(there.elements, oriel_kinds[kind].extent_bytes),
+                                       {&here.type, here.count}};
         assert_non_null(buffer.here);
         if (below(2))
             oriel_accumulate(&wire.here, &target, (struct oriel_elements){kind, there.elements},
@@ -322,7 +372,8 @@ static void spoilt_messages_harm_nothing(void **state)
         }
         assert_true(wire.failures > 0);
         assert_memory_equal(guards, wire.memory, WIRE_GUARD_BYTES);
-        assert_memory_equal(guards + WIRE_GUARD_BYTES, wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
+        assert_memory_equal(guards + WIRE_GUARD_BYTES,
+                            wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
         free(buffer.here);
         drawn_free(&here);
         drawn_free(&there);
@@ -336,7 +387,8 @@ static void spoilt_messages_harm_nothing(void **state)
 static unsigned locks_answered;
 static unsigned refusals;
 
-void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
+void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data,
+                                 unsigned pieces)
 {
     (void)asker, (void)data, (void)pieces;
     locks_answered++;
@@ -404,7 +456,8 @@ void oriel_internode_peers_close(struct oriel_window *window)
 static void serve_lock(struct oriel_window *window, enum oriel_internode_kind kind, bool rides)
 {
     const struct oriel_net_asker asker = {{0}};
-    const struct oriel_internode_head head = {.kind = kind, .a = ORIEL_INTERNODE_WANTS_SHARED, .b = rides};
+    const struct oriel_internode_head head = {
+        .kind = kind, .a = ORIEL_INTERNODE_WANTS_SHARED, .b = rides};
     const struct oriel_net_arrived message = {&head, sizeof head, NULL, 0};
     if (!oriel_internode_keeps(window, &asker, &head, &message, true, NULL))
         oriel_internode_serve(window, &asker, &head);
@@ -422,7 +475,8 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     wire.there.control = &control;
     wire.there.common = &common;
     locks_answered = refusals = 0;
-    assert_true(oriel_ticket_is_first(&control.lock, oriel_ticket_take(&control.lock))); /* the target itself has the lock */
+    assert_true(oriel_ticket_is_first(
+        &control.lock, oriel_ticket_take(&control.lock))); /* the target itself has the lock */
     serve_lock(&wire.there, ORIEL_INTERNODE_LOCK, false);
     serve_lock(&wire.there, ORIEL_INTERNODE_LOCK, true);
     serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false); /* is kept for the second */
@@ -431,7 +485,8 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     oriel_internode_look(&wire.there);
     assert_int_equal(locks_answered, 2);
     assert_int_equal(wire.answers, 1);
-    assert_true(far.locks != NULL && far.locks->next == NULL && far.locks->stage == STAGE_HELD); /* one has ended */
+    assert_true(far.locks != NULL && far.locks->next == NULL &&
+                far.locks->stage == STAGE_HELD); /* one has ended */
     serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false);
     assert_int_equal(wire.answers, 2);
     assert_null(far.locks);

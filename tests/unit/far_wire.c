@@ -37,27 +37,31 @@ static struct oriel_internode_request *being_served; /* NULL for what is only to
 const struct oriel_transport oriel_transport_cma;
 const struct oriel_transport oriel_transport_agent;
 
-enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind, enum oriel_operator operator,
-                                     const struct oriel_piece *in, const struct oriel_piece *out, unsigned count)
+enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind,
+                                     enum oriel_operator operator, const struct oriel_piece * in,
+                                     const struct oriel_piece *out, unsigned count)
 {
-    (void)there, (void)kind, (void)operator, (void)in, (void)out, (void)count;
+    (void)there, (void)kind, (void)operator,(void) in, (void)out, (void)count;
     abort();
 }
 
-enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired, const void *wanted, void *found,
-                                   uint64_t len_bytes)
+enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired,
+                                   const void *wanted, void *found, uint64_t len_bytes)
 {
     (void)there, (void)desired, (void)wanted, (void)found, (void)len_bytes;
     abort();
 }
 
-bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes)
+bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address,
+                              uint64_t len_bytes)
 {
     (void)window, (void)target;
-    return address >= wire.attached_from && address <= wire.attached_to && len_bytes <= wire.attached_to - address;
+    return address >= wire.attached_from && address <= wire.attached_to &&
+           len_bytes <= wire.attached_to - address;
 }
 
-bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_region_lookup *out)
+bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address,
+                              struct oriel_region_lookup *out)
 {
     if (!oriel_region_lookup_hold(window, target, address, 1))
         return false;
@@ -75,7 +79,8 @@ void wire_open(enum oriel_mechanism mechanism)
     peer.base = file;
     bases[1] = wire.memory;
     group = (struct oriel_group){.n = 2, .peers = peers, .bases = bases};
-    struct oriel_target target = {.disp_unit = 1, .size_bytes = dynamic ? 0 : WIRE_WINDOW_BYTES, .mechanism = mechanism};
+    struct oriel_target target = {
+        .disp_unit = 1, .size_bytes = dynamic ? 0 : WIRE_WINDOW_BYTES, .mechanism = mechanism};
     target.address = dynamic ? 0 : (uint64_t)(uintptr_t)window;
     if (mechanism == ORIEL_BY_ARENA) {
         target.offset = WIRE_GUARD_BYTES;
@@ -84,11 +89,18 @@ void wire_open(enum oriel_mechanism mechanism)
     wire.attached_from = (uint64_t)(uintptr_t)window;
     wire.attached_to = wire.attached_from + WIRE_WINDOW_BYTES;
     targets_there[1] = target;
-    targets_here[1] = (struct oriel_target){.disp_unit = 1, .size_bytes = target.size_bytes, .mechanism = ORIEL_BY_NETWORK};
-    wire.there = (struct oriel_window){.n = 2, .rank = 1, .targets = targets_there, .memory_bases = bases,
-                                       .control_bases = bases, .group = &group,
-                                       .flavour = dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_CREATE};
-    wire.here = (struct oriel_window){.n = 2, .rank = 0, .targets = targets_here, .flavour = wire.there.flavour};
+    targets_here[1] = (struct oriel_target){
+        .disp_unit = 1, .size_bytes = target.size_bytes, .mechanism = ORIEL_BY_NETWORK};
+    wire.there =
+        (struct oriel_window){.n = 2,
+                              .rank = 1,
+                              .targets = targets_there,
+                              .memory_bases = bases,
+                              .control_bases = bases,
+                              .group = &group,
+                              .flavour = dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_CREATE};
+    wire.here = (struct oriel_window){
+        .n = 2, .rank = 0, .targets = targets_here, .flavour = wire.there.flavour};
 }
 
 void wire_close(void)
@@ -107,14 +119,16 @@ void wire_serve(const struct oriel_internode_head *head, const char *data, uint6
         memcpy(own, data, len_bytes);
     const struct oriel_net_arrived message = {head, sizeof *head, own, len_bytes};
     unsigned before = wire.answers;
-    const bool asked = head->kind == ORIEL_INTERNODE_GET || head->kind == ORIEL_INTERNODE_SWAP ||
-                       (head->kind == ORIEL_INTERNODE_ACCUMULATE && (head->d >> 16 & ORIEL_INTERNODE_RETURNS));
+    const bool asked =
+        head->kind == ORIEL_INTERNODE_GET || head->kind == ORIEL_INTERNODE_SWAP ||
+        (head->kind == ORIEL_INTERNODE_ACCUMULATE && (head->d >> 16 & ORIEL_INTERNODE_RETURNS));
     oriel_internode_serve_operation(&wire.there, &asker, head, &message);
     assert_int_equal(wire.answers - before, asked ? 1 : 0);
     free(own);
 }
 
-static void send_message(struct oriel_internode_head *head, const struct iovec *data, unsigned pieces)
+static void send_message(struct oriel_internode_head *head, const struct iovec *data,
+                         unsigned pieces)
 {
     wire.len_bytes = 0;
     for (unsigned i = 0; i < pieces; i++)
@@ -136,7 +150,8 @@ static void send_message(struct oriel_internode_head *head, const struct iovec *
     wire_serve(head, wire.data, wire.len_bytes);
 }
 
-enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **out)
+enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_peer **out)
 {
     assert_ptr_equal(window, &wire.here);
     assert_int_equal(target, 1);
@@ -144,8 +159,10 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
-                                 struct oriel_internode_head *head, const struct iovec *data, unsigned pieces)
+enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target,
+                                       struct oriel_net_peer *there,
+                                       struct oriel_internode_head *head, const struct iovec *data,
+                                       unsigned pieces)
 {
     (void)window, (void)target, (void)there;
     being_served = NULL;
@@ -167,9 +184,10 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *who)
     return ORIEL_E_OTHER;
 }
 
-enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
-                                struct oriel_internode_head *head, const struct iovec *data, unsigned pieces,
-                                struct oriel_internode_request *request)
+enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target,
+                                      struct oriel_net_peer *there,
+                                      struct oriel_internode_head *head, const struct iovec *data,
+                                      unsigned pieces, struct oriel_internode_request *request)
 {
     (void)there;
     if (waiting_count == MOST_WAITING)
@@ -189,7 +207,8 @@ bool oriel_net_has_devices(void)
     return wire.has_devices;
 }
 
-struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *there)
+struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target,
+                                          struct oriel_net_peer *there)
 {
     static char key;
     (void)target, (void)there;
@@ -204,17 +223,19 @@ static char *reach_by_device(uint64_t offset_bytes, size_t len_bytes)
     return wire.memory + WIRE_GUARD_BYTES + offset_bytes;
 }
 
-enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
-                                  const void *from, size_t len_bytes)
+enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_key *key, uint64_t offset_bytes,
+                                        const void *from, size_t len_bytes)
 {
     (void)window, (void)target, (void)key;
     memcpy(reach_by_device(offset_bytes, len_bytes), from, len_bytes);
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
-                                  struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
-                                  struct oriel_internode_request *request)
+enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_peer *there, struct oriel_net_key *key,
+                                        uint64_t offset_bytes, size_t len_bytes,
+                                        struct oriel_internode_request *request)
 {
     (void)window, (void)target, (void)there, (void)key;
     if (waiting_count == MOST_WAITING)
@@ -229,14 +250,15 @@ enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t tar
     return ORIEL_OK;
 }
 
-bool oriel_internode_took(struct oriel_internode_request *request, const struct oriel_net_arrived *answer)
+bool oriel_internode_took(struct oriel_internode_request *request,
+                          const struct oriel_net_arrived *answer)
 {
     (void)request;
     return answer->head != NULL;
 }
 
-void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
-                      unsigned pieces)
+void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker,
+                            int32_t from, const struct iovec *data, unsigned pieces)
 {
     (void)window, (void)asker, (void)from;
     wire.answers++;
@@ -268,8 +290,9 @@ void wire_deliver(void)
     while (waiting_count > 0) {
         unsigned which = (unsigned)below(waiting_count);
         const struct oriel_internode_answer head = {0};
-        const struct oriel_net_arrived answer = {waiting[which].failed ? NULL : (const void *)&head, sizeof head,
-                                                 waiting[which].data, waiting[which].len_bytes};
+        const struct oriel_net_arrived answer = {waiting[which].failed ? NULL : (const void *)&head,
+                                                 sizeof head, waiting[which].data,
+                                                 waiting[which].len_bytes};
         waiting[which].request->net.take(&waiting[which].request->net, &answer);
         free(waiting[which].data);
         free(waiting[which].request);

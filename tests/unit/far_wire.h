@@ -5,7 +5,11 @@
 
 #include "internode/origin/origin_rma.h"
 
-enum { WIRE_WINDOW_BYTES = 3 << 20, WIRE_GUARD_BYTES = 4096, WIRE_ALL_BYTES = WIRE_WINDOW_BYTES + 2 * WIRE_GUARD_BYTES };
+enum {
+    WIRE_WINDOW_BYTES = 3 << 20,
+    WIRE_GUARD_BYTES = 4096,
+    WIRE_ALL_BYTES = WIRE_WINDOW_BYTES + 2 * WIRE_GUARD_BYTES
+};
 
 struct wire {
     struct oriel_window here;  /* of rank 0, the origin */
@@ -15,8 +19,8 @@ struct wire {
     unsigned answers;
     uint64_t data_bytes;
     unsigned failures;
-    enum oriel_status failure; /* the last */
-    const void *last_piece;    /* of the last message's data, at the origin */
+    enum oriel_status failure;        /* the last */
+    const void *last_piece;           /* of the last message's data, at the origin */
     struct oriel_internode_head head; /* of the last message, and its data */
     char *data;
     uint64_t len_bytes;

@@ -90,7 +90,8 @@ static uint64_t held_bytes(void)
 static bool all_are(const struct block *block, uint8_t value)
 {
     const uint8_t *bytes = (const uint8_t *)oriel_file_base() + block->offset;
-    return block->len_bytes == 0 || (bytes[0] == value && memcmp(bytes, bytes + 1, block->len_bytes - 1) == 0);
+    return block->len_bytes == 0 ||
+           (bytes[0] == value && memcmp(bytes, bytes + 1, block->len_bytes - 1) == 0);
 }
 
 static void header_says_who_owns_the_file(void **state)
@@ -183,7 +184,8 @@ static void large_blocks_are_reserved_and_punched_out(void **state)
     struct block block = {.len_bytes = 24 * MIB};
     uint64_t before_bytes = held_bytes();
     assert_int_equal(oriel_file_alloc(block.len_bytes, 64, &block.offset), ORIEL_OK);
-    assert_true(held_bytes() >= before_bytes + block.len_bytes); /* before a byte of it is touched */
+    assert_true(held_bytes() >=
+                before_bytes + block.len_bytes); /* before a byte of it is touched */
     memset(oriel_file_base() + block.offset, 7, block.len_bytes);
     assert_true(oriel_file_free(block.offset));
     assert_int_equal(held_bytes(), before_bytes);
@@ -251,17 +253,22 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     assert_int_equal(oriel_file_alloc(zero.len_bytes, 64, &zero.offset), ORIEL_OK);
     assert_true(zero.offset >= offset + 4 * MIB || zero.offset + zero.len_bytes <= offset);
     assert_true(all_are(&zero, 0));
-    for (int i = 0; i < SMALL; i++) { /* no slab is made of them either: small blocks are zero, whoever has them */
+    for (int i = 0; i < SMALL;
+         i++) { /* no slab is made of them either: small blocks are zero, whoever has them */
         small[i].len_bytes = 31 << 10;
-        assert_int_equal(oriel_file_alloc_given(small[i].len_bytes, 64, &small[i].offset), ORIEL_OK);
+        assert_int_equal(oriel_file_alloc_given(small[i].len_bytes, 64, &small[i].offset),
+                         ORIEL_OK);
         assert_true(all_are(&small[i], 0));
     }
     for (int i = 0; i < SMALL; i++) {
         memset(oriel_file_base() + small[i].offset, 5, small[i].len_bytes);
         assert_true(oriel_file_free_given(small[i].offset));
     }
-    for (int i = 0; i < 2; i++) { /* what they leave is for the program's next small block; a window's is cleared */
-        assert_int_equal((i == 0 ? oriel_file_alloc : oriel_file_alloc_window)(small[i].len_bytes, 64, &small[i].offset), ORIEL_OK);
+    for (int i = 0; i < 2;
+         i++) { /* what they leave is for the program's next small block; a window's is cleared */
+        assert_int_equal((i == 0 ? oriel_file_alloc : oriel_file_alloc_window)(
+                             small[i].len_bytes, 64, &small[i].offset),
+                         ORIEL_OK);
         assert_true(all_are(&small[i], 0));
         assert_true(oriel_file_free(small[i].offset));
     }
@@ -353,7 +360,8 @@ static void turnover_holds_no_more_memory(void **state)
 static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
-    static const uint64_t impossible[] = {UINT64_MAX, UINT64_MAX - 63, UINT64_MAX - 4095, INT64_MAX, UINT64_C(1) << 60};
+    static const uint64_t impossible[] = {UINT64_MAX, UINT64_MAX - 63, UINT64_MAX - 4095, INT64_MAX,
+                                          UINT64_C(1) << 60};
     uint64_t offset = 5;
     uint64_t before_bytes = held_bytes();
     for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
@@ -361,7 +369,8 @@ static void impossible_sizes_are_refused(void **state)
         assert_int_equal(oriel_file_alloc_sparse(impossible[i], &offset), ORIEL_E_NO_MEM);
     }
     assert_int_not_equal(oriel_file_alloc(oriel_file_reserve(), 64, &offset), ORIEL_OK);
-    assert_int_equal(oriel_file_alloc(64, UINT64_C(1) << 62, &offset), ORIEL_E_OTHER); /* only this file cannot */
+    assert_int_equal(oriel_file_alloc(64, UINT64_C(1) << 62, &offset),
+                     ORIEL_E_OTHER); /* only this file cannot */
     assert_true(strlen(oriel_fail_message()) > 0);
     assert_int_equal(offset, 5);
     assert_int_equal(held_bytes(), before_bytes);
@@ -401,7 +410,8 @@ static void file_that_was_left_is_taken_up_again(void **state)
     oriel_file_base()[offset] = 3;
     oriel_file_leave();
     assert_int_equal(header->state, ORIEL_FILE_LEFT);
-    assert_int_equal(oriel_file_base()[offset], 3); /* programs read their memory after MPI_Finalize */
+    assert_int_equal(oriel_file_base()[offset],
+                     3); /* programs read their memory after MPI_Finalize */
     assert_int_equal(oriel_file_start(), ORIEL_OK);
     assert_int_equal(header->state, ORIEL_FILE_RUNNING);
     assert_int_equal(oriel_file_base()[offset], 3);
@@ -431,7 +441,8 @@ static void find_knows_its_own_addresses(void **state)
     assert_false(oriel_file_find(&elsewhere, sizeof elsewhere, &found));
     assert_false(oriel_file_find(NULL, 1, &found));
     assert_false(oriel_file_find(oriel_file_base() + offset, UINT64_MAX, &found));
-    assert_false(oriel_file_find(oriel_file_base() + offset, oriel_file_reserve(), &found)); /* the file ends before */
+    assert_false(oriel_file_find(oriel_file_base() + offset, oriel_file_reserve(),
+                                 &found)); /* the file ends before */
     assert_false(oriel_file_find(oriel_file_base() - 1, 1, &found));
     assert_int_equal(found, 5);
     assert_true(oriel_file_free(offset));

@@ -56,7 +56,8 @@ static uint64_t held_bytes(int fd)
 static char *block_of(uint64_t len_bytes, bool shared)
 {
     uint64_t offset;
-    EXPECT((shared ? oriel_file_alloc_shared(len_bytes, 64, &offset) : oriel_file_alloc(len_bytes, 64, &offset)) == ORIEL_OK);
+    EXPECT((shared ? oriel_file_alloc_shared(len_bytes, 64, &offset)
+                   : oriel_file_alloc(len_bytes, 64, &offset)) == ORIEL_OK);
     memset(oriel_file_base() + offset, 1, len_bytes);
     return oriel_file_base() + offset;
 }
@@ -80,8 +81,9 @@ static void writes_body(void)
         blocks[i] = block_of(lengths[i / 2 % 4], i % 2 == 1);
     for (int i = 0; i < BLOCKS; i += 3)
         EXPECT(oriel_file_free(offset_of(blocks[i])));
-    char *view = mmap(NULL, oriel_file_reserve(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                      oriel_file_identity()->memory_fd, 0); /* a peer's */
+    char *view =
+        mmap(NULL, oriel_file_reserve(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+             oriel_file_identity()->memory_fd, 0); /* a peer's */
     EXPECT(view != MAP_FAILED);
     if (is_child()) {
         for (int i = 0; i < BLOCKS; i++) {
@@ -114,14 +116,16 @@ static void changes_body(void)
     uint64_t before_bytes = held_bytes(fd);
     if (is_child()) {
         uint64_t offset;
-        EXPECT(oriel_file_alloc(64, 64, &offset) == ORIEL_E_OTHER && strlen(oriel_fail_message()) > 0);
+        EXPECT(oriel_file_alloc(64, 64, &offset) == ORIEL_E_OTHER &&
+               strlen(oriel_fail_message()) > 0);
         EXPECT(oriel_file_alloc_shared(1 << 20, 64, &offset) == ORIEL_E_OTHER);
         EXPECT(oriel_file_alloc_sparse(1 << 20, &offset) == ORIEL_E_OTHER);
         EXPECT(oriel_file_start() == ORIEL_E_OTHER);
         oriel_file_free(offset_of(block));
         oriel_file_free(offset_of(shared));
         oriel_file_leave();
-        EXPECT(oriel_file_find(block, 1, &offset)); /* still known as ours, so that nobody else frees it */
+        EXPECT(oriel_file_find(block, 1,
+                               &offset)); /* still known as ours, so that nobody else frees it */
         _exit(0);
     }
     EXPECT(header->state == ORIEL_FILE_RUNNING);
@@ -202,10 +206,12 @@ static void closed_body(void)
         _exit(0);
     }
     EXPECT(oriel_file_free(offset_of(block)));
-    EXPECT(held_bytes(kept) <= before_bytes - 100 * KIB); /* before a look at them brings them back */
+    EXPECT(held_bytes(kept) <=
+           before_bytes - 100 * KIB); /* before a look at them brings them back */
     EXPECT(all_are(block, 100 * KIB, 0));
     EXPECT(fstat(other, &info) == 0 && info.st_size == (off_t)sizeof text);
-    EXPECT(pread(other, text, sizeof text, 0) == (ssize_t)sizeof text && strcmp(text, "another file") == 0);
+    EXPECT(pread(other, text, sizeof text, 0) == (ssize_t)sizeof text &&
+           strcmp(text, "another file") == 0);
     EXPECT(dup2(kept, fd) == fd && oriel_file_is_open());
     EXPECT(oriel_file_alloc(1 << 20, 64, &offset) == ORIEL_OK);
 }
@@ -264,7 +270,9 @@ static void large_body(void)
         while (fgets(line, sizeof line, maps) != NULL)
             mappings += strstr(line, "memfd:oriel") != NULL;
         fclose(maps);
-        EXPECT(mappings >= 1 && mappings <= 4); /* private up to the end, what lies behind; what core files leave out */
+        EXPECT(mappings >= 1 &&
+               mappings <=
+                   4); /* private up to the end, what lies behind; what core files leave out */
         oriel_file_base()[offset] = 1;
         _exit(0);
     }

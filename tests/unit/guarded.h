@@ -16,7 +16,8 @@ struct guarded {
 static inline struct guarded guarded_map(size_t len_bytes)
 {
     const size_t page_bytes = 4096;
-    char *all = mmap(NULL, len_bytes + 2 * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *all =
+        mmap(NULL, len_bytes + 2 * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(all != MAP_FAILED);
     assert_int_equal(mprotect(all + page_bytes, len_bytes, PROT_READ | PROT_WRITE), 0);
     return (struct guarded){all + page_bytes, len_bytes};

@@ -19,12 +19,14 @@ enum { NOBODY = 65534, HEARD = 3, CANNOT = 4 };
 /* Whether somebody who asks says anything. */
 static int listen_as(uid_t user, uint64_t name, int ready)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx", (unsigned long long)name);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx",
+                       (unsigned long long)name);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     char byte = 0;
     if (setresuid(user, user, user) != 0 ||
-        bind(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) != 0 ||
+        bind(fd, (struct sockaddr *)&address,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) != 0 ||
         listen(fd, 8) != 0 || write(ready, &byte, 1) != 1)
         return CANNOT;
     int asker = accept(fd, NULL, NULL);
@@ -44,7 +46,8 @@ static int ask(uid_t user, _Atomic uint64_t *kept)
         _exit(listen_as(user, *kept, ready[1]));
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_false(oriel_helper_ask_kept(kept, ORIEL_HELPER_PLACES, "secret", 6, &answer, &answer_bytes));
+    assert_false(
+        oriel_helper_ask_kept(kept, ORIEL_HELPER_PLACES, "secret", 6, &answer, &answer_bytes));
     assert_null(answer);
     close(ready[0]);
     assert_int_equal(waitpid(child, &status, 0), child);

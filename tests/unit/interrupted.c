@@ -69,7 +69,8 @@ static void *run_waiter(void *context)
 static void expect_whole_wait(wait_for *wait)
 {
     int stops = 0;
-    for (int tries = 0; stops < STOPS_LEAST && tries < TRIES; tries++) { /* others use the machine */
+    for (int tries = 0; stops < STOPS_LEAST && tries < TRIES;
+         tries++) { /* others use the machine */
         struct waiter waiter = {.wait = wait};
         pthread_t thread;
         atomic_store(&done, 0);
@@ -184,12 +185,12 @@ static int by_short_sleeps(void)
     return code;
 }
 
-#define WHOLE_WAIT(way)                                          \
-    static void by_##way##_waits_as_long_as_asked(void **state) \
-    {                                                            \
-        skip_where_nothing_moves();                              \
-        means_of(state);                                         \
-        expect_whole_wait(by_##way);                             \
+#define WHOLE_WAIT(way)                                                                            \
+    static void by_##way##_waits_as_long_as_asked(void **state)                                    \
+    {                                                                                              \
+        skip_where_nothing_moves();                                                                \
+        means_of(state);                                                                           \
+        expect_whole_wait(by_##way);                                                               \
     }
 
 WHOLE_WAIT(nanosleep)
@@ -226,7 +227,10 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
     static const struct {
         const char *name;
         int number;
-    } functions[] = {{"poll", SYS_poll}, {"ppoll", SYS_ppoll}, {"epoll_wait", SYS_epoll_wait}, {"epoll_pwait", SYS_epoll_pwait},
+    } functions[] = {{"poll", SYS_poll},
+                     {"ppoll", SYS_ppoll},
+                     {"epoll_wait", SYS_epoll_wait},
+                     {"epoll_pwait", SYS_epoll_pwait},
                      {"clock_nanosleep", SYS_clock_nanosleep}};
     (void)state;
     oriel_interrupted_prepare();
@@ -236,7 +240,8 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
         const ElfW(Sym) *symbol = NULL;
         Dl_info info;
         int calls = 0;
-        assert_true(code != NULL && dladdr1(code, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL);
+        assert_true(code != NULL && dladdr1(code, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 &&
+                    symbol != NULL);
         for (size_t at = 0; at + 2 <= symbol->st_size; at++)
             if (code[at] == 0x0f && code[at + 1] == 0x05) {
                 expect_goes_on(code + at + 2, functions[i].number);
@@ -250,8 +255,10 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
 /* A call of the program's own that was seen before it was cut short: whether it goes on, with the same arguments. */
 static bool goes_on(int number, uintptr_t first, uintptr_t second)
 {
-    const struct oriel_call seen = {
-        .number = number, .arguments = {first, second}, .stack = (uintptr_t)&number, .next = (uintptr_t)goes_on};
+    const struct oriel_call seen = {.number = number,
+                                    .arguments = {first, second},
+                                    .stack = (uintptr_t)&number,
+                                    .next = (uintptr_t)goes_on};
     ucontext_t context = {.uc_flags = 0};
     greg_t *now = context.uc_mcontext.gregs;
     now[REG_RIP] = (greg_t)seen.next;
@@ -415,7 +422,10 @@ static void who_waits_for_signals_is_sent_none(void **state)
     munmap(page, PAGE);
 }
 
-#define BY_STOPPING(test) {#test, test, NULL, NULL, &quiesce}
+#define BY_STOPPING(test)                                                                          \
+    {                                                                                              \
+#test, test, NULL, NULL, &quiesce                                                          \
+    }
 
 int main(void)
 {

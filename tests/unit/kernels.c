@@ -55,12 +55,14 @@ static void pairs_have_their_fields_inside(void **state)
         uint32_t fields = properties->value_bytes + properties->index_bytes;
         assert_true(properties->index_offset + properties->index_bytes <= properties->extent_bytes);
         assert_int_equal(properties->padded, fields != properties->extent_bytes);
-        assert_int_equal(properties->index_bytes != 0, properties->plain[ORIEL_OPERATOR_MINLOC] != NULL);
+        assert_int_equal(properties->index_bytes != 0,
+                         properties->plain[ORIEL_OPERATOR_MINLOC] != NULL);
     }
 }
 
 /* Misaligned, with the old elements as the result. */
-static void apply(enum oriel_kind kind, enum oriel_operator operator, void *target, const void *origin)
+static void apply(enum oriel_kind kind, enum oriel_operator operator, void * target,
+                  const void *origin)
 {
     char elements[65] = {0};
     char operand[65] = {0};
@@ -83,9 +85,10 @@ static oriel_int128 wide(int64_t high, uint64_t low)
     return (oriel_int128)((oriel_uint128)(uint64_t)high << 64 | low);
 }
 
-static void expect_wide(enum oriel_operator operator, oriel_int128 target, oriel_int128 origin, oriel_int128 wanted)
+static void expect_wide(enum oriel_operator operator, oriel_int128 target, oriel_int128 origin,
+                        oriel_int128 wanted)
 {
-    apply(ORIEL_KIND_INT128, operator, &target, &origin);
+    apply(ORIEL_KIND_INT128, operator, & target, &origin);
     assert_memory_equal(&target, &wanted, sizeof wanted);
 }
 #endif
@@ -158,7 +161,8 @@ static void replaced_bits_arrive_unchanged(void **state)
             memcpy(origin + bytes - 8, (unsigned char[]){1, 0, 0, 0, 0, 0, 0xf4, 0x7f}, 8);
         if (oriel_kinds[kind].padded || oriel_kinds[kind].index_bytes != 0)
             continue;
-        oriel_kinds[kind].plain[ORIEL_OPERATOR_REPLACE]((char *)target, (const char *)origin, NULL, 1);
+        oriel_kinds[kind].plain[ORIEL_OPERATOR_REPLACE]((char *)target, (const char *)origin, NULL,
+                                                        1);
         assert_memory_equal(target, origin, bytes);
     }
 }
@@ -175,8 +179,8 @@ static void fill(char *bytes, size_t len_bytes, unsigned seed)
 enum { MOST = 70, ROOM = MOST * 64 };
 
 /* One after the other, by the kernel for many or the one for a word. */
-static void update_one_by_one(enum oriel_kind number, enum oriel_operator operator, bool native, char *target, const char *origin,
-                              char *result, uint64_t count)
+static void update_one_by_one(enum oriel_kind number, enum oriel_operator operator, bool native,
+                              char *target, const char *origin, char *result, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[number];
     for (uint64_t at = 0; at < count * kind->extent_bytes; at += kind->extent_bytes) {
@@ -193,14 +197,17 @@ static void wipe_unused(enum oriel_kind kind, char *bytes, uint64_t count)
 {
     enum { USED_BYTES = LDBL_MANT_DIG == 64 ? 10 : sizeof(long double) };
     uint64_t values = kind == ORIEL_KIND_LONG_DOUBLE || kind == ORIEL_KIND_LONG_DOUBLE_INT ? 1
-                      : kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX                           ? 2
-                                                                                         : 0;
-    for (uint64_t at = 0; at < count * oriel_kinds[kind].extent_bytes; at += oriel_kinds[kind].extent_bytes)
+                      : kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX                             ? 2
+                                                                                           : 0;
+    for (uint64_t at = 0; at < count * oriel_kinds[kind].extent_bytes;
+         at += oriel_kinds[kind].extent_bytes)
         for (uint64_t i = 0; i < values; i++)
-            memset(bytes + at + i * sizeof(long double) + USED_BYTES, 0, sizeof(long double) - USED_BYTES);
+            memset(bytes + at + i * sizeof(long double) + USED_BYTES, 0,
+                   sizeof(long double) - USED_BYTES);
 }
 
-static void assert_same_values(enum oriel_kind kind, char *bytes, char *wanted, unsigned shift, uint64_t count)
+static void assert_same_values(enum oriel_kind kind, char *bytes, char *wanted, unsigned shift,
+                               uint64_t count)
 {
     wipe_unused(kind, bytes + shift, count);
     wipe_unused(kind, wanted + shift, count);
@@ -208,7 +215,8 @@ static void assert_same_values(enum oriel_kind kind, char *bytes, char *wanted, 
 }
 
 /* Counts around the widths of registers, misaligned by shift bytes; a result in the operands' place, too. */
-static void compare(enum oriel_kind kind, enum oriel_operator operator, uint64_t count, unsigned shift)
+static void compare(enum oriel_kind kind, enum oriel_operator operator, uint64_t count,
+                    unsigned shift)
 {
     static char target[ROOM], origin[ROOM], result[ROOM], wanted[ROOM], wanted_result[ROOM];
     bool native = shift == 0 && oriel_kinds[kind].native[operator] != NULL;
@@ -217,7 +225,8 @@ static void compare(enum oriel_kind kind, enum oriel_operator operator, uint64_t
     memcpy(wanted, target, sizeof target);
     memcpy(wanted_result, origin, sizeof origin);
     memcpy(result, origin, sizeof origin);
-    update_one_by_one(kind, operator, native, wanted + shift, origin + shift, wanted_result + shift, count);
+    update_one_by_one(kind, operator, native, wanted + shift, origin + shift, wanted_result + shift,
+                      count);
     static char saved[ROOM];
     memcpy(saved, target, sizeof saved);
     oriel_kinds[kind].plain[operator](target + shift, origin + shift, NULL, count);
@@ -233,7 +242,8 @@ static void many_are_updated_as_one_by_one(void **state)
     (void)state;
     for (unsigned kind = 0; kind < ORIEL_KIND_COUNT; kind++)
         for (unsigned op = 0; op < ORIEL_OPERATOR_COUNT; op++)
-            for (uint64_t count = 0; count < MOST - 1 && oriel_kinds[kind].plain[op] != NULL; count++)
+            for (uint64_t count = 0; count < MOST - 1 && oriel_kinds[kind].plain[op] != NULL;
+                 count++)
                 for (unsigned shift = 0; shift < 6; shift += 5)
                     compare((enum oriel_kind)kind, (enum oriel_operator)op, count, shift);
 }
@@ -248,20 +258,23 @@ static void many_are_updated_alike_wherever_vectors_begin(void **state)
     fill(before, sizeof before, 4);
     for (unsigned kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
         const uint32_t bytes = oriel_kinds[kind].extent_bytes;
-        const enum oriel_operator operator = oriel_kinds[kind].plain[ORIEL_OPERATOR_BXOR] != NULL ? ORIEL_OPERATOR_BXOR
-                                             : oriel_kinds[kind].plain[ORIEL_OPERATOR_SUM] != NULL ? ORIEL_OPERATOR_SUM
-                                                                                                 : ORIEL_OPERATOR_REPLACE;
+        const enum oriel_operator operator= oriel_kinds[kind].plain[ORIEL_OPERATOR_BXOR] != NULL
+            ? ORIEL_OPERATOR_BXOR
+        : oriel_kinds[kind].plain[ORIEL_OPERATOR_SUM] != NULL ? ORIEL_OPERATOR_SUM
+                                                              : ORIEL_OPERATOR_REPLACE;
         if (oriel_kinds[kind].native[ORIEL_OPERATOR_REPLACE] == NULL)
             continue;
         oriel_kernel *kernel = oriel_kinds[kind].plain[operator];
         for (uint64_t at = 0; at < ORIEL_KERNEL_VECTOR_BYTES; at += bytes)
-            for (uint64_t count = ORIEL_KERNEL_SPLIT_BYTES / bytes - 1; count < ORIEL_KERNEL_SPLIT_BYTES / bytes + 9; count++)
+            for (uint64_t count = ORIEL_KERNEL_SPLIT_BYTES / bytes - 1;
+                 count < ORIEL_KERNEL_SPLIT_BYTES / bytes + 9; count++)
                 for (int fetches = 0; fetches < 2; fetches++) {
                     memcpy(target, before, ROOM);
                     memcpy(wanted, before, ROOM);
                     memset(result, 0, ROOM);
                     kernel(wanted + at, origin, NULL, count);
-                    oriel_kernel_many(kernel, bytes, target + at, origin, fetches ? result : NULL, count);
+                    oriel_kernel_many(kernel, bytes, target + at, origin, fetches ? result : NULL,
+                                      count);
                     assert_memory_equal(target, wanted, ROOM);
                     assert_memory_equal(fetches ? result : before + at, before + at, count * bytes);
                 }
@@ -269,32 +282,32 @@ static void many_are_updated_alike_wherever_vectors_begin(void **state)
 }
 
 /* C's own product of each, one of which has an infinity that a plain formula makes nothing of (C17, G.5.1), wherever it stands. */
-#define INFINITIES(name, type, real)                                                                      \
-    static void infinite_products_of_##name(uint64_t count, uint64_t unusual, bool has_result)            \
-    {                                                                                                     \
-        const real wild[2] = {(real)INFINITY, (real)NAN};                                                 \
-        type target[MOST], origin[MOST], before[MOST], result[MOST];                                      \
-        for (uint64_t i = 0; i < count; i++) {                                                            \
-            const real a[2] = {(real)i + 1, (real)-2}, b[2] = {(real)3, (real)i + 1};                     \
-            memcpy(&target[i], i == unusual ? wild : a, sizeof a);                                        \
-            memcpy(&origin[i], b, sizeof b);                                                              \
-        }                                                                                                 \
-        memcpy(before, target, sizeof before);                                                            \
-        oriel_kinds[ORIEL_KIND_##name].plain[ORIEL_OPERATOR_PROD]((char *)target, (const char *)origin,   \
-                                                                  has_result ? (char *)result : NULL, count); \
-        for (uint64_t i = 0; i < count; i++) {                                                            \
-            const type wanted = before[i] * origin[i];                                                    \
-            real parts[2], want[2];                                                                       \
-            memcpy(parts, &target[i], sizeof parts);                                                      \
-            memcpy(want, &wanted, sizeof want);                                                           \
-            assert_true(i == unusual ? isinf(parts[0]) && isinf(parts[1]) && parts[0] == want[0]          \
-                                     : parts[0] == want[0] && parts[1] == want[1]);                       \
-        }                                                                                                 \
-        if (has_result)                                                                                   \
-            wipe_unused(ORIEL_KIND_##name, (char *)result, count);                                        \
-        wipe_unused(ORIEL_KIND_##name, (char *)before, count);                                            \
-        if (has_result)                                                                                   \
-            assert_memory_equal(result, before, count * sizeof(type));                                    \
+#define INFINITIES(name, type, real)                                                               \
+    static void infinite_products_of_##name(uint64_t count, uint64_t unusual, bool has_result)     \
+    {                                                                                              \
+        const real wild[2] = {(real)INFINITY, (real)NAN};                                          \
+        type target[MOST], origin[MOST], before[MOST], result[MOST];                               \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            const real a[2] = {(real)i + 1, (real)-2}, b[2] = {(real)3, (real)i + 1};              \
+            memcpy(&target[i], i == unusual ? wild : a, sizeof a);                                 \
+            memcpy(&origin[i], b, sizeof b);                                                       \
+        }                                                                                          \
+        memcpy(before, target, sizeof before);                                                     \
+        oriel_kinds[ORIEL_KIND_##name].plain[ORIEL_OPERATOR_PROD](                                 \
+            (char *)target, (const char *)origin, has_result ? (char *)result : NULL, count);      \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            const type wanted = before[i] * origin[i];                                             \
+            real parts[2], want[2];                                                                \
+            memcpy(parts, &target[i], sizeof parts);                                               \
+            memcpy(want, &wanted, sizeof want);                                                    \
+            assert_true(i == unusual ? isinf(parts[0]) && isinf(parts[1]) && parts[0] == want[0]   \
+                                     : parts[0] == want[0] && parts[1] == want[1]);                \
+        }                                                                                          \
+        if (has_result)                                                                            \
+            wipe_unused(ORIEL_KIND_##name, (char *)result, count);                                 \
+        wipe_unused(ORIEL_KIND_##name, (char *)before, count);                                     \
+        if (has_result)                                                                            \
+            assert_memory_equal(result, before, count * sizeof(type));                             \
     }
 INFINITIES(FLOAT_COMPLEX, oriel_float_complex, float)
 INFINITIES(DOUBLE_COMPLEX, oriel_double_complex, double)
@@ -314,21 +327,23 @@ static void complex_products_find_infinities(void **state)
 
 /* A product does not depend on how many are made at once: of z and its conjugate the imaginary part
  * cancels out, unless a multiplication and an addition are rounded as one. */
-#define CONJUGATES(name, type, real)                                                                      \
-    static void conjugate_products_of_##name(void)                                                        \
-    {                                                                                                     \
-        type target[MOST], origin[MOST];                                                                  \
-        for (uint64_t i = 0; i < MOST; i++) {                                                             \
-            const real a[2] = {(real)(0.1 + (double)i), (real)0.3}, b[2] = {(real)(0.1 + (double)i), (real)-0.3}; \
-            memcpy(&target[i], a, sizeof a);                                                              \
-            memcpy(&origin[i], b, sizeof b);                                                              \
-        }                                                                                                 \
-        oriel_kinds[ORIEL_KIND_##name].plain[ORIEL_OPERATOR_PROD]((char *)target, (const char *)origin, NULL, MOST); \
-        for (uint64_t i = 0; i < MOST; i++) {                                                             \
-            real parts[2];                                                                                \
-            memcpy(parts, &target[i], sizeof parts);                                                      \
-            assert_true(parts[1] == 0);                                                                   \
-        }                                                                                                 \
+#define CONJUGATES(name, type, real)                                                               \
+    static void conjugate_products_of_##name(void)                                                 \
+    {                                                                                              \
+        type target[MOST], origin[MOST];                                                           \
+        for (uint64_t i = 0; i < MOST; i++) {                                                      \
+            const real a[2] = {(real)(0.1 + (double)i), (real)0.3},                                \
+                       b[2] = {(real)(0.1 + (double)i), (real)-0.3};                               \
+            memcpy(&target[i], a, sizeof a);                                                       \
+            memcpy(&origin[i], b, sizeof b);                                                       \
+        }                                                                                          \
+        oriel_kinds[ORIEL_KIND_##name].plain[ORIEL_OPERATOR_PROD](                                 \
+            (char *)target, (const char *)origin, NULL, MOST);                                     \
+        for (uint64_t i = 0; i < MOST; i++) {                                                      \
+            real parts[2];                                                                         \
+            memcpy(parts, &target[i], sizeof parts);                                               \
+            assert_true(parts[1] == 0);                                                            \
+        }                                                                                          \
     }
 CONJUGATES(FLOAT_COMPLEX, oriel_float_complex, float)
 CONJUGATES(DOUBLE_COMPLEX, oriel_double_complex, double)

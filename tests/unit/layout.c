@@ -23,7 +23,8 @@ static void map_element(struct map *map, enum oriel_kind kind, int64_t at)
     const struct oriel_kind_properties *properties = &oriel_kinds[kind];
     for (uint32_t i = 0; i < properties->extent_bytes; i++)
         if (!properties->padded || i < properties->value_bytes ||
-            (i >= properties->index_offset && i < properties->index_offset + properties->index_bytes))
+            (i >= properties->index_offset &&
+             i < properties->index_offset + properties->index_bytes))
             map->at[map->count++] = at + i;
 }
 
@@ -34,7 +35,8 @@ static void map_append(struct map *map, const struct map *from, int64_t offset)
 }
 
 /* Takes pieces of any length that a cursor allows; every byte must be the map's next one. */
-static void expect_walk(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, const struct map *item)
+static void expect_walk(const struct oriel_node *node, uint64_t count, int64_t extent_bytes,
+                        const struct map *item)
 {
     struct oriel_cursor cursor;
     assert_true(oriel_cursor_open(&cursor, node, count, extent_bytes));
@@ -47,7 +49,8 @@ static void expect_walk(const struct oriel_node *node, uint64_t count, int64_t e
             oriel_batch_use(&cursor.batch, len_bytes);
             for (uint64_t byte = 0; byte < len_bytes; byte++) {
                 assert_int_equal(at_bytes + (int64_t)byte, (int64_t)i * extent_bytes + item->at[k]);
-                if (++k == item->count && byte + 1 < len_bytes) { /* a piece may reach into the next item */
+                if (++k == item->count &&
+                    byte + 1 < len_bytes) { /* a piece may reach into the next item */
                     k = 0;
                     i++;
                 }
@@ -115,7 +118,8 @@ static bool expect_apart(const struct oriel_node *node, uint64_t count, int64_t 
     return apart;
 }
 
-static void expect_sums(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, const struct map *item)
+static void expect_sums(const struct oriel_node *node, uint64_t count, int64_t extent_bytes,
+                        const struct map *item)
 {
     int64_t low_bytes, high_bytes;
     int64_t low = item->count > 0 ? INT64_MAX : 0, high = item->count > 0 ? INT64_MIN : 0;
@@ -173,7 +177,8 @@ static void what_is_empty_vanishes(void **state)
     assert_int_equal(node->form, ORIEL_NODE_RUN);
     assert_int_equal(node->low_bytes, 0);
     oriel_node_free(node);
-    node = list_of_two(3, oriel_node_run(ORIEL_KIND_CHAR, 0), 9, oriel_node_run(ORIEL_KIND_INT8, 0));
+    node =
+        list_of_two(3, oriel_node_run(ORIEL_KIND_CHAR, 0), 9, oriel_node_run(ORIEL_KIND_INT8, 0));
     assert_int_equal(node->elements, 0);
     struct oriel_cursor cursor;
     assert_true(oriel_cursor_open(&cursor, node, 5, 8));
@@ -190,7 +195,8 @@ static void lists_join_runs_that_touch_in_order(void **state)
     assert_int_equal(node->form, ORIEL_NODE_RUN);
     assert_int_equal(node->count, 5);
     oriel_node_free(node);
-    node = list_of_two(6, oriel_node_run(ORIEL_KIND_INT16, 2), 0, oriel_node_run(ORIEL_KIND_INT16, 3));
+    node =
+        list_of_two(6, oriel_node_run(ORIEL_KIND_INT16, 2), 0, oriel_node_run(ORIEL_KIND_INT16, 3));
     assert_int_equal(node->form, ORIEL_NODE_BLOCKS);
     assert_int_equal(node->count, 2);
     assert_int_equal(node->kind, ORIEL_KIND_INT16);
@@ -201,19 +207,22 @@ static void lists_join_runs_that_touch_in_order(void **state)
 static void runs_of_several_kinds_are_blocks_joined_where_they_touch(void **state)
 {
     (void)state;
-    struct oriel_node *node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 4, oriel_node_run(ORIEL_KIND_UINT16, 3));
+    struct oriel_node *node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 4,
+                                          oriel_node_run(ORIEL_KIND_UINT16, 3));
     assert_int_equal(node->form, ORIEL_NODE_BLOCKS);
     assert_int_equal(node->kind, ORIEL_KIND_NONE);
     assert_int_equal(node->count, 1);
     assert_int_equal(node->elements, 5);
     assert_int_equal(node->size_bytes, 10);
     oriel_node_free(node);
-    node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 8, oriel_node_run(ORIEL_KIND_UINT16, 3));
+    node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 8,
+                       oriel_node_run(ORIEL_KIND_UINT16, 3));
     assert_int_equal(node->count, 2);
     assert_int_equal(node->runs, 2);
     assert_int_equal(node->block_bytes, 0);
     oriel_node_free(node);
-    node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 8, oriel_node_run(ORIEL_KIND_SHORT_INT, 1));
+    node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 8,
+                       oriel_node_run(ORIEL_KIND_SHORT_INT, 1));
     assert_int_equal(node->form, ORIEL_NODE_LIST);
     assert_true(node->padded);
     oriel_node_free(node);
@@ -237,7 +246,8 @@ static void runs_alike_and_equally_far_apart_are_a_loop(void **state)
     assert_int_equal(node->high_bytes, 48);
     assert_int_equal(node->depth, 3);
     oriel_node_free(node);
-    node = list_of_two(0, oriel_node_share(item), 0, oriel_node_share(item)); /* twice the same place is no distance */
+    node = list_of_two(0, oriel_node_share(item), 0,
+                       oriel_node_share(item)); /* twice the same place is no distance */
     assert_int_equal(node->form, ORIEL_NODE_BLOCKS);
     assert_int_equal(node->block_bytes, 8);
     oriel_node_free(node);
@@ -256,8 +266,9 @@ static void a_missing_child_is_passed_on(void **state)
 /* A node and its map, grown together; no larger than MAP_MOST / 8. */
 static struct oriel_node *grow(struct map *map, int depth)
 {
-    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR,      ORIEL_KIND_INT32,    ORIEL_KIND_DOUBLE,
-                                            ORIEL_KIND_SHORT_INT, ORIEL_KIND_LONG_INT, ORIEL_KIND_LONG_DOUBLE_INT};
+    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR,     ORIEL_KIND_INT32,
+                                            ORIEL_KIND_DOUBLE,   ORIEL_KIND_SHORT_INT,
+                                            ORIEL_KIND_LONG_INT, ORIEL_KIND_LONG_DOUBLE_INT};
     map->count = 0;
     if (depth == 0) {
         enum oriel_kind kind = kinds[below(sizeof kinds / sizeof kinds[0])];
@@ -272,8 +283,11 @@ static struct oriel_node *grow(struct map *map, int depth)
     if (below(2)) {
         struct oriel_node *old = grow(child, depth - 1);
         uint64_t count = below(4);
-        int64_t run_bytes = old->form == ORIEL_NODE_RUN ? (int64_t)(old->count * oriel_kinds[old->kind].extent_bytes) : 8;
-        int64_t strides[] = {run_bytes, (int64_t)below(200) - 100, (int64_t)old->count * old->stride_bytes};
+        int64_t run_bytes = old->form == ORIEL_NODE_RUN
+                                ? (int64_t)(old->count * oriel_kinds[old->kind].extent_bytes)
+                                : 8;
+        int64_t strides[] = {run_bytes, (int64_t)below(200) - 100,
+                             (int64_t)old->count * old->stride_bytes};
         int64_t stride_bytes = strides[below(3)];
         while ((int)count * child->count > MAP_MOST / 8)
             count--;
@@ -286,7 +300,8 @@ static struct oriel_node *grow(struct map *map, int depth)
         assert_non_null(branches);
         for (; used < count && map->count < MAP_MOST / 8; used++) {
             branches[used].node = grow(child, (int)below((uint64_t)depth));
-            branches[used].offset_bytes = below(2) && map->count > 0 ? map->at[map->count - 1] + 1 : (int64_t)below(300) - 100;
+            branches[used].offset_bytes = below(2) && map->count > 0 ? map->at[map->count - 1] + 1
+                                                                     : (int64_t)below(300) - 100;
             map_append(map, child, branches[used].offset_bytes);
         }
         node = oriel_node_list(used, branches);
@@ -338,7 +353,9 @@ static void listed_blocks_walk_as_their_maps(void **state)
         for (uint64_t i = 0; i < count; i++) {
             narrow[i] = has_holes || alike ? 1 : (int)below(4);
             const bool touches = i > 0 && below(alike ? 4 : 2) == 0;
-            narrow[count + i] = touches ? narrow[count + i - 1] + narrow[i - 1] * (int)(item_bytes / unit_bytes) : (int)below(300) - 100;
+            narrow[count + i] =
+                touches ? narrow[count + i - 1] + narrow[i - 1] * (int)(item_bytes / unit_bytes)
+                        : (int)below(300) - 100;
             touching += touches;
             wide[i] = narrow[i];
             wide[count + i] = narrow[count + i];
@@ -346,9 +363,11 @@ static void listed_blocks_walk_as_their_maps(void **state)
                 map_element(&map, kind, narrow[count + i] * unit_bytes + k * extent_bytes);
         }
         struct oriel_listed listed = {.count = count, .length = 1, .unit_bytes = unit_bytes};
-        listed.displacements = below(2) ? (struct oriel_numbers){narrow + count, NULL} : (struct oriel_numbers){NULL, wide + count};
+        listed.displacements = below(2) ? (struct oriel_numbers){narrow + count, NULL}
+                                        : (struct oriel_numbers){NULL, wide + count};
         if (!alike || below(2))
-            listed.lengths = below(2) ? (struct oriel_numbers){narrow, NULL} : (struct oriel_numbers){NULL, wide};
+            listed.lengths = below(2) ? (struct oriel_numbers){narrow, NULL}
+                                      : (struct oriel_numbers){NULL, wide};
         struct oriel_node *item = oriel_node_run(kind, 1);
         struct oriel_node *node = oriel_node_blocks(item, extent_bytes, &listed);
         assert_true(node != NULL || map.count == 0);
@@ -358,7 +377,8 @@ static void listed_blocks_walk_as_their_maps(void **state)
             expect_stretches(node, 2, 1000, &map);
             expect_apart(node, 2, 1000, &map);
             made_blocks += node->form == ORIEL_NODE_BLOCKS;
-            kept_touching += node->form == ORIEL_NODE_BLOCKS && node->count == count && touching > 0;
+            kept_touching +=
+                node->form == ORIEL_NODE_BLOCKS && node->count == count && touching > 0;
         }
         oriel_node_free(node);
         oriel_node_free(item);
@@ -370,10 +390,12 @@ static void listed_blocks_walk_as_their_maps(void **state)
 static void listed_blocks_are_simplified(void **state)
 {
     (void)state;
-    const int even[] = {5, 8, 11, 14}, dense[] = {7, 8, 9, 10}, once[] = {1, 1, 1, 1}, none[] = {0, 0, 0, 0}, twice[] = {1, 2, 1, 1};
+    const int even[] = {5, 8, 11, 14}, dense[] = {7, 8, 9, 10}, once[] = {1, 1, 1, 1},
+              none[] = {0, 0, 0, 0}, twice[] = {1, 2, 1, 1};
     const int64_t far[] = {0, INT64_MAX / 4, 3, 9};
     struct oriel_node *item = oriel_node_run(ORIEL_KIND_DOUBLE, 1);
-    struct oriel_listed listed = {.count = 4, .lengths = {once, NULL}, .displacements = {even, NULL}, .unit_bytes = 8};
+    struct oriel_listed listed = {
+        .count = 4, .lengths = {once, NULL}, .displacements = {even, NULL}, .unit_bytes = 8};
     struct oriel_node *node = oriel_node_blocks(item, 8, &listed);
     assert_int_equal(node->form, ORIEL_NODE_LIST);
     assert_int_equal(node->branches[0].node->form, ORIEL_NODE_LOOP);

@@ -8,7 +8,8 @@
 
 #include "cmocka_all.h"
 
-static inline struct oriel_node *list_of_two(int64_t at_a, struct oriel_node *a, int64_t at_b, struct oriel_node *b)
+static inline struct oriel_node *list_of_two(int64_t at_a, struct oriel_node *a, int64_t at_b,
+                                             struct oriel_node *b)
 {
     struct oriel_branch *branches = malloc(2 * sizeof *branches);
     assert_non_null(branches);

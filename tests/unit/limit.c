@@ -40,7 +40,9 @@ static uint64_t reserve_with(uint64_t space_bytes, const char *option)
         else
             unsetenv("ORIEL_RESERVE");
         reserve_bytes = oriel_limit_reserve();
-        _exit(write(told[1], &reserve_bytes, sizeof reserve_bytes) == (ssize_t)sizeof reserve_bytes ? 0 : 1);
+        _exit(write(told[1], &reserve_bytes, sizeof reserve_bytes) == (ssize_t)sizeof reserve_bytes
+                  ? 0
+                  : 1);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -57,7 +59,8 @@ static void reserve_holds_the_physical_memory(void **state)
     uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     struct rlimit space;
     assert_int_equal(getrlimit(RLIMIT_AS, &space), 0);
-    if (space.rlim_cur != RLIM_INFINITY || sysconf(_SC_NPROCESSORS_CONF) > 16 || physical > UINT64_C(1) << 41) {
+    if (space.rlim_cur != RLIM_INFINITY || sysconf(_SC_NPROCESSORS_CONF) > 16 ||
+        physical > UINT64_C(1) << 41) {
         print_message("skipped: the machine is too large, or this process limited\n");
         skip();
     }
@@ -93,7 +96,8 @@ static void nothing_is_reserved_where_the_host_would_miss_it(void **state)
         skip();
     }
     assert_int_equal(reserve_with(UINT64_C(24) << 20, NULL), 0);
-    assert_int_equal(reserve_with(UINT64_C(24) << 20, "4M"), UINT64_C(4) << 20); /* who says so means it */
+    assert_int_equal(reserve_with(UINT64_C(24) << 20, "4M"), UINT64_C(4)
+                                                                 << 20); /* who says so means it */
 }
 
 static void option_decides_the_reserve(void **state)
@@ -122,13 +126,15 @@ struct fake_file {
     const char *text;
 };
 
-#define MIB (UINT64_C(1) << 20)
+#define MIB       (UINT64_C(1) << 20)
 #define OWN_GROUP "/proc/self/cgroup"
-#define MOUNTS "/proc/self/mountinfo"
-#define FIRST "30 22 0:27 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n34 30 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+#define MOUNTS    "/proc/self/mountinfo"
+#define FIRST                                                                                      \
+    "30 22 0:27 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n34 30 0:31 / /sys/fs/cgroup/memory rw - "    \
+    "cgroup cgroup rw,memory\n"
 #define UNIFIED "40 30 0:37 / /sys/fs/cgroup/unified rw shared:3 - cgroup2 cgroup2 rw\n"
-#define SECOND "40 30 0:37 / /sys/fs/cgroup rw shared:3 - cgroup2 cgroup2 rw\n"
-#define NEVER "9223372036854771712\n" /* what version 1 shows without a limit */
+#define SECOND  "40 30 0:37 / /sys/fs/cgroup rw shared:3 - cgroup2 cgroup2 rw\n"
+#define NEVER   "9223372036854771712\n" /* what version 1 shows without a limit */
 
 static void make_file(const char *root, const struct fake_file *file)
 {
@@ -223,8 +229,9 @@ static void nothing_limits_where_nothing_is_told(void **state)
 
 static void ranks_share_half_of_the_machine(void **state)
 {
-    const struct fake_file files[] = {{"/proc/meminfo", "MemTotal: 9999999 kB\nMemAvailable:   819200 kB\nSwapFree: 204800 kB\n"},
-                                      {NULL, NULL}};
+    const struct fake_file files[] = {
+        {"/proc/meminfo", "MemTotal: 9999999 kB\nMemAvailable:   819200 kB\nSwapFree: 204800 kB\n"},
+        {NULL, NULL}};
     (void)state;
     assert_int_equal(most_mib(files, 1, false), 400);
     assert_int_equal(most_mib(files, 4, false), 100);
@@ -235,7 +242,8 @@ static void ranks_share_half_of_the_machine(void **state)
 /* Swap is there, too: bare hosts would give it. */
 static void only_what_the_machine_lacks_is_refused(void **state)
 {
-    const struct fake_file files[] = {{"/proc/meminfo", "MemAvailable:   819200 kB\nSwapFree: 204800 kB\n"}, {NULL, NULL}};
+    const struct fake_file files[] = {
+        {"/proc/meminfo", "MemAvailable:   819200 kB\nSwapFree: 204800 kB\n"}, {NULL, NULL}};
     const struct question fits = {.answer = find_room, .len_mib = 1000};
     const struct question passes = {.answer = find_room, .len_mib = 1001};
     const struct question available = {.answer = find_available};
@@ -247,14 +255,15 @@ static void only_what_the_machine_lacks_is_refused(void **state)
 
 static void each_group_above_limits_in_version_1(void **state)
 {
-    const struct fake_file files[] = {{MOUNTS, FIRST UNIFIED},
-                                      {OWN_GROUP, "9:name=systemd:/x\n4:cpu,memory:/job/step\n0::/\n"},
-                                      {"/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", NEVER},
-                                      {"/sys/fs/cgroup/memory/job/step/memory.usage_in_bytes", "1048576\n"},
-                                      {"/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "314572800\n"},
-                                      {"/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "104857600\n"},
-                                      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", NEVER},
-                                      {NULL, NULL}};
+    const struct fake_file files[] = {
+        {MOUNTS, FIRST UNIFIED},
+        {OWN_GROUP, "9:name=systemd:/x\n4:cpu,memory:/job/step\n0::/\n"},
+        {"/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", NEVER},
+        {"/sys/fs/cgroup/memory/job/step/memory.usage_in_bytes", "1048576\n"},
+        {"/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "314572800\n"},
+        {"/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "104857600\n"},
+        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", NEVER},
+        {NULL, NULL}};
     (void)state;
     assert_int_equal(most_mib(files, 1, false), 100);
     assert_int_equal(most_mib(files, 2, false), 50);
@@ -275,12 +284,13 @@ static void the_tightest_group_counts_in_version_2(void **state)
 
 static void files_in_the_cache_are_not_in_the_way(void **state)
 {
-    const struct fake_file files[] = {{MOUNTS, SECOND},
-                                      {OWN_GROUP, "0::/job\n"},
-                                      {"/sys/fs/cgroup/job/memory.max", "209715200\n"},
-                                      {"/sys/fs/cgroup/job/memory.current", "209715200\n"},
-                                      {"/sys/fs/cgroup/job/memory.stat", "anon 5\ninactive_file 104857600\nactive_file 7\n"},
-                                      {NULL, NULL}};
+    const struct fake_file files[] = {
+        {MOUNTS, SECOND},
+        {OWN_GROUP, "0::/job\n"},
+        {"/sys/fs/cgroup/job/memory.max", "209715200\n"},
+        {"/sys/fs/cgroup/job/memory.current", "209715200\n"},
+        {"/sys/fs/cgroup/job/memory.stat", "anon 5\ninactive_file 104857600\nactive_file 7\n"},
+        {NULL, NULL}};
     (void)state;
     assert_int_equal(most_mib(files, 1, false), 50);
 }
@@ -288,16 +298,18 @@ static void files_in_the_cache_are_not_in_the_way(void **state)
 /* A container sees its own group as the root, with or without a namespace for cgroups. */
 static void the_own_group_may_be_the_root(void **state)
 {
-    const struct fake_file mounted[] = {{MOUNTS, "34 30 0:31 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"},
-                                        {OWN_GROUP, "4:memory:/docker/abc\n"},
-                                        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "209715200\n"},
-                                        {"/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n"},
-                                        {NULL, NULL}};
-    const struct fake_file elsewhere[] = {{MOUNTS, "34 30 0:31 /docker/ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"},
-                                          {OWN_GROUP, "4:memory:/docker/abc\n"},
-                                          {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "209715200\n"},
-                                          {"/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n"},
-                                          {NULL, NULL}};
+    const struct fake_file mounted[] = {
+        {MOUNTS, "34 30 0:31 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"},
+        {OWN_GROUP, "4:memory:/docker/abc\n"},
+        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "209715200\n"},
+        {"/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n"},
+        {NULL, NULL}};
+    const struct fake_file elsewhere[] = {
+        {MOUNTS, "34 30 0:31 /docker/ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"},
+        {OWN_GROUP, "4:memory:/docker/abc\n"},
+        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "209715200\n"},
+        {"/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n"},
+        {NULL, NULL}};
     (void)state;
     assert_int_equal(most_mib(mounted, 1, false), 100);
     assert_int_equal(most_mib(elsewhere, 1, false), 100);

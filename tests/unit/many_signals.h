@@ -14,7 +14,8 @@ static _Atomic unsigned many_signals_left;
 
 static inline void many_signals_set(long every_us)
 {
-    const struct timespec every = {.tv_sec = every_us / 1000000, .tv_nsec = every_us % 1000000 * 1000};
+    const struct timespec every = {.tv_sec = every_us / 1000000,
+                                   .tv_nsec = every_us % 1000000 * 1000};
     const struct itimerspec wanted = {.it_interval = every, .it_value = every};
     timer_settime(many_signals_timer, 0, &wanted, NULL);
 }

@@ -27,7 +27,8 @@ static void accept(const char *name, const char *value, struct oriel_options *ou
     free(complaints);
 }
 
-static void refuse(const char *name, const char *value, const char *expected, struct oriel_options *out)
+static void refuse(const char *name, const char *value, const char *expected,
+                   struct oriel_options *out)
 {
     char *complaints = read_with(name, value, out);
     assert_string_equal(complaints, expected);
@@ -65,7 +66,8 @@ static void bool_takes_words_and_digits(void **state)
     assert_true(options.bypass);
     accept("ORIEL_BYPASS", "off", &options);
     assert_false(options.bypass);
-    refuse("ORIEL_BYPASS", "2", "oriel: ORIEL_BYPASS=2 is not 0 or 1; using the default, 0\n", &options);
+    refuse("ORIEL_BYPASS", "2", "oriel: ORIEL_BYPASS=2 is not 0 or 1; using the default, 0\n",
+           &options);
     assert_false(options.bypass);
 }
 
@@ -77,11 +79,14 @@ static void int_refuses_signs_rests_and_overflow(void **state)
     assert_int_equal(options.spin_ns, 0);
     accept("ORIEL_SPIN", "2147483647", &options);
     assert_int_equal(options.spin_ns, 2147483647);
-    static const char *const bad[] = {"-1", "+1", " 1", "1 ", "1x", "0x10", "2147483648", "99999999999999999999999"};
+    static const char *const bad[] = {"-1", "+1",   " 1",         "1 ",
+                                      "1x", "0x10", "2147483648", "99999999999999999999999"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char expected[128];
-        snprintf(expected, sizeof expected,
-                 "oriel: ORIEL_SPIN=%s is not a whole number of 0 or more; using the default, 2000\n", bad[i]);
+        snprintf(
+            expected, sizeof expected,
+            "oriel: ORIEL_SPIN=%s is not a whole number of 0 or more; using the default, 2000\n",
+            bad[i]);
         refuse("ORIEL_SPIN", bad[i], expected, &options);
         assert_int_equal(options.spin_ns, 2000);
     }
@@ -96,8 +101,10 @@ static void count_refuses_0(void **state)
     static const char *const bad[] = {"0", "00", "-1", "2147483648"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char expected[128];
-        snprintf(expected, sizeof expected,
-                 "oriel: ORIEL_TIMEOUT=%s is not a whole number of 1 or more; using the default, 30\n", bad[i]);
+        snprintf(
+            expected, sizeof expected,
+            "oriel: ORIEL_TIMEOUT=%s is not a whole number of 1 or more; using the default, 30\n",
+            bad[i]);
         refuse("ORIEL_TIMEOUT", bad[i], expected, &options);
         assert_int_equal(options.timeout_s, 30);
     }
@@ -115,11 +122,13 @@ static void size_takes_suffixes_and_refuses_overflow(void **state)
     assert_int_equal(options.reserve_bytes, 64 << 20);
     accept("ORIEL_RESERVE", "2G", &options);
     assert_int_equal(options.reserve_bytes, INT64_C(2) << 30);
-    static const char *const bad[] = {"-1", "1T", "1KB", "K", "17179869184G", "18446744073709551616"};
+    static const char *const bad[] = {"-1", "1T",           "1KB",
+                                      "K",  "17179869184G", "18446744073709551616"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char expected[128];
         snprintf(expected, sizeof expected,
-                 "oriel: ORIEL_RESERVE=%s is not a number of bytes with an optional K, M or G; using the default, 0\n",
+                 "oriel: ORIEL_RESERVE=%s is not a number of bytes with an optional K, M or G; "
+                 "using the default, 0\n",
                  bad[i]);
         refuse("ORIEL_RESERVE", bad[i], expected, &options);
         assert_int_equal(options.reserve_bytes, 0);
@@ -137,8 +146,8 @@ static void choice_takes_its_words_only(void **state)
     static const char *const bad[] = {"aut", "autos", "auto|never", "NEVER"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char expected[128];
-        snprintf(expected, sizeof expected, "oriel: ORIEL_CMA=%s is not one of auto|never; using the default, auto\n",
-                 bad[i]);
+        snprintf(expected, sizeof expected,
+                 "oriel: ORIEL_CMA=%s is not one of auto|never; using the default, auto\n", bad[i]);
         refuse("ORIEL_CMA", bad[i], expected, &options);
         assert_int_equal(options.cma, ORIEL_CMA_AUTO);
     }
@@ -180,7 +189,8 @@ static void every_shown_row_is_described(void **state)
             continue;
         assert_true(oriel_option_describe(index++, &options, &option));
         assert_string_equal(option.name, expected[i]);
-        assert_string_equal(oriel_option_value(&option), option.initial); /* nothing is set: the default's text reads back */
+        assert_string_equal(oriel_option_value(&option),
+                            option.initial); /* nothing is set: the default's text reads back */
         assert_false(option.is_set);
         assert_true(strlen(option.meaning) > 0);
     }

@@ -22,7 +22,8 @@ static struct oriel_own_memory *take(const void *base, uint64_t size_bytes)
     return memory;
 }
 
-static void expect_stretch(const struct oriel_memory_range *stretch, const char *start, const char *end, enum oriel_sharing place)
+static void expect_stretch(const struct oriel_memory_range *stretch, const char *start,
+                           const char *end, enum oriel_sharing place)
 {
     assert_int_equal(stretch->start, (uintptr_t)start);
     assert_int_equal(stretch->end, (uintptr_t)end);
@@ -37,12 +38,14 @@ static void registry_tells_private_memory_from_the_file(void **state)
     char *pages = make_pages(1);
     assert_int_equal(oriel_file_alloc(PAGE, PAGE, &offset), ORIEL_OK);
     char *in_file = oriel_file_base() + offset;
-    struct oriel_memory_range found = oriel_registry_find((uintptr_t)pages, (uintptr_t)pages + PAGE);
+    struct oriel_memory_range found =
+        oriel_registry_find((uintptr_t)pages, (uintptr_t)pages + PAGE);
     expect_stretch(&found, pages, pages + PAGE, ORIEL_SHARING_PRIVATE);
     found = oriel_registry_find((uintptr_t)in_file + 8, (uintptr_t)in_file + PAGE);
     expect_stretch(&found, in_file + 8, in_file + PAGE, ORIEL_SHARING_ARENA);
     assert_int_equal(found.offset, offset + 8);
-    found = oriel_registry_find((uintptr_t)oriel_file_base() - PAGE, (uintptr_t)oriel_file_base() + PAGE);
+    found = oriel_registry_find((uintptr_t)oriel_file_base() - PAGE,
+                                (uintptr_t)oriel_file_base() + PAGE);
     expect_stretch(&found, oriel_file_base() - PAGE, oriel_file_base(), ORIEL_SHARING_PRIVATE);
     oriel_file_free(offset);
     munmap(pages, PAGE);
@@ -105,7 +108,8 @@ static void memory_that_cannot_be_promoted_is_described_with_the_reason(void **s
     char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
     struct oriel_own_memory *memory = take(shared, PAGE);
-    while (strstr(memory->reason, "too much of the time") != NULL) { /* what the tests before have spent comes back with time */
+    while (strstr(memory->reason, "too much of the time") !=
+           NULL) { /* what the tests before have spent comes back with time */
         oriel_own_memory_release(memory);
         usleep(PATIENCE_US);
         memory = take(shared, PAGE);
@@ -158,7 +162,8 @@ static void windows_that_live_for_a_moment_are_not_promoted_for_ever(void **stat
     for (int i = 0; i < TAKES_MAX && !refused; i++) {
         struct oriel_own_memory *memory = take(pages, PAGE);
         refused = strstr(memory->reason, "too much of the time") != NULL;
-        assert_int_equal(oriel_own_memory_ways(memory), refused ? ORIEL_WAY_COPY : ORIEL_WAY_PROMOTED);
+        assert_int_equal(oriel_own_memory_ways(memory),
+                         refused ? ORIEL_WAY_COPY : ORIEL_WAY_PROMOTED);
         oriel_own_memory_release(memory);
     }
     assert_true(refused);

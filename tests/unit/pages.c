@@ -18,7 +18,7 @@
 
 #include "cmocka_all.h"
 
-#define MIB (UINT64_C(1) << 20)
+#define MIB     (UINT64_C(1) << 20)
 #define SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 
 /* --- a machine with more nodes than there are: the linker leads the library's system calls here --- */
@@ -118,7 +118,8 @@ static int file_stop(void **state)
 static void choose_or_skip(const char *value, enum oriel_huge wanted)
 {
     if (guarded < 0 || !write_setting(value)) {
-        print_message("skipped: only root may choose huge pages for shared memory, where the kernel has them\n");
+        print_message("skipped: only root may choose huge pages for shared memory, where the "
+                      "kernel has them\n");
         skip();
     }
     if (oriel_pages_huge() != wanted) {
@@ -213,7 +214,8 @@ static void use_block(const char *setting, enum oriel_huge wanted, bool expected
             assert_int_equal(huge_bytes, 0);
         }
         assert_true(oriel_file_free(offset));
-        assert_in_range(held_bytes(), 0, before_bytes + 4 * MIB - 1); /* a huge page may hold a neighbour */
+        assert_in_range(held_bytes(), 0,
+                        before_bytes + 4 * MIB - 1); /* a huge page may hold a neighbour */
         assert_int_equal(mappings(), before);
     }
 }
@@ -262,7 +264,8 @@ static void parts_follow_each_other_in_one_block(void **state)
     assert_int_equal(held_bytes(), before_bytes);
     const struct oriel_file_part huge[] = {{UINT64_MAX - 10, 0}, {100, 0}};
     assert_int_equal(oriel_file_alloc_parts(huge, 2, 64, &offset), ORIEL_E_NO_MEM);
-    assert_int_equal(oriel_file_alloc_parts(parts, 0, 64, &offset), ORIEL_OK); /* size 0 has a place of its own */
+    assert_int_equal(oriel_file_alloc_parts(parts, 0, 64, &offset),
+                     ORIEL_OK); /* size 0 has a place of its own */
     assert_true(oriel_file_free(offset));
 }
 
@@ -342,8 +345,8 @@ static void pages_lie_near_the_thread_that_reserves_them(void **state)
     }
     assert_int_equal(oriel_file_alloc(MIB, 64, &offset), ORIEL_OK);
     oriel_file_base()[offset] = 1;
-    if (__real_syscall(SYS_get_mempolicy, (long)&where, 0, 0, (long)(oriel_file_base() + offset), MPOL_F_NODE | MPOL_F_ADDR,
-                       0) == 0 &&
+    if (__real_syscall(SYS_get_mempolicy, (long)&where, 0, 0, (long)(oriel_file_base() + offset),
+                       MPOL_F_NODE | MPOL_F_ADDR, 0) == 0 &&
         oriel_pages_node() == node)
         assert_int_equal(where, node);
     assert_true(oriel_file_free(offset));

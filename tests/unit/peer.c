@@ -24,10 +24,12 @@ static struct shared {
     uint64_t offsets[2];
     int ends[2];
     _Atomic int step[2];
-} *shared;
+} * shared;
 
-#define EXPECT(condition) \
-    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition), _exit(1)))
+#define EXPECT(condition)                                                                          \
+    ((condition)                                                                                   \
+         ? (void)0                                                                                 \
+         : (fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition), _exit(1)))
 
 static void reach_step(int me, int step)
 {
@@ -87,7 +89,8 @@ static void exchange_words(int me)
     struct oriel_peer *again = NULL;
     struct oriel_peer *own = NULL;
     EXPECT(oriel_peer_open(&shared->identities[1 - me], &again) == ORIEL_OK && again == peer);
-    EXPECT(oriel_peer_open(&shared->identities[me], &own) == ORIEL_OK && own->base == oriel_file_base());
+    EXPECT(oriel_peer_open(&shared->identities[me], &own) == ORIEL_OK &&
+           own->base == oriel_file_base());
     EXPECT(peer->base != oriel_file_base());
     uint64_t *there = (uint64_t *)(peer->base + shared->offsets[1 - me]);
     const uint64_t *here = (uint64_t *)(oriel_file_base() + shared->offsets[me]);
@@ -313,7 +316,8 @@ int main(void)
         cmocka_unit_test(find_knows_peers_by_address),
         cmocka_unit_test(dead_process_is_noticed),
         cmocka_unit_test(departure_in_good_order_raises_no_alarm),
-        cmocka_unit_test(another_user_cannot_open_the_file), /* the last: this process has a file from here on */
+        cmocka_unit_test(
+            another_user_cannot_open_the_file), /* the last: this process has a file from here on */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

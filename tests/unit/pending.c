@@ -108,14 +108,16 @@ static void all_that_have_ended_are_taken_once(void **state)
         answer(requests[i], ORIEL_OK);
         oriel_rma_request_release(requests[i]);
     }
-    for (struct oriel_rma_request *taken = oriel_rma_request_take_ended(); taken != NULL; taken = taken->next_ended)
+    for (struct oriel_rma_request *taken = oriel_rma_request_take_ended(); taken != NULL;
+         taken = taken->next_ended)
         seen |= 1u << (taken - pending);
     assert_int_equal(seen, 1 + 4 + 16);
     for (int i = 1; i < MANY; i += 2) {
         oriel_rma_request_release(requests[i]);
         answer(requests[i], ORIEL_OK);
     }
-    for (struct oriel_rma_request *taken = oriel_rma_request_take_ended(); taken != NULL; taken = taken->next_ended)
+    for (struct oriel_rma_request *taken = oriel_rma_request_take_ended(); taken != NULL;
+         taken = taken->next_ended)
         seen |= 1u << (taken - pending);
     assert_int_equal(seen, 31);
 }

@@ -102,7 +102,8 @@ static void pages_that_may_have_been_pinned_meanwhile_stay_shared(void **state)
     assert_int_equal(oriel_promote_release(&promoted), 0);
     assert_true(is_promoted());
     assert_int_equal(page[ORIEL_PAGE_BYTES - 1], 'a');
-    assert_int_equal(oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, NULL, &promoted), ORIEL_OK); /* nothing moves for it */
+    assert_int_equal(oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, NULL, &promoted),
+                     ORIEL_OK); /* nothing moves for it */
     assert_int_equal(oriel_promote_release(&promoted), 0);
     assert_true(is_promoted());
     close(fd);
@@ -135,16 +136,20 @@ static bool open_ring(struct ring *ring)
         return false;
     const struct io_sqring_offsets *sq = &ring->about.sq_off;
     const struct io_cqring_offsets *cq = &ring->about.cq_off;
-    ring->requests = map_ring(ring, sq->array + ring->about.sq_entries * sizeof(uint32_t), IORING_OFF_SQ_RING);
-    ring->answers = map_ring(ring, cq->cqes + ring->about.cq_entries * sizeof(struct io_uring_cqe), IORING_OFF_CQ_RING);
-    ring->entries = (void *)map_ring(ring, ring->about.sq_entries * sizeof *ring->entries, IORING_OFF_SQES);
+    ring->requests =
+        map_ring(ring, sq->array + ring->about.sq_entries * sizeof(uint32_t), IORING_OFF_SQ_RING);
+    ring->answers = map_ring(ring, cq->cqes + ring->about.cq_entries * sizeof(struct io_uring_cqe),
+                             IORING_OFF_CQ_RING);
+    ring->entries =
+        (void *)map_ring(ring, ring->about.sq_entries * sizeof *ring->entries, IORING_OFF_SQES);
     return true;
 }
 
 static void close_ring(const struct ring *ring)
 {
     munmap(ring->requests, ring->about.sq_off.array + ring->about.sq_entries * sizeof(uint32_t));
-    munmap(ring->answers, ring->about.cq_off.cqes + ring->about.cq_entries * sizeof(struct io_uring_cqe));
+    munmap(ring->answers,
+           ring->about.cq_off.cqes + ring->about.cq_entries * sizeof(struct io_uring_cqe));
     munmap(ring->entries, ring->about.sq_entries * sizeof *ring->entries);
     close(ring->fd);
 }
@@ -152,11 +157,13 @@ static void close_ring(const struct ring *ring)
 /* A page of the file into the page that was registered; what the kernel answers. */
 static int read_registered(struct ring *ring, int file)
 {
-    *ring->entries = (struct io_uring_sqe){.opcode = IORING_OP_READ_FIXED, .fd = file, .len = ORIEL_PAGE_BYTES};
+    *ring->entries =
+        (struct io_uring_sqe){.opcode = IORING_OP_READ_FIXED, .fd = file, .len = ORIEL_PAGE_BYTES};
     ring->entries->addr = (uintptr_t)page;
     *(uint32_t *)(ring->requests + ring->about.sq_off.array) = 0;
     __atomic_store_n((uint32_t *)(ring->requests + ring->about.sq_off.tail), 1, __ATOMIC_RELEASE);
-    assert_int_equal(syscall(SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0), 1);
+    assert_int_equal(syscall(SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0),
+                     1);
     return ((const struct io_uring_cqe *)(ring->answers + ring->about.cq_off.cqes))->res;
 }
 
@@ -177,7 +184,8 @@ static void buffers_registered_meanwhile_are_the_programs_later(void **state)
     int file = memfd_create("pins", MFD_CLOEXEC);
     assert_int_equal(write(file, wanted, sizeof wanted), sizeof wanted);
     struct iovec whole = {page, ORIEL_PAGE_BYTES};
-    assert_int_equal(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &whole, 1), 0);
+    assert_int_equal(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &whole, 1),
+                     0);
     assert_int_equal(oriel_promote_release(&promoted), 0);
     assert_int_equal(read_registered(&ring, file), ORIEL_PAGE_BYTES);
     assert_memory_equal(page, wanted, sizeof wanted);

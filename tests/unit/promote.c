@@ -1,7 +1,7 @@
 /* Promotion in one thread: what peers see, what comes back, and who holds which page. */
 #include "promote_common.h"
 
-static char zeroes[64 << 10];                            /* .bss */
+static char zeroes[64 << 10];                           /* .bss */
 static char data[64 << 10] = "initialised in the file"; /* .data */
 
 /* Both ways while promoted, and the contents of the last moment afterwards, in memory that peers no longer reach. */
@@ -44,7 +44,8 @@ static void heap_memory_is_shared_and_private_again(void **state)
     assert_non_null(memory);
     check_range(memory, 100 * PAGE, how);
     free(memory);
-    memory = aligned_alloc(PAGE, 8 * PAGE); /* below the size from which malloc maps: in the heap proper */
+    memory = aligned_alloc(
+        PAGE, 8 * PAGE); /* below the size from which malloc maps: in the heap proper */
     assert_non_null(memory);
     check_range(memory, 8 * PAGE, how);
     free(memory);
@@ -109,7 +110,8 @@ static void pages_are_whole_outward_or_inward(void **state)
     expect_data(memory, 8 * PAGE, 4);
     uint64_t offset;
     uint64_t held_bytes;
-    assert_true(oriel_promote_find((uintptr_t)memory + 2 * PAGE + 7, 100 * PAGE, &offset, &held_bytes));
+    assert_true(
+        oriel_promote_find((uintptr_t)memory + 2 * PAGE + 7, 100 * PAGE, &offset, &held_bytes));
     assert_int_equal(held_bytes, promoted.end - ((uintptr_t)memory + 2 * PAGE + 7));
     assert_int_equal(offset % PAGE, 7);
     oriel_promote_release(&promoted);
@@ -135,7 +137,8 @@ static void check_two_holds(const struct oriel_promote_how *how, int released_fi
     assert_int_equal(before, after); /* origins know the place of the first */
     uint64_t before_bytes = file_bytes();
     oriel_promote_release(&promoted[released_first]);
-    assert_int_equal(before_bytes - file_bytes(), 3 * PAGE); /* no page is held by both kinds of memory */
+    assert_int_equal(before_bytes - file_bytes(),
+                     3 * PAGE); /* no page is held by both kinds of memory */
     assert_int_equal(is_promoted(memory), released_first == 1);
     assert_true(is_promoted(memory + 3 * PAGE) && is_promoted(memory + 5 * PAGE - 1));
     assert_int_equal(is_promoted(memory + 5 * PAGE), released_first == 0);
@@ -200,7 +203,8 @@ static void untouched_pages_cost_nothing(void **state)
     const uint64_t len_bytes = UINT64_C(1) << 30;
     struct oriel_promoted promoted;
     uint64_t before_bytes = file_bytes();
-    char *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_true(memory != MAP_FAILED);
     memory[0] = 1;
     memory[len_bytes / 2 + 5 * PAGE] = 2;
@@ -212,7 +216,9 @@ static void untouched_pages_cost_nothing(void **state)
     view[7 * PAGE] = 7; /* a hole that a peer fills */
     assert_int_equal(memory[7 * PAGE], 7);
     oriel_promote_release(&promoted);
-    assert_int_equal(memory[0] + memory[len_bytes / 2 + 5 * PAGE] + memory[len_bytes - 1] + memory[7 * PAGE], 13);
+    assert_int_equal(memory[0] + memory[len_bytes / 2 + 5 * PAGE] + memory[len_bytes - 1] +
+                         memory[7 * PAGE],
+                     13);
     assert_int_equal(file_bytes(), before_bytes);
     unsigned char *present = calloc(len_bytes / PAGE, 1);
     assert_non_null(present);
@@ -291,7 +297,8 @@ static void hundreds_of_ranges_cost_no_mapping_afterwards(void **state)
     for (int i = 0; i < RANGES; i++)
         promote(memory + 2 * (uint64_t)i * PAGE, PAGE, how, &promoted[i]);
     for (int i = 0; i < RANGES; i++)
-        assert_true(is_promoted(memory + 2 * (uint64_t)i * PAGE) && !is_promoted(memory + (2 * (uint64_t)i + 1) * PAGE));
+        assert_true(is_promoted(memory + 2 * (uint64_t)i * PAGE) &&
+                    !is_promoted(memory + (2 * (uint64_t)i + 1) * PAGE));
     for (int i = 0; i < RANGES; i++)
         oriel_promote_release(&promoted[(i * 7) % RANGES]);
     expect_data(memory, 2 * RANGES * PAGE, 3);

@@ -80,8 +80,10 @@ static const char *renew(struct user *user, struct piece *piece)
 static const char *use(struct user *user, struct piece *piece)
 {
     struct oriel_promoted promoted;
-    if (oriel_promote((uintptr_t)piece->memory, piece->len_bytes, user->how, &promoted) != ORIEL_OK) {
-        snprintf(user->refusal, sizeof user->refusal, "a piece was refused: %s", oriel_fail_message());
+    if (oriel_promote((uintptr_t)piece->memory, piece->len_bytes, user->how, &promoted) !=
+        ORIEL_OK) {
+        snprintf(user->refusal, sizeof user->refusal, "a piece was refused: %s",
+                 oriel_fail_message());
         bool is_late = strstr(user->refusal, "did not stop in time") != NULL;
         user->late += is_late;
         bool is_first = strstr(user->refusal, "where an arena of malloc's begins") != NULL;
@@ -131,7 +133,8 @@ static void threads_allocate_and_promote(void **state)
         if (users[i].failure != NULL)
             fail_msg("thread %d: %s", i, users[i].failure);
         else if (users[i].late > users[i].done)
-            fail_msg("thread %d: %d pieces promoted, %d refused since others did not stop", i, users[i].done, users[i].late);
+            fail_msg("thread %d: %d pieces promoted, %d refused since others did not stop", i,
+                     users[i].done, users[i].late);
 }
 
 int main(void)

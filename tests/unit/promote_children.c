@@ -93,7 +93,8 @@ static void reuse_blocks(const struct oriel_promote_how *how)
 }
 
 /* The parent gives the memory up and goes on to use it, and the file. */
-static void release_and_overwrite(char *memory, const struct oriel_promote_how *how, struct oriel_promoted *promoted)
+static void release_and_overwrite(char *memory, const struct oriel_promote_how *how,
+                                  struct oriel_promoted *promoted)
 {
     oriel_promote_release(promoted);
     memset(memory, 9, LEN_BYTES);

@@ -19,16 +19,21 @@
 #include "cmocka_all.h"
 
 #define PAGE ORIEL_PAGE_BYTES
-#define MIB (UINT64_C(1) << 20)
+#define MIB  (UINT64_C(1) << 20)
 
 __attribute__((unused)) static struct oriel_promote_how protect = {.means = ORIEL_MEANS_PROTECT};
 static struct oriel_promote_how quiesce = {.means = ORIEL_MEANS_QUIESCE};
 
-#define BY_BOTH(test) {#test " (protect)", test, NULL, NULL, &protect}, {#test " (quiesce)", test, NULL, NULL, &quiesce}
+#define BY_BOTH(test)                                                                              \
+    {#test " (protect)", test, NULL, NULL, &protect},                                              \
+    {                                                                                              \
+#test " (quiesce)", test, NULL, NULL, &quiesce                                             \
+    }
 
 static inline char *map_private(uint64_t len_bytes)
 {
-    char *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
     return memory;
 }
@@ -60,7 +65,8 @@ static inline const struct oriel_promote_how *means_of(void **state)
     return how;
 }
 
-static inline void promote(const void *base, uint64_t len_bytes, const struct oriel_promote_how *how, struct oriel_promoted *out)
+static inline void promote(const void *base, uint64_t len_bytes,
+                           const struct oriel_promote_how *how, struct oriel_promoted *out)
 {
     if (oriel_promote((uintptr_t)base, len_bytes, how, out) != ORIEL_OK)
         fail_msg("%s", oriel_fail_message());
@@ -74,8 +80,8 @@ static inline char *peer_view(const void *base, uint64_t len_bytes)
     assert_true(oriel_promote_find((uintptr_t)base, len_bytes, &offset, &held_bytes));
     assert_int_equal(held_bytes, len_bytes);
     uint64_t in_page = offset % PAGE;
-    char *view = mmap(NULL, in_page + len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, oriel_file_identity()->memory_fd,
-                      (off_t)(offset - in_page));
+    char *view = mmap(NULL, in_page + len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                      oriel_file_identity()->memory_fd, (off_t)(offset - in_page));
     assert_true(view != MAP_FAILED);
     return view + in_page;
 }
@@ -87,7 +93,8 @@ static inline bool is_promoted(const void *base)
     return oriel_promote_find((uintptr_t)base, 1, &offset, &held_bytes);
 }
 
-static inline void assert_refused(const void *base, uint64_t len_bytes, const struct oriel_promote_how *how, const char *why)
+static inline void assert_refused(const void *base, uint64_t len_bytes,
+                                  const struct oriel_promote_how *how, const char *why)
 {
     struct oriel_promoted promoted;
     oriel_candidate_forget();
@@ -130,7 +137,8 @@ static inline bool count_mapping(const struct oriel_mapping *mapping, void *cont
 static inline int mappings_in(const void *base, uint64_t len_bytes)
 {
     int count = 0;
-    assert_true(oriel_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false, count_mapping, &count));
+    assert_true(oriel_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false, count_mapping,
+                                 &count));
     return count;
 }
 

@@ -66,7 +66,8 @@ static void a_thread_loses_no_write_though_others_end(void **state)
     pthread_join(thread, &turns);
     print_message("%d promotions\n", moved);
     assert_true(moved > 100);
-    assert_int_equal(atomic_load((_Atomic uint64_t *)memory), CROWD * ADDS * (uint64_t)(uintptr_t)turns);
+    assert_int_equal(atomic_load((_Atomic uint64_t *)memory),
+                     CROWD * ADDS * (uint64_t)(uintptr_t)turns);
     munmap(memory, PAGE);
 }
 
@@ -238,6 +239,7 @@ int main(void)
         cmocka_unit_test(also_while_it_blocks_all_signals),
         cmocka_unit_test(also_before_it_ran_for_the_first_time),
     };
-    setenv("CMOCKA_TEST_ABORT", "1", 1); /* threads of a case that has failed would go on in the next */
+    setenv("CMOCKA_TEST_ABORT", "1",
+           1); /* threads of a case that has failed would go on in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -25,13 +25,14 @@ int __wrap_ioctl(int fd, unsigned long request, ...);
 static bool is_refused(void)
 {
     refusing.calls += refusing.counts;
-    return refusing.counts && refusing.calls >= refusing.first && refusing.calls < refusing.first + refusing.most;
+    return refusing.counts && refusing.calls >= refusing.first &&
+           refusing.calls < refusing.first + refusing.most;
 }
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    bool counts = number == SYS_mmap || number == SYS_mremap || number == SYS_mprotect || number == SYS_pread64 ||
-                  number == SYS_pwrite64;
+    bool counts = number == SYS_mmap || number == SYS_mremap || number == SYS_mprotect ||
+                  number == SYS_pread64 || number == SYS_pwrite64;
     if (counts && is_refused()) {
         errno = ENOMEM;
         return -1;
@@ -90,9 +91,11 @@ static void expect_ordinary(const struct oriel_promote_how *how)
 }
 
 /* False where there were not so many calls. */
-typedef bool attempt(char *memory, const struct oriel_promote_how *how, int first, int most, int *salt);
+typedef bool attempt(char *memory, const struct oriel_promote_how *how, int first, int most,
+                     int *salt);
 
-static bool promote_and_end(char *memory, const struct oriel_promote_how *how, int first, int most, int *salt)
+static bool promote_and_end(char *memory, const struct oriel_promote_how *how, int first, int most,
+                            int *salt)
 {
     struct oriel_promoted promoted;
     refuse(first, most);
@@ -107,7 +110,8 @@ static bool promote_and_end(char *memory, const struct oriel_promote_how *how, i
     return any;
 }
 
-static bool end_promoted(char *memory, const struct oriel_promote_how *how, int first, int most, int *salt)
+static bool end_promoted(char *memory, const struct oriel_promote_how *how, int first, int most,
+                         int *salt)
 {
     struct oriel_promoted promoted;
     (void)salt;

@@ -31,9 +31,12 @@ static uint64_t sum_of(const char *field, const char *start, uint64_t len_bytes)
 static char *map_huge(uint64_t odd_bytes)
 {
     char *room = map_private(RANGE_BYTES + 2 * ORIEL_HUGE_BYTES);
-    char *first = (char *)(((uintptr_t)room + ORIEL_HUGE_BYTES - 1) & ~(uintptr_t)(ORIEL_HUGE_BYTES - 1)) + ORIEL_HUGE_BYTES;
+    char *first =
+        (char *)(((uintptr_t)room + ORIEL_HUGE_BYTES - 1) & ~(uintptr_t)(ORIEL_HUGE_BYTES - 1)) +
+        ORIEL_HUGE_BYTES;
     char *start = first - odd_bytes;
-    if (!oriel_huge_can_collapse() || madvise(room, RANGE_BYTES + 2 * ORIEL_HUGE_BYTES, MADV_HUGEPAGE) != 0)
+    if (!oriel_huge_can_collapse() ||
+        madvise(room, RANGE_BYTES + 2 * ORIEL_HUGE_BYTES, MADV_HUGEPAGE) != 0)
         skip();
     for (uint64_t at = 0; at < RANGE_BYTES; at++)
         start[at] = (char)(at / 8 % 251 + 1);
@@ -57,7 +60,8 @@ static void there_and_back(const struct oriel_promote_how *how, uint64_t odd_byt
     char *start = map_huge(odd_bytes);
     uint64_t before_bytes = sum_of("AnonHugePages", start, RANGE_BYTES);
     promote(start, RANGE_BYTES, how, &promoted);
-    assert_true(sum_of("ShmemPmdMapped", start, RANGE_BYTES) >= (HUGE_PAGES - 2) * ORIEL_HUGE_BYTES);
+    assert_true(sum_of("ShmemPmdMapped", start, RANGE_BYTES) >=
+                (HUGE_PAGES - 2) * ORIEL_HUGE_BYTES);
     expect_contents(start);
     start[RANGE_BYTES / 2] ^= 1;
     start[RANGE_BYTES / 2] ^= 1;

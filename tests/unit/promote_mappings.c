@@ -29,7 +29,8 @@ static void no_mapping_is_left_behind(void **state)
     char *memory = map_private(40 * PAGE);
     check_mappings(memory, 40, how);
     munmap(memory, 40 * PAGE);
-    memory = mmap(NULL, 40 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    memory = mmap(NULL, 40 * PAGE, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_true(memory != MAP_FAILED);
     assert_int_equal(madvise(memory, 40 * PAGE, MADV_NOHUGEPAGE), 0);
     check_mappings(memory, 40, how);

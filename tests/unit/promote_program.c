@@ -82,7 +82,8 @@ static void *fork_always(void *context)
                 sched_yield();
             _exit(atomic_load(word) == 0 ? 0 : 1);
         }
-        if (child < 0 || waitpid(child, &status, 0) != child || status != 0 || atomic_load(word) != made)
+        if (child < 0 || waitpid(child, &status, 0) != child || status != 0 ||
+            atomic_load(word) != made)
             return word;
     }
     return NULL;
@@ -116,7 +117,8 @@ static void replaced_memory_is_left_alone(void **state)
     fill(memory, 8 * PAGE, 1);
     promote(memory, 8 * PAGE, how, &promoted);
     munmap(memory + 2 * PAGE, 3 * PAGE);
-    char *other = mmap(memory + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    char *other = mmap(memory + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     assert_true(other == memory + 3 * PAGE);
     other[0] = 42;
     print_message("one warning about three pages is to come:\n");

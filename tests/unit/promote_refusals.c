@@ -22,7 +22,8 @@ static void advised_and_locked_memory_is_refused(void **state)
 {
     const struct oriel_promote_how *how = means_of(state);
     char *memory = touched(4 * PAGE);
-    assert_int_equal(syscall(SYS_mlock, memory + PAGE, PAGE), 0); /* sanitizers make libc's do nothing */
+    assert_int_equal(syscall(SYS_mlock, memory + PAGE, PAGE),
+                     0); /* sanitizers make libc's do nothing */
     assert_refused(memory, 4 * PAGE, how, "locked by mlock");
     assert_int_equal(syscall(SYS_munlock, memory, 4 * PAGE), 0);
     assert_int_equal(madvise(memory, 4 * PAGE, MADV_DONTFORK), 0);
@@ -38,7 +39,8 @@ static void advised_and_locked_memory_is_refused(void **state)
     oriel_candidate_forget();
     promote(memory, 4 * PAGE, how, &promoted); /* all is ordinary again */
     oriel_promote_release(&promoted);
-    assert_int_equal(syscall(SYS_mlock, memory, 4 * PAGE), 0); /* seen where it is not asked for anew, too */
+    assert_int_equal(syscall(SYS_mlock, memory, 4 * PAGE),
+                     0); /* seen where it is not asked for anew, too */
     assert_int_not_equal(oriel_promote((uintptr_t)memory, 4 * PAGE, how, &promoted), ORIEL_OK);
     assert_non_null(strstr(oriel_fail_message(), "locked by mlock"));
     for (uint64_t i = 0; i < 4 * PAGE; i++)
@@ -96,7 +98,8 @@ static void own_stack_is_refused(void **state)
 static void variables_of_oriel_are_refused(void **state)
 {
     extern char __bss_start[], _end[];
-    assert_refused(__bss_start, (uintptr_t)_end - (uintptr_t)__bss_start, means_of(state), "Oriel's own variables");
+    assert_refused(__bss_start, (uintptr_t)_end - (uintptr_t)__bss_start, means_of(state),
+                   "Oriel's own variables");
 }
 
 static void memory_of_ucx_is_refused_as_long_as_it_is_that(void **state)
@@ -137,7 +140,8 @@ static void *sleep_until_done(void *context)
     pthread_barrier_wait(&sleeper->ready);
     while (!atomic_load(&sleeper->done))
         usleep(1000);
-    if (sleeper->blocks_all) { /* whatever was meant for this thread must be gone: it would end the process */
+    if (sleeper
+            ->blocks_all) { /* whatever was meant for this thread must be gone: it would end the process */
         sigset_t none;
         sigemptyset(&none);
         pthread_sigmask(SIG_SETMASK, &none, NULL);
@@ -289,7 +293,8 @@ static void control_block_of_the_initial_thread_is_refused(void **state)
     size_t len_bytes = 0;
     pthread_t thread;
     assert_int_equal(syscall(SYS_get_robust_list, 0, &block, &len_bytes), 0);
-    struct neighbour other = {.page = (char *)((uintptr_t)block & ~(uintptr_t)(PAGE - 1)), .how = means_of(state)};
+    struct neighbour other = {.page = (char *)((uintptr_t)block & ~(uintptr_t)(PAGE - 1)),
+                              .how = means_of(state)};
     oriel_candidate_forget();
     assert_int_equal(pthread_create(&thread, NULL, promote_page, &other), 0);
     pthread_join(thread, NULL);
@@ -387,10 +392,12 @@ static void memory_that_cannot_be_released_stays_shared(void **state)
     assert_false(oriel_promote_find((uintptr_t)memory + PAGE, 1, &again, &held_bytes));
     assert_true(oriel_promote_find((uintptr_t)memory, 1, &again, &held_bytes));
     munmap(memory, 4 * PAGE);
-    char *other = mmap(memory, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    char *other = mmap(memory, 4 * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     assert_true(other == memory);
     other[0] = 5;
-    promote(other, 4 * PAGE, &quiesce, &promoted); /* of the former memory nothing is known any more */
+    promote(other, 4 * PAGE, &quiesce,
+            &promoted); /* of the former memory nothing is known any more */
     char *view = peer_view(other, 4 * PAGE);
     assert_int_equal(view[0], 5);
     assert_int_equal(view[3 * PAGE], 0);
@@ -507,9 +514,12 @@ int main(void)
         BY_BOTH(page_with_the_lock_of_an_open_stream_is_refused),
         BY_BOTH(control_block_of_the_initial_thread_is_refused),
         BY_BOTH(what_lies_above_the_callers_stack_is_promoted),
-        {"thread_that_blocks_all_signals_is_named", thread_that_blocks_all_signals_is_named, NULL, NULL, &quiesce},
-        {"program_that_uses_all_real_time_signals_is_told", program_that_uses_all_real_time_signals_is_told, NULL, NULL, &quiesce},
-        {"memory_that_cannot_be_released_stays_shared", memory_that_cannot_be_released_stays_shared, NULL, NULL, &quiesce},
+        {"thread_that_blocks_all_signals_is_named", thread_that_blocks_all_signals_is_named, NULL,
+         NULL, &quiesce},
+        {"program_that_uses_all_real_time_signals_is_told",
+         program_that_uses_all_real_time_signals_is_told, NULL, NULL, &quiesce},
+        {"memory_that_cannot_be_released_stays_shared", memory_that_cannot_be_released_stays_shared,
+         NULL, NULL, &quiesce},
         BY_BOTH(failure_half_way_leaves_all_private),
         BY_BOTH(huge_pages_are_refused_unless_they_may_go),
         BY_BOTH(lost_descriptor_is_refused),

@@ -16,7 +16,10 @@ enum { WRITERS = 3, PAGES = 24, ROUNDS = 1500, LEAST_ROUNDS = 25, CASE_SECONDS =
 static atomic_bool stop;
 static time_t case_end;
 
-static void begin_rounds(void) { case_end = time(NULL) + CASE_SECONDS; }
+static void begin_rounds(void)
+{
+    case_end = time(NULL) + CASE_SECONDS;
+}
 
 /* A machine that is busy makes fewer rounds, so that the case still ends in time. */
 static bool goes_on(int round, int rounds)
@@ -148,8 +151,8 @@ struct exchange {
 
 static _Noreturn void be_peer(struct exchange *exchange, uint64_t adds)
 {
-    char *file = mmap(NULL, oriel_file_reserve(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                      oriel_file_identity()->memory_fd, 0);
+    char *file = mmap(NULL, oriel_file_reserve(), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, oriel_file_identity()->memory_fd, 0);
     for (;;) {
         uint64_t offset = atomic_load(&exchange->offset);
         if (offset == UINT64_MAX || file == MAP_FAILED)
@@ -179,7 +182,8 @@ static void peers_and_threads_add_up(void **state)
 {
     enum { TURNS = 400, ADDS = 50 };
     const struct oriel_promote_how *how = means_of(state);
-    struct exchange *exchange = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct exchange *exchange =
+        mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(exchange != MAP_FAILED);
     char *memory = map_private(2 * PAGE);
     pid_t peer = fork();
@@ -376,7 +380,8 @@ static void threads_promote_overlapping_ranges(void **state)
     char *memory = map_private(8 * PAGE);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, promote_always, memory + (uint64_t)i * 2 * PAGE), 0);
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, promote_always, memory + (uint64_t)i * 2 * PAGE), 0);
     for (int i = 0; i < 3; i++) {
         void *failed;
         pthread_join(threads[i], &failed);
@@ -396,8 +401,10 @@ int main(void)
         BY_BOTH(kernel_writes_arrive),
         BY_BOTH(threads_that_come_and_go_lose_nothing),
         BY_BOTH(signal_handlers_of_the_program_lose_nothing),
-        {"threads_promote_overlapping_ranges", threads_promote_overlapping_ranges, NULL, NULL, &protect},
+        {"threads_promote_overlapping_ranges", threads_promote_overlapping_ranges, NULL, NULL,
+         &protect},
     };
-    setenv("CMOCKA_TEST_ABORT", "1", 1); /* threads of a case that has failed would go on in the next */
+    setenv("CMOCKA_TEST_ABORT", "1",
+           1); /* threads of a case that has failed would go on in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -41,7 +41,8 @@ static void *wait_and_answer(void *context)
     atomic_store(&waiter->tid, (int)syscall(SYS_gettid));
     for (int round = 0; round < ROUNDS; round++) {
         struct timespec limit = limit_of(PATIENCE_S);
-        int got = waiter->has_limit ? sem_timedwait(&waiter->shared->turn, &limit) : sem_wait(&waiter->shared->turn);
+        int got = waiter->has_limit ? sem_timedwait(&waiter->shared->turn, &limit)
+                                    : sem_wait(&waiter->shared->turn);
         if (got != 0)
             atomic_fetch_add(&waiter->failures, 1);
         sem_post(&waiter->shared->answer);
@@ -85,7 +86,8 @@ static void waits_try(void **state, bool has_limit)
         while (sem_timedwait(&waiter.shared->answer, &limit) != 0)
             if (errno != EINTR)
                 fail_msg("round %d: %s", round, strerror(errno));
-        if (round + 1 < ROUNDS) /* it waits anew while the memory is shared, and pages go the other way */
+        if (round + 1 <
+            ROUNDS) /* it waits anew while the memory is shared, and pages go the other way */
             await_call(&waiter, SYS_futex);
         oriel_promote_release(&promoted);
     }
@@ -120,7 +122,8 @@ static void *wait_at_many(void *context)
         struct timespec limit;
         clock_gettime(CLOCK_MONOTONIC, &limit);
         limit.tv_sec += PATIENCE_S;
-        if (syscall(SYS_futex_waitv, words, 2, 0, &limit, CLOCK_MONOTONIC) < 0 && errno != EAGAIN && errno != EINTR) {
+        if (syscall(SYS_futex_waitv, words, 2, 0, &limit, CLOCK_MONOTONIC) < 0 && errno != EAGAIN &&
+            errno != EINTR) {
             atomic_fetch_add(&waiter->failures, 1);
             break;
         }
@@ -159,7 +162,8 @@ static void *wait_deaf(void *context)
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     atomic_store(&waiter->tid, (int)syscall(SYS_gettid));
     while (sem_trywait(&waiter->shared->turn) != 0)
-        syscall(SYS_futex, &waiter->shared->word, FUTEX_WAIT, 0, &(struct timespec){.tv_sec = 1}, NULL, 0);
+        syscall(SYS_futex, &waiter->shared->word, FUTEX_WAIT, 0, &(struct timespec){.tv_sec = 1},
+                NULL, 0);
     return NULL;
 }
 

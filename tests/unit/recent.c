@@ -22,7 +22,8 @@ static int is_marked(void)
 static void mark_goes_with_the_next_flush(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS; i++) { /* at every count, the last before the host's turn included */
+    for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS;
+         i++) { /* at every count, the last before the host's turn included */
         oriel_tls_cache_mark();
         assert_true(is_marked());
         oriel_tls_cache_flush();
@@ -123,7 +124,8 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
     oriel_tls_cache_keep_type(oriel_tls_cache_begin(), 3, NULL, 4);
     assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(oriel_tls_cache.window_key, ORIEL_TLS_CACHE_NO_KEY);
-    oriel_tls_cache_keep_window(before, 1, &window, 0); /* looked up before the free: kept, but not valid */
+    oriel_tls_cache_keep_window(before, 1, &window,
+                                0); /* looked up before the free: kept, but not valid */
     assert_false(oriel_tls_cache_is_valid());
 }
 

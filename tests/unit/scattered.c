@@ -193,7 +193,7 @@ static void update_and_compare(struct side *target, struct side *origin, struct 
                                enum oriel_kind kind, enum oriel_operator operator, bool fetches)
 {
     struct oriel_scattered scattered;
-    const bool reads_origin = operator != ORIEL_OPERATOR_NO_OP;
+    const bool reads_origin = operator!= ORIEL_OPERATOR_NO_OP;
     int count = target->map.count < origin->map.count ? target->map.count : origin->map.count;
     count = result->map.count < count ? result->map.count : count;
     char *wanted = copy_of(target), *wanted_result = copy_of(result), *kept = copy_of(origin);
@@ -201,7 +201,7 @@ static void update_and_compare(struct side *target, struct side *origin, struct 
         oriel_kinds[kind].plain[operator](place_in(target, wanted, i),
                                           reads_origin ? place_in(origin, origin->bytes, i) : NULL,
                                           fetches ? place_in(result, wanted_result, i) : NULL, 1);
-    assert_true(oriel_scattered_open(&scattered, kind, operator, &target->part,
+    assert_true(oriel_scattered_open(&scattered, kind, operator, & target->part,
                                      reads_origin ? &origin->part : NULL,
                                      fetches ? &result->part : NULL));
     const uint64_t most = ORIEL_SCATTERED_BYTES / oriel_kinds[kind].extent_bytes;
@@ -231,7 +231,7 @@ static void elements_are_updated_in_their_order(void **state)
     int staged = 0, in_place = 0, long_ones = 0;
     for (int round = 0; round < ROUNDS; round++) {
         const enum oriel_kind kind = (enum oriel_kind)below(ORIEL_KIND_COUNT);
-        const enum oriel_operator operator = (enum oriel_operator)below(ORIEL_OPERATOR_COUNT);
+        const enum oriel_operator operator=(enum oriel_operator) below(ORIEL_OPERATOR_COUNT);
         if (oriel_kinds[kind].plain[operator] == NULL)
             continue;
         const uint64_t extent_bytes = oriel_kinds[kind].extent_bytes;

@@ -33,7 +33,8 @@ static bool memory_opens(int fd, int *reason)
     assert_int_equal(somebody_opened, opened >= 0);
     if (opened >= 0)
         close(opened);
-    int again = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* the watch sees it where it happens */
+    int again =
+        open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* the watch sees it where it happens */
     assert_true(again >= 0 && opened_since(watch));
     close(again);
     close(watch);

@@ -17,7 +17,8 @@ enum { CROWD = 40, SECONDS = 4, LOOKS_LEAST = 1000 };
 
 static atomic_bool stop;
 static atomic_bool may_end;
-static _Atomic int32_t witness; /* a thread that is listed behind those that end; 0 when there is none */
+static _Atomic int32_t
+    witness; /* a thread that is listed behind those that end; 0 when there is none */
 
 bool oriel_remote_writers_is_helper(int32_t tid)
 {
@@ -77,7 +78,8 @@ static void a_thread_is_listed_though_others_end(void **state)
     for (time_t end = time(NULL) + SECONDS; time(NULL) < end;) {
         struct search search = {.tid = atomic_load(&witness)};
         int error;
-        if (search.tid == 0 || !oriel_threads_visit(compare, &search, &error) || atomic_load(&witness) != search.tid)
+        if (search.tid == 0 || !oriel_threads_visit(compare, &search, &error) ||
+            atomic_load(&witness) != search.tid)
             continue;
         looks++;
         missed += search.found == 0;

@@ -26,7 +26,8 @@ static bool look(const struct oriel_trace_record *event, void *context)
 {
     struct reading *reading = context;
     uint64_t *next = &reading->next[event->event->thread];
-    reading->in_order = reading->in_order && event->event->bytes >= *next && event->rank == 0 && event->window == 0;
+    reading->in_order =
+        reading->in_order && event->event->bytes >= *next && event->rank == 0 && event->window == 0;
     *next = event->event->bytes + 1;
     reading->events++;
     return true;
@@ -271,7 +272,8 @@ static int open_in_writer(void)
         char comm[32] = "";
         snprintf(name, sizeof name, "/proc/self/task/%.16s/comm", entry->d_name);
         FILE *file = fopen(name, "r");
-        if (file != NULL && fgets(comm, sizeof comm, file) != NULL && strcmp(comm, "oriel-trace\n") == 0) {
+        if (file != NULL && fgets(comm, sizeof comm, file) != NULL &&
+            strcmp(comm, "oriel-trace\n") == 0) {
             snprintf(name, sizeof name, "/proc/self/task/%.16s/fd", entry->d_name);
             DIR *open_files = opendir(name);
             for (const struct dirent *one; (one = readdir(open_files)) != NULL;)
@@ -329,7 +331,8 @@ static void earlier_run_is_replaced(void **state)
 static void find_other_file(void)
 {
     const char *refusal = oriel_trace_writer_open(path, MIB);
-    EXPECT(refusal != NULL && strcmp(refusal, "there is something that is no trace, which is left alone") == 0);
+    EXPECT(refusal != NULL &&
+           strcmp(refusal, "there is something that is no trace, which is left alone") == 0);
 }
 
 static void other_file_is_left_alone(void **state)
@@ -348,7 +351,8 @@ static void other_file_is_left_alone(void **state)
 
 static void find_no_folder(void)
 {
-    EXPECT(strcmp(oriel_trace_writer_open("/proc/none/rank-0.oriel", MIB), "No such file or directory") == 0);
+    EXPECT(strcmp(oriel_trace_writer_open("/proc/none/rank-0.oriel", MIB),
+                  "No such file or directory") == 0);
 }
 
 static void no_folder_is_told(void **state)

@@ -52,17 +52,26 @@ static inline int in_process(void (*body)(void))
     return status;
 }
 
-static struct oriel_window_record record = {.window_id = 77, .n = 4, .rank = 0, .size_bytes = 4096, .name = "halo",
+static struct oriel_window_record record = {.window_id = 77,
+                                            .n = 4,
+                                            .rank = 0,
+                                            .size_bytes = 4096,
+                                            .name = "halo",
                                             .site = "main at halo.c:42"};
 static const int32_t world_ranks[] = {0, 1, 2, 3};
 
 /* Begins the trace of rank 0 of 4, with a window that has number 0. */
 static inline void trace_begin(uint64_t limit_bytes)
 {
-    static struct oriel_trace_header header = {
-        .magic = ORIEL_TRACE_MAGIC, .version = ORIEL_TRACE_VERSION, .header_bytes = sizeof header,
-        .event_bytes = sizeof(struct oriel_trace_event), .world_size = 4, .job = {1, 2}, .machine = {3, 4},
-        .program = "halo", .host = "mpich"};
+    static struct oriel_trace_header header = {.magic = ORIEL_TRACE_MAGIC,
+                                               .version = ORIEL_TRACE_VERSION,
+                                               .header_bytes = sizeof header,
+                                               .event_bytes = sizeof(struct oriel_trace_event),
+                                               .world_size = 4,
+                                               .job = {1, 2},
+                                               .machine = {3, 4},
+                                               .program = "halo",
+                                               .host = "mpich"};
     static const struct oriel_trace_clock clock = {.own_ns = 1000, .zero_ns = 1000};
     EXPECT(oriel_trace_writer_open(path, limit_bytes) == NULL);
     EXPECT(oriel_trace_writer_begin(&header, &clock));
@@ -72,8 +81,12 @@ static inline void trace_begin(uint64_t limit_bytes)
 /* The i-th put: its number is its size. */
 static inline void add_put(uint64_t i)
 {
-    struct oriel_trace_event event = {.begin_ns = 1000 + i * 100, .duration_ns = 50, .bytes = i, .target = (int32_t)(i % 4),
-                                      .cause_rank = -1, .kind = ORIEL_TRACE_OPERATION + ORIEL_COUNTS_put};
+    struct oriel_trace_event event = {.begin_ns = 1000 + i * 100,
+                                      .duration_ns = 50,
+                                      .bytes = i,
+                                      .target = (int32_t)(i % 4),
+                                      .cause_rank = -1,
+                                      .kind = ORIEL_TRACE_OPERATION + ORIEL_COUNTS_put};
     oriel_trace_add(&event);
 }
 

@@ -37,15 +37,17 @@ static bool within_bounds(const struct oriel_trace_event *event, void *context)
 {
     assert_in_range(event->target + 1, 0, 4);
     assert_in_range(event->cause_rank + 1, 0, 4);
-    assert_true(event->kind < ORIEL_COUNTED_OPERATIONS ||
-                (event->kind >= ORIEL_TRACE_CALL && event->kind < ORIEL_TRACE_CALL + ORIEL_COUNTED_CALLS));
+    assert_true(
+        event->kind < ORIEL_COUNTED_OPERATIONS ||
+        (event->kind >= ORIEL_TRACE_CALL && event->kind < ORIEL_TRACE_CALL + ORIEL_COUNTED_CALLS));
     assert_true(event->waiting_ns <= event->duration_ns);
     ++*(uint64_t *)context;
     return true;
 }
 
 /* Reads bytes; how many events a visit finds, which is what parsing has counted. */
-static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes, struct oriel_trace_parsed *out)
+static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
+                           struct oriel_trace_parsed *out)
 {
     struct oriel_trace_source source = {.fd = -1, .bytes = bytes, .len_bytes = len_bytes};
     uint64_t seen = 0;
@@ -53,7 +55,8 @@ static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes, struct 
         assert_true(oriel_trace_events_visit(&source, out, within_bounds, &seen));
         assert_int_equal(seen, out->events);
     }
-    oriel_trace_parsed_free(&(struct oriel_trace_parsed){.windows = out->windows, .windows_count = out->windows_count});
+    oriel_trace_parsed_free(
+        &(struct oriel_trace_parsed){.windows = out->windows, .windows_count = out->windows_count});
     return seen;
 }
 
@@ -98,15 +101,17 @@ static void damaged_anywhere(void **state)
             uint64_t events = read_bytes(spoilt, whole_bytes, &parsed);
             assert_true(events <= PUTS);
             /* the kind of a block and its count of lost events are not in its checksum */
-            assert_true(parsed.trouble[0] != '\0' || events == PUTS || parsed.dropped != 0 || !parsed.ended ||
-                        parsed.clocks_count == 0);
+            assert_true(parsed.trouble[0] != '\0' || events == PUTS || parsed.dropped != 0 ||
+                        !parsed.ended || parsed.clocks_count == 0);
         }
 }
 
 /* A block, and its checksum made right again. */
-static unsigned char *block_of_type(unsigned char *bytes, uint32_t type, struct oriel_trace_block *out)
+static unsigned char *block_of_type(unsigned char *bytes, uint32_t type,
+                                    struct oriel_trace_block *out)
 {
-    for (size_t at = sizeof(struct oriel_trace_header); at < whole_bytes; at += sizeof *out + out->len_bytes) {
+    for (size_t at = sizeof(struct oriel_trace_header); at < whole_bytes;
+         at += sizeof *out + out->len_bytes) {
         memcpy(out, bytes + at, sizeof *out);
         if (out->type == type)
             return bytes + at;
@@ -115,7 +120,8 @@ static unsigned char *block_of_type(unsigned char *bytes, uint32_t type, struct 
     return NULL;
 }
 
-static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *value, size_t value_bytes)
+static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *value,
+                size_t value_bytes)
 {
     struct oriel_trace_block block = {.type = 0};
     unsigned char *at = block_of_type(bytes, type, &block);
@@ -124,22 +130,24 @@ static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *
     memcpy(at, &block, sizeof block);
 }
 
-#define SET_EVENT(field, ...) set(bytes, ORIEL_BLOCK_EVENTS, offsetof(struct oriel_trace_event, field), \
-                                  &(__typeof__(((struct oriel_trace_event *)0)->field)){__VA_ARGS__}, \
-                                  sizeof((struct oriel_trace_event *)0)->field)
-#define SET_WINDOW(field, ...) set(bytes, ORIEL_BLOCK_WINDOW, offsetof(struct oriel_trace_window, field), \
-                                   &(__typeof__(((struct oriel_trace_window *)0)->field)){__VA_ARGS__}, \
-                                   sizeof((struct oriel_trace_window *)0)->field)
+#define SET_EVENT(field, ...)                                                                      \
+    set(bytes, ORIEL_BLOCK_EVENTS, offsetof(struct oriel_trace_event, field),                      \
+        &(__typeof__(((struct oriel_trace_event *)0)->field)){__VA_ARGS__},                        \
+        sizeof((struct oriel_trace_event *)0)->field)
+#define SET_WINDOW(field, ...)                                                                     \
+    set(bytes, ORIEL_BLOCK_WINDOW, offsetof(struct oriel_trace_window, field),                     \
+        &(__typeof__(((struct oriel_trace_window *)0)->field)){__VA_ARGS__},                       \
+        sizeof((struct oriel_trace_window *)0)->field)
 
 /* What cannot be is left out, alone. */
-#define EXPECT_ODD(change, events_left)                                                              \
-    do {                                                                                             \
-        static unsigned char bytes[ROOM];                                                            \
-        struct oriel_trace_parsed parsed;                                                            \
-        memcpy(bytes, whole, whole_bytes);                                                           \
-        change;                                                                                      \
-        assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), events_left);                      \
-        assert_non_null(strstr(parsed.trouble, "make no sense and are left out"));                   \
+#define EXPECT_ODD(change, events_left)                                                            \
+    do {                                                                                           \
+        static unsigned char bytes[ROOM];                                                          \
+        struct oriel_trace_parsed parsed;                                                          \
+        memcpy(bytes, whole, whole_bytes);                                                         \
+        change;                                                                                    \
+        assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), events_left);                    \
+        assert_non_null(strstr(parsed.trouble, "make no sense and are left out"));                 \
     } while (0)
 
 static void what_cannot_be_is_left_out(void **state)
@@ -163,7 +171,9 @@ static void what_cannot_be_is_left_out(void **state)
     EXPECT_ODD(SET_WINDOW(rank, 4), 0);
     EXPECT_ODD(SET_WINDOW(number, UINT32_MAX), 0);
     EXPECT_ODD(SET_WINDOW(own_path, 99), 0);
-    EXPECT_ODD(set(bytes, ORIEL_BLOCK_END, offsetof(struct oriel_trace_end, events), &(uint64_t){PUTS + 1}, 8), PUTS);
+    EXPECT_ODD(set(bytes, ORIEL_BLOCK_END, offsetof(struct oriel_trace_end, events),
+                   &(uint64_t){PUTS + 1}, 8),
+               PUTS);
     EXPECT_ODD(set(bytes, ORIEL_BLOCK_CLOCK, 0, &(uint64_t){UINT64_MAX}, 8), PUTS);
 }
 
@@ -182,12 +192,15 @@ static void other_files_are_refused(void **state)
     struct oriel_trace_header header;
     (void)state;
     expect_refused(whole, 0, "is empty");
-    expect_refused((const unsigned char *)"\x7f" "ELF and more of it", 20, "is no trace of Oriel's");
+    expect_refused((const unsigned char *)"\x7f"
+                                          "ELF and more of it",
+                   20, "is no trace of Oriel's");
     expect_refused(whole, 5, "is no trace of Oriel's");
     expect_refused(whole, sizeof header - 1, "ends within its header");
     memcpy(bytes, whole, whole_bytes);
     bytes[8] = 9;
-    expect_refused(bytes, whole_bytes, "has version 9 of the format, and this command reads version 1");
+    expect_refused(bytes, whole_bytes,
+                   "has version 9 of the format, and this command reads version 1");
     bytes[8] = ORIEL_TRACE_VERSION;
     memcpy(&header, whole, sizeof header);
     header.world_size = 0;
@@ -212,11 +225,16 @@ static void texts_are_clean(void **state)
     char full[4] = {'a', 'b', 'c', 'd'};
     (void)state;
     expect_clean("halo", "halo");
-    expect_clean("Fenster \xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80", "Fenster \xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80");
+    expect_clean("Fenster \xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80",
+                 "Fenster \xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80");
     expect_clean("\x1b[2J\n\t\x7f", "?[2J???");
-    expect_clean("\xc2\x9b" "31m", "??31m");             /* a control sequence in one character */
-    expect_clean("\xff\xc3\xc3-\xe2\x82", "??" "?-??");      /* no UTF-8, and a character that ends too early */
-    expect_clean("\xc0\xaf \xed\xa0\x80", "?? ???");      /* one written too long, and half of a pair */
+    expect_clean("\xc2\x9b"
+                 "31m",
+                 "??31m"); /* a control sequence in one character */
+    expect_clean("\xff\xc3\xc3-\xe2\x82",
+                 "??"
+                 "?-??"); /* no UTF-8, and a character that ends too early */
+    expect_clean("\xc0\xaf \xed\xa0\x80", "?? ???"); /* one written too long, and half of a pair */
     oriel_trace_text_clean(full, sizeof full);
     assert_string_equal(full, "abc");
 }
@@ -233,9 +251,11 @@ static void clocks_are_aligned(void **state)
     assert_int_equal(oriel_trace_aligned_ns(&alignment, 5000000500), 1000000500);
     assert_int_equal(oriel_trace_aligned_ns(&alignment, 4999999500), 999999500);
     assert_int_equal(oriel_trace_alignment_error_ns(&alignment, 5000000000), 300);
-    assert_int_equal(oriel_trace_alignment_error_ns(&alignment, 15000000000), 300 + 1000000); /* 100 ppm of 10 s */
+    assert_int_equal(oriel_trace_alignment_error_ns(&alignment, 15000000000),
+                     300 + 1000000); /* 100 ppm of 10 s */
 
-    two.clocks[1] = (struct oriel_trace_clock){15000000000, 11000100000, 700}; /* 10 us a second slower */
+    two.clocks[1] =
+        (struct oriel_trace_clock){15000000000, 11000100000, 700}; /* 10 us a second slower */
     two.clocks_count = 2;
     oriel_trace_alignment_add(&alignment, &two);
     assert_int_equal(oriel_trace_aligned_ns(&alignment, 5000000000), 1000000000);
@@ -277,7 +297,8 @@ static void put_rank(int32_t named, int32_t rank, uint64_t job)
     snprintf(name, sizeof name, "%s/rank-%d.oriel", folder, (int)named);
     FILE *file = fopen(name, "w");
     assert_int_equal(fwrite(&header, 1, sizeof header, file), sizeof header);
-    assert_int_equal(fwrite(whole + sizeof header, 1, whole_bytes - sizeof header, file), whole_bytes - sizeof header);
+    assert_int_equal(fwrite(whole + sizeof header, 1, whole_bytes - sizeof header, file),
+                     whole_bytes - sizeof header);
     fclose(file);
 }
 
@@ -292,9 +313,11 @@ static void mixed_runs_are_told_apart(void **state)
     assert_non_null(traces);
     assert_int_equal(traces->ranks_count, 2);
     assert_int_equal(traces->windows_count, 1);
-    assert_non_null(strstr(complaints, "rank-2.oriel is of another run than most files here, and is left out\n"));
+    assert_non_null(strstr(
+        complaints, "rank-2.oriel is of another run than most files here, and is left out\n"));
     assert_non_null(strstr(complaints, "rank-3.oriel says that it is rank 1's, and is left out\n"));
-    assert_non_null(strstr(complaints, "of 4 ranks, 2 have no trace here that can be read, rank 2 the first\n"));
+    assert_non_null(strstr(
+        complaints, "of 4 ranks, 2 have no trace here that can be read, rank 2 the first\n"));
     oriel_traces_close(traces);
 }
 
@@ -315,14 +338,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_whole, folder_remove)
     const struct CMUnitTest tests[] = {
-        TEST(whole_one_has_no_trouble),
-        TEST(cut_anywhere),
-        TEST(damaged_anywhere),
-        TEST(what_cannot_be_is_left_out),
-        TEST(other_files_are_refused),
-        TEST(texts_are_clean),
-        TEST(clocks_are_aligned),
-        TEST(mixed_runs_are_told_apart),
+        TEST(whole_one_has_no_trouble), TEST(cut_anywhere),
+        TEST(damaged_anywhere),         TEST(what_cannot_be_is_left_out),
+        TEST(other_files_are_refused),  TEST(texts_are_clean),
+        TEST(clocks_are_aligned),       TEST(mixed_runs_are_told_apart),
         TEST(folders_without_traces),
     };
 #undef TEST

@@ -8,7 +8,8 @@
 static inline int descriptors_use_up(void)
 {
     int last = -1;
-    for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = open("/dev/null", O_RDONLY | O_CLOEXEC))
+    for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0;
+         fd = open("/dev/null", O_RDONLY | O_CLOEXEC))
         last = fd > last ? fd : last;
     return last;
 }

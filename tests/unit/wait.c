@@ -49,7 +49,8 @@ static void wait_through(enum oriel_wait_for what, uint32_t from, uint32_t to, u
     struct oriel_watch watch = {.check = ask, .context = &word};
     pthread_t other;
     assert_int_equal(pthread_create(&other, NULL, change_later, &word), 0);
-    assert_int_equal(oriel_wait(&word.event.value, &word.event.sleepers, what, wanted, &watch), ORIEL_OK);
+    assert_int_equal(oriel_wait(&word.event.value, &word.event.sleepers, what, wanted, &watch),
+                     ORIEL_OK);
     assert_int_equal(oriel_load_acquire(&word.event.value), to);
     pthread_join(other, NULL);
     assert_int_equal(word.event.sleepers, 0);

@@ -38,7 +38,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
         return __real_clock_gettime(clock, now);
     machine.readings++;
     machine.now_ns += READING_NS;
-    *now = (struct timespec){.tv_sec = (time_t)(machine.now_ns / 1000000000), .tv_nsec = (long)(machine.now_ns % 1000000000)};
+    *now = (struct timespec){.tv_sec = (time_t)(machine.now_ns / 1000000000),
+                             .tv_nsec = (long)(machine.now_ns % 1000000000)};
     return 0;
 }
 
@@ -111,7 +112,9 @@ static void waits_know_crowds(uint64_t call_ns, uint64_t idle_ns, uint64_t busy_
         (void)spins(busy_ns);                 /* and now they are */
         for (int i = 0; i < WAITS; i++)
             failed |= spins(busy_ns) ? 2 : 0;
-        failed |= spins(idle_ns) || spins(busy_ns) || spins(idle_ns) || spins(idle_ns) ? 4 : 0; /* not four in a row */
+        failed |= spins(idle_ns) || spins(busy_ns) || spins(idle_ns) || spins(idle_ns)
+                      ? 4
+                      : 0; /* not four in a row */
         (void)spins(idle_ns);
         (void)spins(idle_ns);
         for (int i = 0; i < WAITS; i++)
@@ -129,7 +132,9 @@ static int failed_in_demand(void)
     for (int i = 0; i < WAITS; i++)
         wait_played(3000, 2);
     wait_played(300, LAST_YIELD);
-    failed |= machine.sleeps == 1 && machine.yields < LAST_YIELD ? 0 : 1; /* sleeps before its millisecond is over */
+    failed |= machine.sleeps == 1 && machine.yields < LAST_YIELD
+                  ? 0
+                  : 1; /* sleeps before its millisecond is over */
     for (int i = 0; i < 100; i++) {
         wait_played(300, LAST_YIELD);
         failed |= machine.sleeps == 1 ? 0 : 2;
@@ -138,7 +143,9 @@ static int failed_in_demand(void)
     failed |= naps > 90 ? 0 : 4; /* and most of the next ones at once */
     for (int i = 0; i < 1000; i++)
         wait_played(300, 1);
-    failed |= machine.sleeps == 0 && machine.yields == 1 ? 0 : 8; /* but not for ever, where yields help */
+    failed |= machine.sleeps == 0 && machine.yields == 1
+                  ? 0
+                  : 8; /* but not for ever, where yields help */
     return failed;
 }
 
@@ -187,7 +194,8 @@ static void slow_system_calls_are_no_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_spin_but_where_yields_let_others_run), /* before this process has yielded */
+        cmocka_unit_test(
+            waits_spin_but_where_yields_let_others_run), /* before this process has yielded */
         cmocka_unit_test(slow_system_calls_are_no_crowd),
         cmocka_unit_test(waits_whose_yields_are_in_vain_sleep),
         cmocka_unit_test(waits_with_a_processor_of_their_own_do_not_sleep_soon),

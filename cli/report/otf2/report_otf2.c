@@ -40,19 +40,22 @@ struct archive {
     char trouble[200]; /* the library's first complaint; "" */
 };
 
-static OTF2_ErrorCode note_trouble(void *context, const char *file, uint64_t line, const char *function, OTF2_ErrorCode code,
-                                   const char *format, va_list arguments)
+static OTF2_ErrorCode note_trouble(void *context, const char *file, uint64_t line,
+                                   const char *function, OTF2_ErrorCode code, const char *format,
+                                   va_list arguments)
 {
     struct archive *archive = context;
     char detail[120] = "";
     (void)file, (void)line, (void)function;
     vsnprintf(detail, sizeof detail, format, arguments);
     if (archive->trouble[0] == '\0')
-        snprintf(archive->trouble, sizeof archive->trouble, "%s (%s)", OTF2_Error_GetDescription(code), detail);
+        snprintf(archive->trouble, sizeof archive->trouble, "%s (%s)",
+                 OTF2_Error_GetDescription(code), detail);
     return code;
 }
 
-static OTF2_FlushType flush(void *context, OTF2_FileType type, OTF2_LocationRef location, void *caller, bool is_final)
+static OTF2_FlushType flush(void *context, OTF2_FileType type, OTF2_LocationRef location,
+                            void *caller, bool is_final)
 {
     (void)context, (void)type, (void)location, (void)caller, (void)is_final;
     return OTF2_FLUSH;
@@ -112,25 +115,30 @@ static void write_operation(struct location *location, const struct oriel_trace_
     uint64_t back = event->bytes;
     switch ((enum oriel_counted_operation)event->kind) {
     case ORIEL_COUNTS_put:
-        OTF2_EvtWriter_RmaPut(location->writer, NULL, now, traced->window, target, event->bytes, number);
+        OTF2_EvtWriter_RmaPut(location->writer, NULL, now, traced->window, target, event->bytes,
+                              number);
         return;
     case ORIEL_COUNTS_get:
-        OTF2_EvtWriter_RmaGet(location->writer, NULL, now, traced->window, target, event->bytes, number);
+        OTF2_EvtWriter_RmaGet(location->writer, NULL, now, traced->window, target, event->bytes,
+                              number);
         return;
     case ORIEL_COUNTS_compare_and_swap: atomic = OTF2_RMA_ATOMIC_TYPE_COMPARE_AND_SWAP; break;
     case ORIEL_COUNTS_accumulate: back = 0; break;
     default: atomic = OTF2_RMA_ATOMIC_TYPE_FETCH_AND_ACCUMULATE; break;
     }
-    OTF2_EvtWriter_RmaAtomic(location->writer, NULL, now, traced->window, target, atomic, event->bytes, back, number);
+    OTF2_EvtWriter_RmaAtomic(location->writer, NULL, now, traced->window, target, atomic,
+                             event->bytes, back, number);
 }
 
 static bool is_collective(uint8_t kind)
 {
-    return kind == ORIEL_TRACE_CALL + ORIEL_CALL_OF_create || kind == ORIEL_TRACE_CALL + ORIEL_CALL_OF_free ||
+    return kind == ORIEL_TRACE_CALL + ORIEL_CALL_OF_create ||
+           kind == ORIEL_TRACE_CALL + ORIEL_CALL_OF_free ||
            kind == ORIEL_TRACE_CALL + ORIEL_CALL_OF_fence;
 }
 
-static void write_collective_end(struct location *location, const struct oriel_trace_record *traced, OTF2_TimeStamp now)
+static void write_collective_end(struct location *location, const struct oriel_trace_record *traced,
+                                 OTF2_TimeStamp now)
 {
     OTF2_CollectiveOp operation = OTF2_COLLECTIVE_OP_BARRIER;
     if (traced->event->kind == ORIEL_TRACE_CALL + ORIEL_CALL_OF_create) {
@@ -141,8 +149,8 @@ static void write_collective_end(struct location *location, const struct oriel_t
         OTF2_EvtWriter_RmaWinDestroy(location->writer, NULL, now, traced->window);
     }
     OTF2_EvtWriter_RmaCollectiveEnd(location->writer, NULL, now, operation,
-                                    OTF2_RMA_SYNC_LEVEL_PROCESS | OTF2_RMA_SYNC_LEVEL_MEMORY, traced->window,
-                                    OTF2_UNDEFINED_UINT32, 0, 0);
+                                    OTF2_RMA_SYNC_LEVEL_PROCESS | OTF2_RMA_SYNC_LEVEL_MEMORY,
+                                    traced->window, OTF2_UNDEFINED_UINT32, 0, 0);
 }
 
 static void write_wait(struct location *location, const struct oriel_trace_record *traced)
@@ -161,7 +169,8 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
     if (location->writer == NULL)
         return false;
     uint64_t number = location->operations;
-    OTF2_EvtWriter_Enter(location->writer, NULL, time_at(location, traced->begin_ns), region_of(event->kind));
+    OTF2_EvtWriter_Enter(location->writer, NULL, time_at(location, traced->begin_ns),
+                         region_of(event->kind));
     if (event->kind < ORIEL_TRACE_CALL)
         write_operation(location, traced);
     if (is_collective(event->kind))
@@ -192,11 +201,12 @@ static OTF2_StringRef define_format(struct archive *archive, char *text)
     return string;
 }
 
-static void define_region(struct archive *archive, uint32_t region, const char *name, OTF2_RegionRole role)
+static void define_region(struct archive *archive, uint32_t region, const char *name,
+                          OTF2_RegionRole role)
 {
     OTF2_StringRef text = define_text(archive, name);
-    OTF2_GlobalDefWriter_WriteRegion(archive->definitions, region, text, text, 0, role, OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE,
-                                     0, 0, 0);
+    OTF2_GlobalDefWriter_WriteRegion(archive->definitions, region, text, text, 0, role,
+                                     OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, 0, 0, 0);
 }
 
 static void define_regions(struct archive *archive)
@@ -205,9 +215,11 @@ static void define_regions(struct archive *archive)
         define_region(archive, i, oriel_counted_operations[i].name, OTF2_REGION_ROLE_RMA);
     for (uint32_t i = 0; i < ORIEL_COUNTED_CALLS; i++)
         define_region(archive, REGION_CALL + i, oriel_counted_calls[i].name,
-                      is_collective((uint8_t)(ORIEL_TRACE_CALL + i)) ? OTF2_REGION_ROLE_BARRIER : OTF2_REGION_ROLE_RMA);
+                      is_collective((uint8_t)(ORIEL_TRACE_CALL + i)) ? OTF2_REGION_ROLE_BARRIER
+                                                                     : OTF2_REGION_ROLE_RMA);
     for (uint32_t i = 0; i < ORIEL_COUNTED_CAUSES; i++)
-        define_region(archive, REGION_WAIT + i, oriel_counted_causes[i].name, OTF2_REGION_ROLE_TASK_WAIT);
+        define_region(archive, REGION_WAIT + i, oriel_counted_causes[i].name,
+                      OTF2_REGION_ROLE_TASK_WAIT);
 }
 
 /* The machine's lowest rank. */
@@ -215,7 +227,8 @@ static uint32_t first_of_machine(const struct archive *archive, uint32_t rank)
 {
     const struct oriel_traced_rank *ranks = archive->traces->ranks;
     uint32_t first = 0;
-    while (memcmp(ranks[first].header.machine, ranks[rank].header.machine, sizeof ranks[rank].header.machine) != 0)
+    while (memcmp(ranks[first].header.machine, ranks[rank].header.machine,
+                  sizeof ranks[rank].header.machine) != 0)
         first++;
     return first;
 }
@@ -227,24 +240,27 @@ static void define_ranks(struct archive *archive)
     OTF2_StringRef machine_class = define_text(archive, "machine");
     uint32_t *nodes = oriel_alloc((archive->traces->ranks_count + 1) * sizeof *nodes);
     uint32_t machines = 0;
-    OTF2_GlobalDefWriter_WriteSystemTreeNode(definitions, 0, define_text(archive, archive->traces->ranks[0].header.program),
-                                             define_text(archive, "run"), OTF2_UNDEFINED_SYSTEM_TREE_NODE);
+    OTF2_GlobalDefWriter_WriteSystemTreeNode(
+        definitions, 0, define_text(archive, archive->traces->ranks[0].header.program),
+        define_text(archive, "run"), OTF2_UNDEFINED_SYSTEM_TREE_NODE);
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++) {
         const struct oriel_traced_rank *rank = &archive->traces->ranks[i];
         uint32_t first = first_of_machine(archive, i);
         nodes[i] = first < i ? nodes[first] : ++machines;
         if (first == i)
-            OTF2_GlobalDefWriter_WriteSystemTreeNode(definitions, nodes[i], define_text(archive, rank->header.machine_name),
-                                                     machine_class, 0);
-        OTF2_GlobalDefWriter_WriteLocationGroup(definitions, i,
-                                                define_format(archive, oriel_format("rank %d", (int)rank->world_rank)),
-                                                OTF2_LOCATION_GROUP_TYPE_PROCESS, nodes[i], OTF2_UNDEFINED_LOCATION_GROUP);
+            OTF2_GlobalDefWriter_WriteSystemTreeNode(
+                definitions, nodes[i], define_text(archive, rank->header.machine_name),
+                machine_class, 0);
+        OTF2_GlobalDefWriter_WriteLocationGroup(
+            definitions, i, define_format(archive, oriel_format("rank %d", (int)rank->world_rank)),
+            OTF2_LOCATION_GROUP_TYPE_PROCESS, nodes[i], OTF2_UNDEFINED_LOCATION_GROUP);
         for (uint32_t thread = 0; thread < THREADS; thread++) {
             const struct location *location = &archive->locations[location_of(i, thread)];
             if (location->is_used)
-                OTF2_GlobalDefWriter_WriteLocation(definitions, location_of(i, thread),
-                                                   define_format(archive, oriel_format("thread %u", thread)),
-                                                   OTF2_LOCATION_TYPE_CPU_THREAD, location->records, i);
+                OTF2_GlobalDefWriter_WriteLocation(
+                    definitions, location_of(i, thread),
+                    define_format(archive, oriel_format("thread %u", thread)),
+                    OTF2_LOCATION_TYPE_CPU_THREAD, location->records, i);
         }
     }
     free(nodes);
@@ -262,7 +278,10 @@ static uint64_t index_of(const struct archive *archive, int32_t world_rank)
         else
             high = middle;
     }
-    return low < archive->traces->ranks_count && archive->traces->ranks[low].world_rank == world_rank ? low : 0;
+    return low < archive->traces->ranks_count &&
+                   archive->traces->ranks[low].world_rank == world_rank
+               ? low
+               : 0;
 }
 
 /* Group 0 is all of MPI's locations, the first thread of each rank; group 1 + i and communicator i are window i's. */
@@ -272,21 +291,26 @@ static void define_windows(struct archive *archive)
     uint64_t *members = oriel_alloc((traces->ranks_count + 1) * sizeof *members);
     for (uint32_t i = 0; i < traces->ranks_count; i++)
         members[i] = location_of(i, 0);
-    OTF2_GlobalDefWriter_WriteGroup(archive->definitions, 0, 0, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
-                                    OTF2_GROUP_FLAG_NONE, (uint32_t)traces->ranks_count, members);
+    OTF2_GlobalDefWriter_WriteGroup(archive->definitions, 0, 0, OTF2_GROUP_TYPE_COMM_LOCATIONS,
+                                    OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                                    (uint32_t)traces->ranks_count, members);
     free(members);
     for (uint32_t i = 0; i < traces->windows_count; i++) {
         const struct oriel_traced_window *window = &traces->windows[i];
         const char *flavour = oriel_flavour_name(window->flavour, "window");
-        OTF2_StringRef name = window->name[0] != '\0' ? define_text(archive, window->name)
-                                                      : define_format(archive, oriel_format("%s %u", flavour, i + 1));
+        OTF2_StringRef name = window->name[0] != '\0'
+                                  ? define_text(archive, window->name)
+                                  : define_format(archive, oriel_format("%s %u", flavour, i + 1));
         members = oriel_alloc((uint32_t)window->n * sizeof *members);
         for (int32_t j = 0; j < window->n; j++)
             members[j] = index_of(archive, window->world_ranks[j]);
-        OTF2_GlobalDefWriter_WriteGroup(archive->definitions, i + 1, name, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
+        OTF2_GlobalDefWriter_WriteGroup(archive->definitions, i + 1, name,
+                                        OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
                                         OTF2_GROUP_FLAG_NONE, (uint32_t)window->n, members);
-        OTF2_GlobalDefWriter_WriteComm(archive->definitions, i, name, i + 1, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
-        OTF2_GlobalDefWriter_WriteRmaWin(archive->definitions, i, name, i, OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS);
+        OTF2_GlobalDefWriter_WriteComm(archive->definitions, i, name, i + 1, OTF2_UNDEFINED_COMM,
+                                       OTF2_COMM_FLAG_NONE);
+        OTF2_GlobalDefWriter_WriteRmaWin(archive->definitions, i, name, i,
+                                         OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS);
         free(members);
     }
 }
@@ -297,7 +321,8 @@ static void define_all(struct archive *archive)
     archive->definitions = OTF2_Archive_GetGlobalDefWriter(archive->archive);
     if (archive->definitions == NULL)
         return;
-    OTF2_GlobalDefWriter_WriteClockProperties(archive->definitions, BILLION, 0, (uint64_t)traces->last_ns + 1,
+    OTF2_GlobalDefWriter_WriteClockProperties(archive->definitions, BILLION, 0,
+                                              (uint64_t)traces->last_ns + 1,
                                               traces->ranks[0].header.begin_real_ns);
     define_text(archive, ""); /* string 0 */
     define_regions(archive);
@@ -356,8 +381,9 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
     }
     OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(note_trouble, &archive);
     archive.locations = oriel_alloc(traces->ranks_count * THREADS * sizeof *archive.locations);
-    archive.archive = OTF2_Archive_Open(folder, "traces", OTF2_FILEMODE_WRITE, EVENTS_BYTES, DEFINITIONS_BYTES,
-                                        OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+    archive.archive =
+        OTF2_Archive_Open(folder, "traces", OTF2_FILEMODE_WRITE, EVENTS_BYTES, DEFINITIONS_BYTES,
+                          OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
     if (archive.archive != NULL) {
         write_archive(&archive);
         OTF2_Archive_Close(archive.archive);

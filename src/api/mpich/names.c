@@ -12,7 +12,8 @@ enum { AS_POINTER = 0, AS_ADDRESS = 1, AS_INTEGER = 3 };
 /* A predefined attribute has the C key or, from Fortran, the one above it. */
 static int c_keyval(int keyval)
 {
-    static const int keyvals[] = {MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT, MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL};
+    static const int keyvals[] = {MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT,
+                                  MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL};
     for (unsigned i = 0; i < sizeof keyvals / sizeof keyvals[0]; i++)
         if (keyval == keyvals[i] + 1)
             return keyvals[i];
@@ -47,6 +48,7 @@ ORIEL_EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kin
 
 ORIEL_EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind)
 {
-    return oriel_mark(win) ? ((setter *)oriel_host_symbol("MPII_Win_set_attr"))(win, keyval, value, kind)
-                           : oriel_error_not_a_window("MPI_Win_set_attr");
+    return oriel_mark(win)
+               ? ((setter *)oriel_host_symbol("MPII_Win_set_attr"))(win, keyval, value, kind)
+               : oriel_error_not_a_window("MPI_Win_set_attr");
 }

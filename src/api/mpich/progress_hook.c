@@ -68,11 +68,11 @@ unsigned ucp_worker_progress(void *worker)
 #define WAITS_OWN(...) HELPING_OWN(ORIEL_NET_WAITS, __VA_ARGS__)
 #define TESTS_OWN(...) HELPING_OWN(ORIEL_NET_ASKS, __VA_ARGS__)
 
-#define Count int
-#define Displ int
+#define Count                     int
+#define Displ                     int
 #define ORIEL_ROWS_WITHOUT_COUNTS 1
-#define WAITS(...) HELPING(ORIEL_NET_WAITS, __VA_ARGS__)
-#define TESTS(...) HELPING(ORIEL_NET_ASKS, __VA_ARGS__)
+#define WAITS(...)                HELPING(ORIEL_NET_WAITS, __VA_ARGS__)
+#define TESTS(...)                HELPING(ORIEL_NET_ASKS, __VA_ARGS__)
 #include "api/mpich/progress_hook.def"
 #undef Count
 #undef Displ
@@ -82,9 +82,9 @@ unsigned ucp_worker_progress(void *worker)
 #undef WAITS_OWN
 #undef TESTS_OWN
 
-#define Count MPI_Count
-#define Displ MPI_Aint
-#define ORIEL_ROWS_WITHOUT_COUNTS 0
+#define Count                              MPI_Count
+#define Displ                              MPI_Aint
+#define ORIEL_ROWS_WITHOUT_COUNTS          0
 #define WAITS(name, parameters, arguments) HELPING(ORIEL_NET_WAITS, name##_c, parameters, arguments)
 #include "api/mpich/progress_hook.def"
 #undef ORIEL_ROWS_WITHOUT_COUNTS
@@ -96,10 +96,10 @@ static void make_waits(void)
 {
     waits = *oriel_host();
 #define WAITS(name, parameters, arguments)
-#define TESTS WAITS
+#define TESTS                                  WAITS
 #define WAITS_OWN(name, parameters, arguments) waits.name = helped_##name;
-#define TESTS_OWN WAITS_OWN
-#define ORIEL_ROWS_WITHOUT_COUNTS 1
+#define TESTS_OWN                              WAITS_OWN
+#define ORIEL_ROWS_WITHOUT_COUNTS              1
 #include "api/mpich/progress_hook.def"
 }
 

@@ -31,4 +31,5 @@ ORIEL_EXPORT int PMPI_Session_finalize(MPI_Session *session)
 
 ORIEL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
     __attribute__((weak, alias("PMPI_Session_init")));
-ORIEL_EXPORT int MPI_Session_finalize(MPI_Session *session) __attribute__((weak, alias("PMPI_Session_finalize")));
+ORIEL_EXPORT int MPI_Session_finalize(MPI_Session *session)
+    __attribute__((weak, alias("PMPI_Session_finalize")));

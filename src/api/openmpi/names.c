@@ -8,13 +8,14 @@
 
 #include <stddef.h>
 
-typedef void getter(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag, MPI_Fint *code);
+typedef void getter(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag,
+                    MPI_Fint *code);
 
-ORIEL_EXPORT void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag,
-                                      MPI_Fint *code);
+ORIEL_EXPORT void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value,
+                                      MPI_Fint *flag, MPI_Fint *code);
 
-ORIEL_EXPORT void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag,
-                                      MPI_Fint *code)
+ORIEL_EXPORT void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value,
+                                      MPI_Fint *flag, MPI_Fint *code)
 {
     MPI_Win handle = PMPI_Win_f2c(*win);
     struct oriel_window *window = oriel_handle_find(handle);
@@ -29,7 +30,7 @@ ORIEL_EXPORT void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyva
 }
 
 /* The names that compilers make of MPI_WIN_GET_ATTR, and those of `use mpi_f08`. */
-#define GETTER(name) \
+#define GETTER(name)                                                                               \
     ORIEL_EXPORT __typeof__(getter) name __attribute__((alias("ompi_win_get_attr_f")));
 GETTER(MPI_WIN_GET_ATTR)
 GETTER(PMPI_WIN_GET_ATTR)
@@ -44,20 +45,25 @@ GETTER(PMPI_Win_get_attr_f)
 GETTER(MPI_Win_get_attr_f08)
 GETTER(PMPI_Win_get_attr_f08)
 
-typedef void setter(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code);
+typedef void setter(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value,
+                    MPI_Fint *code);
 
-ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code);
+ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval,
+                                      const MPI_Aint *value, MPI_Fint *code);
 
-ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code)
+ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval,
+                                      const MPI_Aint *value, MPI_Fint *code)
 {
-    int refused = oriel_mark(PMPI_Win_f2c(*win)) ? MPI_SUCCESS : oriel_error_not_a_window("MPI_Win_set_attr");
+    int refused =
+        oriel_mark(PMPI_Win_f2c(*win)) ? MPI_SUCCESS : oriel_error_not_a_window("MPI_Win_set_attr");
     if (refused == MPI_SUCCESS)
         ((setter *)oriel_host_symbol("ompi_win_set_attr_f"))(win, keyval, value, code);
     else if (code != NULL)
         *code = refused;
 }
 
-#define SETTER(name) ORIEL_EXPORT __typeof__(setter) name __attribute__((alias("ompi_win_set_attr_f")));
+#define SETTER(name)                                                                               \
+    ORIEL_EXPORT __typeof__(setter) name __attribute__((alias("ompi_win_set_attr_f")));
 SETTER(MPI_WIN_SET_ATTR)
 SETTER(PMPI_WIN_SET_ATTR)
 SETTER(mpi_win_set_attr)
@@ -71,18 +77,19 @@ SETTER(PMPI_Win_set_attr_f)
 SETTER(MPI_Win_set_attr_f08)
 SETTER(PMPI_Win_set_attr_f08)
 
-typedef void namer(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code, int name_bytes);
+typedef void namer(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code,
+                   int name_bytes);
 
-ORIEL_EXPORT void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code,
-                                        size_t name_bytes);
+ORIEL_EXPORT void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length,
+                                        MPI_Fint *code, size_t name_bytes);
 
 /* Open MPI 4.1's own takes every name for one of one character. */
-ORIEL_EXPORT void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code,
-                                        size_t name_bytes)
+ORIEL_EXPORT void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length,
+                                        MPI_Fint *code, size_t name_bytes)
 {
     MPI_Fint unwanted;
-    ((namer *)oriel_host_symbol("ompi_win_get_name_f"))(win, name, length, code != NULL ? code : &unwanted,
-                                                         (int)name_bytes);
+    ((namer *)oriel_host_symbol("ompi_win_get_name_f"))(
+        win, name, length, code != NULL ? code : &unwanted, (int)name_bytes);
 }
 
 typedef MPI_Fint to_fortran(MPI_Win win);

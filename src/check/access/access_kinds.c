@@ -17,7 +17,8 @@ static struct oriel_key key_of(const struct oriel_access *access)
 {
     const struct oriel_site *site = &access->site;
     return (struct oriel_key){{
-        TRAIT_KEY << 24 | (uint64_t)access->kind << 16 | (uint64_t)access->op << 8 | access->element,
+        TRAIT_KEY << 24 | (uint64_t)access->kind << 16 | (uint64_t)access->op << 8 |
+            access->element,
         site->address,
         (uint64_t)access->flags << 32 | (uint64_t)site->call << 16 | site->epoch,
         (uint64_t)(uint32_t)access->origin << 32 | site->world_rank,
@@ -47,11 +48,13 @@ oriel_shm_offset oriel_trait_of(const struct oriel_access *access)
 {
     static _Thread_local struct cached cache[CACHED];
     struct oriel_key key = key_of(access);
-    uint64_t mixed = (key.words[1] ^ key.words[2] ^ key.words[0] << 3 ^ key.words[3] << 7) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = (key.words[1] ^ key.words[2] ^ key.words[0] << 3 ^ key.words[3] << 7) *
+                     UINT64_C(0x9e3779b97f4a7c15);
     struct cached *cached = &cache[mixed >> 58];
     uint64_t turn = oriel_shm_turn();
     if (oriel_likely(cached->key.words[0] == key.words[0] && cached->key.words[1] == key.words[1] &&
-                     cached->key.words[2] == key.words[2] && cached->key.words[3] == key.words[3] && cached->turn == turn))
+                     cached->key.words[2] == key.words[2] && cached->key.words[3] == key.words[3] &&
+                     cached->turn == turn))
         return cached->trait;
     struct filling filling = {.access = access};
     if (!oriel_shm_work(&key, sizeof *access, fill, &filling))

@@ -35,7 +35,8 @@ static struct oriel_shm_lock *machines_lock(void)
     return oriel_shm_at(oriel_shm_find(&key, sizeof(struct oriel_shm_lock), init_lock));
 }
 
-static struct beside *find(const struct oriel_history *history, oriel_shm_offset other, int64_t shift)
+static struct beside *find(const struct oriel_history *history, oriel_shm_offset other,
+                           int64_t shift)
 {
     struct beside *at = oriel_shm_at(atomic_load(&history->beside));
     while (at != NULL && (at->history != other || at->shift != shift))
@@ -48,11 +49,12 @@ static void add(struct oriel_history_bytes to, struct oriel_history_bytes other)
 {
     struct oriel_history *history = oriel_shm_at(to.history);
     int64_t shift = other.offset - to.offset;
-    oriel_shm_offset place = find(history, other.history, shift) != NULL ? 0 : oriel_shm_allocate(sizeof(struct beside));
+    oriel_shm_offset place =
+        find(history, other.history, shift) != NULL ? 0 : oriel_shm_allocate(sizeof(struct beside));
     if (place == 0)
         return;
-    *(struct beside *)oriel_shm_at(place) =
-        (struct beside){.next = atomic_load(&history->beside), .history = other.history, .shift = shift};
+    *(struct beside *)oriel_shm_at(place) = (struct beside){
+        .next = atomic_load(&history->beside), .history = other.history, .shift = shift};
     atomic_store(&history->beside, place);
 }
 
@@ -61,10 +63,12 @@ static void widen(struct oriel_history_bytes bytes, uint64_t len_bytes)
 {
     struct oriel_history *history = oriel_shm_at(bytes.history);
     oriel_history_widen(bytes.history, bytes.offset, bytes.offset + (int64_t)len_bytes);
-    oriel_small_recall(history, bytes.offset, bytes.offset + (int64_t)len_bytes); /* entry_lease.c, L2 */
+    oriel_small_recall(history, bytes.offset,
+                       bytes.offset + (int64_t)len_bytes); /* entry_lease.c, L2 */
 }
 
-void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other, uint64_t len_bytes)
+void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other,
+                          uint64_t len_bytes)
 {
     struct oriel_shm_lock *lock = machines_lock();
     if (lock == NULL)
@@ -89,10 +93,11 @@ static void tell_from_beside(const struct oriel_conflict *conflict, void *closur
     from->tell(&told, from->closure);
 }
 
-static void meet(const struct oriel_insertion *arrival, const struct beside *other, const struct oriel_access_extent *extents,
-                 size_t count)
+static void meet(const struct oriel_insertion *arrival, const struct beside *other,
+                 const struct oriel_access_extent *extents, size_t count)
 {
-    struct from_beside from = {.tell = arrival->tell, .closure = arrival->closure, .shift = other->shift};
+    struct from_beside from = {
+        .tell = arrival->tell, .closure = arrival->closure, .shift = other->shift};
     for (size_t i = 0; i < count; i++) {
         struct oriel_access_extent there = extents[i];
         there.offset += other->shift;
@@ -100,13 +105,15 @@ static void meet(const struct oriel_insertion *arrival, const struct beside *oth
     }
 }
 
-void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel_access_extent *extents, size_t count)
+void oriel_beside_meet(const struct oriel_insertion *arrival,
+                       const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
     if (oriel_likely(atomic_load(&history->beside) == 0) || oriel_access_is_local(arrival->access))
         return;
     oriel_shm_lock(&history->beside_lock);
-    for (const struct beside *at = oriel_shm_at(atomic_load(&history->beside)); at != NULL; at = oriel_shm_at(at->next))
+    for (const struct beside *at = oriel_shm_at(atomic_load(&history->beside)); at != NULL;
+         at = oriel_shm_at(at->next))
         meet(arrival, at, extents, count);
     oriel_shm_unlock(&history->beside_lock);
 }

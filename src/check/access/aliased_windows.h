@@ -21,10 +21,12 @@ struct oriel_history_bytes {
 
 /* So many bytes are the same memory in both, which this process's windows have and keep until it has left them.  No room: a
  * possible miss, which the board counts. */
-void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other, uint64_t len_bytes);
+void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other,
+                          uint64_t len_bytes);
 
 /* Compares an access that stands in its own history with those beside it. */
-void oriel_beside_meet(const struct oriel_insertion *arrival, const struct oriel_access_extent *extents, size_t count);
+void oriel_beside_meet(const struct oriel_insertion *arrival,
+                       const struct oriel_access_extent *extents, size_t count);
 
 /* The history is about to go: nobody uses it any more but those that look from beside. */
 void oriel_beside_end(oriel_shm_offset history);

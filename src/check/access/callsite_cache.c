@@ -28,7 +28,8 @@ bool oriel_callsite_fill(struct oriel_operation *operation)
 /* The bytes of so many items; 0: they are not plain, or not few. */
 static uint64_t plain_bytes(const struct oriel_type *type, uint64_t count)
 {
-    bool few = type->plain_bytes != INT64_MAX && count <= ORIEL_CELL_BYTES && type->size_bytes <= ORIEL_CELL_BYTES;
+    bool few = type->plain_bytes != INT64_MAX && count <= ORIEL_CELL_BYTES &&
+               type->size_bytes <= ORIEL_CELL_BYTES;
     return few && count * type->size_bytes <= ORIEL_CELL_BYTES ? count * type->size_bytes : 0;
 }
 
@@ -43,7 +44,9 @@ static void keep_small(struct oriel_callsite *again, const struct oriel_operatio
 {
     again->target_bytes = plain_bytes(operation->target_type, operation->items);
     again->origin_bytes =
-        operation->origin_type == NULL ? 0 : plain_bytes(operation->origin_type, (uint64_t)operation->origin_count);
+        operation->origin_type == NULL
+            ? 0
+            : plain_bytes(operation->origin_type, (uint64_t)operation->origin_count);
     again->result_bytes =
         again->fetches ? plain_bytes(operation->result_type, (uint64_t)operation->result_count) : 0;
     if (operation->moving_bytes < again->origin_bytes)
@@ -53,7 +56,8 @@ static void keep_small(struct oriel_callsite *again, const struct oriel_operatio
     bool one = again->items * operation->target_type->elements == 1;
     if (operation->request != NULL || !is_simple(operation->window) || again->target_bytes == 0 ||
         operation->moving_bytes < again->target_bytes ||
-        (again->origin_bytes == 0) != (operation->origin_type == NULL) || (again->result_bytes == 0) == again->fetches ||
+        (again->origin_bytes == 0) != (operation->origin_type == NULL) ||
+        (again->result_bytes == 0) == again->fetches ||
         (again->origin_bytes == 0 && !again->fetches) || (operation->accumulates && !one))
         return;
     again->window = operation->window;
@@ -64,7 +68,8 @@ static void keep_small(struct oriel_callsite *again, const struct oriel_operatio
     again->ranks = (uint32_t)again->window->n;
     again->bulk = &again->window->common->bulk;
     again->place.window = again->window;
-    again->arrival = (struct oriel_callsite_arrival){0, &again->access, oriel_window_conflict, &again->place};
+    again->arrival =
+        (struct oriel_callsite_arrival){0, &again->access, oriel_window_conflict, &again->place};
 }
 
 /* The call that opened the epoch of a lock of the target, if there is nothing else about it; NULL: there is. */
@@ -72,13 +77,17 @@ static const struct oriel_site *opening_of(const struct oriel_checked *window, i
 {
     const struct oriel_epochs *epochs = &window->epochs;
     uint8_t state = epochs->targets[target];
-    if (oriel_unlikely((state & ORIEL_TARGET_STARTED) != 0 || epochs->fence.open || window->untaken[target]))
+    if (oriel_unlikely((state & ORIEL_TARGET_STARTED) != 0 || epochs->fence.open ||
+                       window->untaken[target]))
         return NULL;
-    return state & ORIEL_TARGET_LOCKED ? &epochs->sites[target] : epochs->lock_all.open ? &epochs->lock_all.site : NULL;
+    return state & ORIEL_TARGET_LOCKED ? &epochs->sites[target]
+           : epochs->lock_all.open     ? &epochs->lock_all.site
+                                       : NULL;
 }
 
 /* False: not all of it is in the memory of the target. */
-static bool find_bytes(const struct oriel_callsite *again, int32_t target, MPI_Aint disp, int64_t *offset)
+static bool find_bytes(const struct oriel_callsite *again, int32_t target, MPI_Aint disp,
+                       int64_t *offset)
 {
     const struct oriel_checked_member *member = &again->window->members[target];
     uint64_t size_bytes = (uint64_t)member->size_bytes;
@@ -91,12 +100,14 @@ static bool find_bytes(const struct oriel_callsite *again, int32_t target, MPI_A
     return true;
 }
 
-unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *origin, const void *compare, const void *result,
-                          struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS])
+unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *origin,
+                             const void *compare, const void *result,
+                             struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS])
 {
     unsigned count = 0;
     if (again->origin_bytes != 0)
-        runs[count++] = oriel_short_buffer_run_of(origin, again->origin_bytes, again->access.kind == ORIEL_ACCESS_GET);
+        runs[count++] = oriel_short_buffer_run_of(origin, again->origin_bytes,
+                                                  again->access.kind == ORIEL_ACCESS_GET);
     if (compare != NULL)
         runs[count++] = oriel_short_buffer_run_of(compare, again->target_bytes, false);
     if (again->fetches)
@@ -105,7 +116,8 @@ unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *ori
 }
 
 /* False, and nothing has happened: they are not for the short list. */
-static __attribute__((noinline)) bool use_buffers(const struct oriel_callsite *again, int32_t target, const void *origin,
+static __attribute__((noinline)) bool use_buffers(const struct oriel_callsite *again,
+                                                  int32_t target, const void *origin,
                                                   const void *compare, const void *result)
 {
     struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS];
@@ -113,7 +125,8 @@ static __attribute__((noinline)) bool use_buffers(const struct oriel_callsite *a
     return oriel_local_runs(runs, count, again->window->buffers[target], &again->access.site);
 }
 
-bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *origin, const void *compare, const void *result)
+bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *origin,
+                             const void *compare, const void *result)
 {
     struct oriel_short_buffer_run written = {0};
     struct oriel_short_buffer_run run;
@@ -124,12 +137,14 @@ bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *ori
     }
     if (compare != NULL) {
         run = oriel_short_buffer_run_of(compare, again->target_bytes, false);
-        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_short_buffer_runs_meet(run, written)))
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) ||
+                           oriel_short_buffer_runs_meet(run, written)))
             return false;
     }
     if (again->origin_bytes != 0) {
         run = oriel_short_buffer_run_of(origin, again->origin_bytes, false);
-        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_short_buffer_runs_meet(run, written)))
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) ||
+                           oriel_short_buffer_runs_meet(run, written)))
             return false;
     }
     return true;
@@ -139,8 +154,8 @@ bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *ori
  * What is held refers to this thread's table, which must not go before. */
 static bool is_alone(const struct oriel_checked *window)
 {
-    return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone && oriel_short_buffers_are_quiet() &&
-           oriel_pending_list_room(1);
+    return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone &&
+           oriel_short_buffers_are_quiet() && oriel_pending_list_room(1);
 }
 
 /* As long as nothing changes, this need not be looked at again. */
@@ -152,32 +167,37 @@ static void make_ready(struct oriel_callsite *again, int32_t target, oriel_shm_o
     uint64_t disp_unit = (uint64_t)window->members[target].disp_unit;
     again->ready = way->ready = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
     again->origin = &again->origin; /* a buffer of nobody's */
-    again->what = oriel_entry_with(again->trait << ORIEL_ENTRY_TRAIT | again->access.flags, 0, again->target_bytes - 1);
+    again->what = oriel_entry_with(again->trait << ORIEL_ENTRY_TRAIT | again->access.flags, 0,
+                                   again->target_bytes - 1);
     again->screen = oriel_entry_screen(again->what);
     way->epoch = again->access.site.epoch;
     way->size_bytes = size_bytes;
     way->disp_unit = disp_unit > UINT32_MAX ? 0 : (uint32_t)disp_unit;
-    way->easy_disps =
-        size_bytes < ORIEL_CELL_BYTES || way->disp_unit == 0 ? 0 : (size_bytes - ORIEL_CELL_BYTES) / disp_unit + 1;
+    way->easy_disps = size_bytes < ORIEL_CELL_BYTES || way->disp_unit == 0
+                          ? 0
+                          : (size_bytes - ORIEL_CELL_BYTES) / disp_unit + 1;
     way->history = history;
     way->ground = oriel_history_ground(history);
     way->words = oriel_shm_at(oriel_window_made(&window->common->shares[target].words));
 }
 
 /* It continues a loop, whose record is lent (record_lease.h). */
-static bool continues_a_loan(const struct oriel_callsite *again, oriel_shm_offset history, const struct oriel_access_extent *run)
+static bool continues_a_loan(const struct oriel_callsite *again, oriel_shm_offset history,
+                             const struct oriel_access_extent *run)
 {
     if (again->trait == 0)
         return false;
     struct oriel_loop *loop = oriel_loop_of(history, again->trait, run->offset);
-    if (oriel_likely(!oriel_loop_expects(loop, run->offset)) || !oriel_record_lease_come(history, &again->access, run))
+    if (oriel_likely(!oriel_loop_expects(loop, run->offset)) ||
+        !oriel_record_lease_come(history, &again->access, run))
         return false;
     oriel_loop_continues(loop, run);
     return true;
 }
 
 /* Beside others, in the lists of many. */
-static void add(struct oriel_callsite *again, int32_t target, oriel_shm_offset history, const struct oriel_access_extent *run)
+static void add(struct oriel_callsite *again, int32_t target, oriel_shm_offset history,
+                const struct oriel_access_extent *run)
 {
     struct oriel_checked *window = again->window;
     if (oriel_unlikely(continues_a_loan(again, history, run))) {
@@ -186,17 +206,18 @@ static void add(struct oriel_callsite *again, int32_t target, oriel_shm_offset h
     }
     struct oriel_history_ground ground = oriel_history_ground(history);
     struct oriel_history_spot spot = oriel_history_expect(&ground, (uint64_t)run->offset);
-    bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, run, oriel_window_conflict,
-                                         &window->places[target]);
+    bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, run,
+                                         oriel_window_conflict, &window->places[target]);
     oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
 }
 
-bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
-                    const void *result)
+bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target, MPI_Aint disp,
+                       const void *origin, const void *compare, const void *result)
 {
     struct oriel_checked *window = again->window;
     oriel_pending_slot_let_go();
-    if (oriel_unlikely(window == NULL || again->version != oriel_callsite_version() || (uint32_t)target >= (uint32_t)window->n))
+    if (oriel_unlikely(window == NULL || again->version != oriel_callsite_version() ||
+                       (uint32_t)target >= (uint32_t)window->n))
         return false;
     const struct oriel_site *opening = opening_of(window, target);
     struct oriel_access_extent run = {.len_bytes = again->target_bytes, .count = 1};
@@ -213,7 +234,8 @@ bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target,
         oriel_entry_lease_has_keys((uint64_t)window->members[target].size_bytes) &&
         !oriel_loop_expects(oriel_loop_of(history, again->trait, run.offset), run.offset)) {
         make_ready(again, target, history);
-        if (oriel_likely(oriel_pending_slot_go(again, true, again->writes_words, target, disp, origin, compare, result)))
+        if (oriel_likely(oriel_pending_slot_go(again, true, again->writes_words, target, disp,
+                                               origin, compare, result)))
             return true;
     }
     if (!use_buffers(again, target, origin, compare, result))
@@ -227,7 +249,9 @@ bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target,
     add(again, target, history, &run);
     oriel_check_change();
     if (word != NULL)
-        oriel_word_give_offered(word, rank, offered, again->fetches); /* a cell's lock was taken in between, or the tree's */
+        oriel_word_give_offered(
+            word, rank, offered,
+            again->fetches); /* a cell's lock was taken in between, or the tree's */
     else if (again->writes_words)
         oriel_window_give_word(window, target, run.offset, again->fetches);
     again->target = target;
@@ -255,23 +279,23 @@ void oriel_callsite_keep(const struct oriel_operation *operation)
     if (oriel_site_is_bound(operation->address))
         return;
     *again = (struct oriel_callsite){.address = operation->address,
-                                  .win = operation->win,
-                                  .version = oriel_callsite_version(),
-                                  .generation = oriel_tls_cache_begin(),
-                                  .origin_datatype = operation->origin_datatype,
-                                  .target_datatype = operation->target_datatype,
-                                  .result_datatype = operation->result_datatype,
-                                  .op = operation->op,
-                                  .origin_count = operation->origin_count,
-                                  .target_count = operation->target_count,
-                                  .result_count = operation->result_count,
-                                  .fetches = operation->result_addr != NULL,
-                                  .origin_type = operation->origin_type,
-                                  .target_type = operation->target_type,
-                                  .result_type = operation->result_type,
-                                  .applied = operation->applied,
-                                  .items = operation->items,
-                                  .moving_bytes = operation->moving_bytes,
-                                  .site = operation->site};
+                                     .win = operation->win,
+                                     .version = oriel_callsite_version(),
+                                     .generation = oriel_tls_cache_begin(),
+                                     .origin_datatype = operation->origin_datatype,
+                                     .target_datatype = operation->target_datatype,
+                                     .result_datatype = operation->result_datatype,
+                                     .op = operation->op,
+                                     .origin_count = operation->origin_count,
+                                     .target_count = operation->target_count,
+                                     .result_count = operation->result_count,
+                                     .fetches = operation->result_addr != NULL,
+                                     .origin_type = operation->origin_type,
+                                     .target_type = operation->target_type,
+                                     .result_type = operation->result_type,
+                                     .applied = operation->applied,
+                                     .items = operation->items,
+                                     .moving_bytes = operation->moving_bytes,
+                                     .site = operation->site};
     keep_small(again, operation);
 }

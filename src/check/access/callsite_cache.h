@@ -40,22 +40,22 @@ struct oriel_callsite {
     uint64_t target_bytes;
     uint64_t origin_bytes; /* 0: there is no origin */
     uint64_t result_bytes;
-    oriel_shm_offset trait;     /* 0: not known yet; of access */
+    oriel_shm_offset trait; /* 0: not known yet; of access */
     bool writes_words;
     bool repeats;
     struct oriel_access access; /* as the last one was */
     int32_t target;             /* from here on of the one that is between begin and end */
     int64_t offset;
-    struct oriel_word_clock *word;    /* NULL: it is looked for */
+    struct oriel_word_clock *word; /* NULL: it is looked for */
 
     /* of one that nothing stands beside (pending_slot.h) */
     uint64_t ready; /* true as long as this is oriel_check_changes */
     struct oriel_window_target *ways;
     uint32_t ranks;
     const _Atomic uint32_t *bulk; /* oriel_window_has_bulk */
-    uint64_t what;                /* as it stands in an entry, at the beginning of a cell; and its screen */
+    uint64_t what; /* as it stands in an entry, at the beginning of a cell; and its screen */
     uint64_t screen;
-    const void *origin;           /* the last buffers, which are apart */
+    const void *origin; /* the last buffers, which are apart */
     const void *compare;
     const void *result;
     struct oriel_conflict_place place;
@@ -66,12 +66,14 @@ struct oriel_callsite {
 /* The exported functions ask with what they know of themselves: most of it is decided then. */
 #define ORIEL_CALLSITE_INLINE static inline __attribute__((always_inline))
 
-extern _Thread_local struct oriel_callsite oriel_agains[ORIEL_CALLSITE_SITES] __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_callsite oriel_agains[ORIEL_CALLSITE_SITES]
+    __attribute__((visibility("hidden")));
 
 /* Of a site that is not at its first place: where it is, or else whose place it may have, which is a free one if there is one. */
 struct oriel_callsite *oriel_callsite_elsewhere(const void *address, MPI_Win win, uint64_t first);
 
-ORIEL_CALLSITE_INLINE bool oriel_callsite_is_of(const struct oriel_callsite *again, const void *address, MPI_Win win)
+ORIEL_CALLSITE_INLINE bool oriel_callsite_is_of(const struct oriel_callsite *again,
+                                                const void *address, MPI_Win win)
 {
     return oriel_likely(again->address == address && again->win == win);
 }
@@ -81,7 +83,9 @@ ORIEL_CALLSITE_INLINE struct oriel_callsite *oriel_callsite_place(const void *ad
     uint64_t key = (uint64_t)(uintptr_t)address + (uint64_t)(uintptr_t)win;
     uint64_t first = (key ^ key >> 6) % ORIEL_CALLSITE_SITES;
     struct oriel_callsite *again = &oriel_agains[first];
-    return oriel_callsite_is_of(again, address, win) ? again : oriel_callsite_elsewhere(address, win, first);
+    return oriel_callsite_is_of(again, address, win)
+               ? again
+               : oriel_callsite_elsewhere(address, win, first);
 }
 
 ORIEL_CALLSITE_INLINE uint64_t oriel_callsite_version(void)
@@ -90,26 +94,32 @@ ORIEL_CALLSITE_INLINE uint64_t oriel_callsite_version(void)
 }
 
 /* Operator and result, which puts and gets have none of. */
-ORIEL_CALLSITE_INLINE bool oriel_callsite_computes_alike(const struct oriel_callsite *again, const struct oriel_operation *operation)
+ORIEL_CALLSITE_INLINE bool oriel_callsite_computes_alike(const struct oriel_callsite *again,
+                                                         const struct oriel_operation *operation)
 {
     if (operation->swaps)
         return true;
     bool element = operation->call == ORIEL_CALL_Fetch_and_op; /* one datatype, one element */
     return again->op == operation->op && again->fetches == (operation->result_addr != NULL) &&
-           (element || (again->result_datatype == operation->result_datatype && again->result_count == operation->result_count));
+           (element || (again->result_datatype == operation->result_datatype &&
+                        again->result_count == operation->result_count));
 }
 
 /* Whether its arguments are the same as those of the last one; the windows may be others by now. */
-ORIEL_CALLSITE_INLINE bool oriel_callsite_is_alike(const struct oriel_callsite *again, const struct oriel_operation *operation)
+ORIEL_CALLSITE_INLINE bool oriel_callsite_is_alike(const struct oriel_callsite *again,
+                                                   const struct oriel_operation *operation)
 {
-    bool element = operation->call == ORIEL_CALL_Fetch_and_op || operation->call == ORIEL_CALL_Compare_and_swap;
+    bool element = operation->call == ORIEL_CALL_Fetch_and_op ||
+                   operation->call == ORIEL_CALL_Compare_and_swap;
     return oriel_likely(again->address == operation->address && again->win == operation->win &&
-                        again->site.call == operation->call && again->generation == oriel_tls_cache_begin() &&
+                        again->site.call == operation->call &&
+                        again->generation == oriel_tls_cache_begin() &&
                         again->target_datatype == operation->target_datatype &&
                         (element || (again->target_count == operation->target_count &&
                                      again->origin_datatype == operation->origin_datatype &&
                                      again->origin_count == operation->origin_count)) &&
-                        (operation->kind != ORIEL_ACCESS_ACCUMULATE || oriel_callsite_computes_alike(again, operation)));
+                        (operation->kind != ORIEL_ACCESS_ACCUMULATE ||
+                         oriel_callsite_computes_alike(again, operation)));
 }
 
 /* --- a small one beside others --- */
@@ -117,19 +127,21 @@ ORIEL_CALLSITE_INLINE bool oriel_callsite_is_alike(const struct oriel_callsite *
 /* All that is to be done before the call, for a small operation of plain bytes in a lock's epoch that this thread has made from
  * this call site before, on this window and with these datatypes, counts and operator.  tried: oriel_pending_slot_go was.  False, and
  * nothing has happened: the window is another one, or something about it is wrong. */
-bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
-                    const void *result);
+bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target, MPI_Aint disp,
+                       const void *origin, const void *compare, const void *result);
 
 /* Behind it: it has fetched; or it was refused. */
 void oriel_callsite_take(const struct oriel_callsite *again);
 void oriel_callsite_refuse(const struct oriel_callsite *again);
 
 /* The buffers of such an operation. */
-unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *origin, const void *compare, const void *result,
-                          struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS]);
+unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *origin,
+                             const void *compare, const void *result,
+                             struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS]);
 
 /* Whether none of them may lie in memory of windows, or in what the operation writes there. */
-bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *origin, const void *compare, const void *result);
+bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *origin,
+                             const void *compare, const void *result);
 
 /* --- any size --- */
 

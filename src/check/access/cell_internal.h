@@ -39,7 +39,8 @@ uint64_t oriel_entry_lease_recall(struct oriel_cell_entry *entry);
 /* The same of any entry. */
 static inline uint64_t oriel_cell_recall(struct oriel_cell_entry *entry)
 {
-    return oriel_unlikely(oriel_cell_is_lent(entry)) ? oriel_entry_lease_recall(entry) : oriel_cell_link(entry);
+    return oriel_unlikely(oriel_cell_is_lent(entry)) ? oriel_entry_lease_recall(entry)
+                                                     : oriel_cell_link(entry);
 }
 
 static inline void oriel_cell_empty(struct oriel_cell_entry *entry)
@@ -79,7 +80,8 @@ static inline bool oriel_cell_repeats(const struct oriel_access *access)
 }
 
 /* Bytes of one cell; what: without them. */
-static inline struct oriel_coming oriel_cell_coming(struct oriel_insertion *arrival, oriel_shm_offset history, uint64_t what,
+static inline struct oriel_coming oriel_cell_coming(struct oriel_insertion *arrival,
+                                                    oriel_shm_offset history, uint64_t what,
                                                     uint64_t at, uint64_t len_bytes)
 {
     const struct oriel_access *access = arrival->access;

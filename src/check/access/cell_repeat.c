@@ -7,40 +7,46 @@
 struct oriel_met oriel_mets[ORIEL_METS];
 
 /* What the access meets in the cell, for the next time. */
-static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access, const struct oriel_coming *coming,
-                        struct oriel_cell *whole)
+static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access,
+                        const struct oriel_coming *coming, struct oriel_cell *whole)
 {
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             uint64_t what = cell->entries[i].what;
             oriel_shm_offset trait = what >> ORIEL_ENTRY_TRAIT;
-            if (what == 0 || oriel_entry_first(what) > coming->last || oriel_entry_last(what) < coming->first)
+            if (what == 0 || oriel_entry_first(what) > coming->last ||
+                oriel_entry_last(what) < coming->first)
                 continue;
             const struct oriel_access *other = oriel_trait_at(trait);
-            *oriel_callsite_met(mine, trait) = (struct oriel_met){.mine = mine,
-                                                               .trait = trait,
-                                                               .origin = other->origin,
-                                                               .peaceful = !oriel_access_conflicts(other, access),
-                                                               .gives_way = oriel_access_supersedes(access, other)};
+            *oriel_callsite_met(mine, trait) =
+                (struct oriel_met){.mine = mine,
+                                   .trait = trait,
+                                   .origin = other->origin,
+                                   .peaceful = !oriel_access_conflicts(other, access),
+                                   .gives_way = oriel_access_supersedes(access, other)};
         }
 }
 
-static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival *again, uint64_t mine, uint64_t at,
-                                             struct oriel_cell *cell)
+static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival *again,
+                                             uint64_t mine, uint64_t at, struct oriel_cell *cell)
 {
     struct oriel_insertion arrival;
     uint64_t first = oriel_entry_first(mine);
-    oriel_insertion_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
-    struct oriel_coming coming = oriel_cell_coming(&arrival, again->history, mine & ~ORIEL_ENTRY_BYTES, at,
-                                                   oriel_entry_last(mine) - first + 1);
+    oriel_insertion_begin(&arrival, again->history, again->access, again->tell, again->closure,
+                          true);
+    struct oriel_coming coming =
+        oriel_cell_coming(&arrival, again->history, mine & ~ORIEL_ENTRY_BYTES, at,
+                          oriel_entry_last(mine) - first + 1);
     get_to_know(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
     return oriel_cell_enter(&coming, cell);
 }
 
 /* Whose bytes were taken away in the cell stands nowhere until this one does, in the tree if it continues a loop.  It has done
  * all that they had, and more: whoever comes in between is met by this one. */
-struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot, uint64_t mine,
-                                           oriel_tick issued, uint64_t at, struct oriel_cell_entry *entry)
+struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
+                                              struct oriel_history_spot spot, uint64_t mine,
+                                              oriel_tick issued, uint64_t at,
+                                              struct oriel_cell_entry *entry)
 {
     struct oriel_loop *loop = oriel_loop_of(again->history, mine >> ORIEL_ENTRY_TRAIT, (int64_t)at);
     uint64_t bit = UINT64_C(1) << (at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1));
@@ -57,11 +63,13 @@ struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arriva
     return entry;
 }
 
-void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64_t mine, uint64_t at)
+void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64_t mine,
+                              uint64_t at)
 {
     struct oriel_insertion arrival;
     uint64_t len_bytes = oriel_entry_last(mine) - oriel_entry_first(mine) + 1;
     struct oriel_access_extent run = {.offset = (int64_t)at, .len_bytes = len_bytes, .count = 1};
-    oriel_insertion_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
+    oriel_insertion_begin(&arrival, again->history, again->access, again->tell, again->closure,
+                          true);
     oriel_insertion_meet_tree(&arrival, again->history, &run);
 }

@@ -20,12 +20,14 @@ static inline struct oriel_cell *oriel_callsite_cell(struct oriel_page *page, ui
 
 static inline struct oriel_history_ground oriel_history_ground(oriel_shm_offset history)
 {
-    const struct oriel_pages *pages = &((const struct oriel_history *)oriel_shm_at(history))->records.pages;
+    const struct oriel_pages *pages =
+        &((const struct oriel_history *)oriel_shm_at(history))->records.pages;
     return (struct oriel_history_ground){oriel_page_bucket(pages, 0), pages->count - 1};
 }
 
 /* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
-ORIEL_SMALL_INLINE struct oriel_history_spot oriel_history_expect(const struct oriel_history_ground *ground, uint64_t at)
+ORIEL_SMALL_INLINE struct oriel_history_spot
+oriel_history_expect(const struct oriel_history_ground *ground, uint64_t at)
 {
     uint64_t number = at >> ORIEL_PAGE_SHIFT;
     const struct oriel_page_bucket *bucket = &ground->buckets[number & ground->last];
@@ -47,7 +49,8 @@ struct oriel_met {
     bool gives_way; /* the other, when it is ordered before */
 };
 enum { ORIEL_METS = 256 };
-extern struct oriel_met oriel_mets[ORIEL_METS] __attribute__((visibility("hidden"))); /* cell_repeat.c's own */
+extern struct oriel_met oriel_mets[ORIEL_METS]
+    __attribute__((visibility("hidden"))); /* cell_repeat.c's own */
 
 static inline struct oriel_met *oriel_callsite_met(oriel_shm_offset mine, oriel_shm_offset trait)
 {
@@ -56,14 +59,17 @@ static inline struct oriel_met *oriel_callsite_met(oriel_shm_offset mine, oriel_
 }
 
 /* Where the access can stand, when nothing that is there is more than can be decided so; NULL: something is. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cell *whole, uint64_t mine, uint64_t screen,
-                                                             bool repeats, const oriel_tick *clock)
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cell *whole,
+                                                                uint64_t mine, uint64_t screen,
+                                                                bool repeats,
+                                                                const oriel_tick *clock)
 {
     struct oriel_cell_entry *spot = NULL;
     struct oriel_cell *cell = whole;
     do {
 #pragma GCC unroll 7
-        for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
+        for (struct oriel_cell_entry *entry = cell->entries;
+             entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
             uint64_t what = entry->what;
             if (oriel_likely(oriel_entry_is_apart(what, screen)))
                 continue;
@@ -79,12 +85,14 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cel
             const struct oriel_met *met = oriel_callsite_met(mine >> ORIEL_ENTRY_TRAIT, trait);
             if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
                 return NULL;
-            bool known = !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
+            bool known =
+                !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
             if (!met->peaceful && (!known || lent)) /* L2 */
                 return NULL;
             if (!known || !met->gives_way || lent)
                 continue;
-            if (oriel_entry_first(what) < oriel_entry_first(mine) || oriel_entry_last(what) > oriel_entry_last(mine))
+            if (oriel_entry_first(what) < oriel_entry_first(mine) ||
+                oriel_entry_last(what) > oriel_entry_last(mine))
                 return NULL;
             oriel_cell_empty(entry);
             spot = spot == NULL ? entry : spot;
@@ -104,27 +112,31 @@ struct oriel_callsite_arrival {
 
 /* In cell_repeat.c: it has no equal one in its cell, whose lock is held, but may stand in the entry; NULL: it goes the way of all
  * others.  NULL: as below. */
-struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot, uint64_t mine,
-                                           oriel_tick issued, uint64_t at, struct oriel_cell_entry *entry);
+struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
+                                              struct oriel_history_spot spot, uint64_t mine,
+                                              oriel_tick issued, uint64_t at,
+                                              struct oriel_cell_entry *entry);
 
 /* In cell_repeat.c: with what stands in the tree around its bytes. */
-void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64_t mine, uint64_t at);
+void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64_t mine,
+                              uint64_t at);
 
 /* As oriel_history_add_again, where nothing else of this process is pending in the history, there is room for one more in its
  * list (oriel_pending_list_room), and one thread makes all calls.  mine: as it stands in its entry, in one cell of the page; screen:
  * of that.  The caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it continues
  * a loop, or the board is full. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_history_hold(const struct oriel_callsite_arrival *again,
-                                                               struct oriel_history_spot spot, uint64_t mine, uint64_t screen,
-                                                               bool repeats, oriel_tick issued, uint64_t at)
+ORIEL_SMALL_INLINE struct oriel_cell_entry *
+oriel_history_hold(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot,
+                   uint64_t mine, uint64_t screen, bool repeats, oriel_tick issued, uint64_t at)
 {
     struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
     oriel_shm_word_lock(&cell->owner);
-    struct oriel_cell_entry *entry =
-        oriel_callsite_look(cell, mine, screen, repeats, (const oriel_tick *)oriel_order_own.row->known);
+    struct oriel_cell_entry *entry = oriel_callsite_look(
+        cell, mine, screen, repeats, (const oriel_tick *)oriel_order_own.row->known);
     oriel_delay();
     if (oriel_likely(entry != NULL && entry->what == mine))
-        atomic_store_explicit(&entry->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
+        atomic_store_explicit(&entry->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING),
+                              memory_order_relaxed);
     else
         entry = oriel_callsite_enter(again, spot, mine, issued, at, entry);
     oriel_delay();
@@ -136,13 +148,15 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_history_hold(const struct orie
 }
 
 /* It is complete. */
-ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *entry, oriel_tick issued, oriel_tick now)
+ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *entry,
+                                                    oriel_tick issued, oriel_tick now)
 {
     atomic_store_explicit(&entry->ticks, oriel_entry_completed(issued, now), memory_order_release);
 }
 
 /* It stands like one that was added, in a cell. */
-static inline void oriel_history_held_release(oriel_shm_offset place, struct oriel_cell *cell, struct oriel_cell_entry *entry,
+static inline void oriel_history_held_release(oriel_shm_offset place, struct oriel_cell *cell,
+                                              struct oriel_cell_entry *entry,
                                               const struct oriel_access *access)
 {
     oriel_pending_list_add(place, cell, entry, access->group, access->origin);

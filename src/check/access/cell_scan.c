@@ -34,19 +34,22 @@ static void visit_page(const struct cells *cells, struct oriel_page *page)
 /* Calls act for each cell that has been used and has bytes from low to high, with its lock held.  Of bytes that are farther apart
  * than there are buckets each bucket is looked through once.  No cell has bytes below 0, where another window's may begin
  * (aliased_windows.c). */
-static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act, void *closure)
+static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act,
+                  void *closure)
 {
     if (low < 0)
         low = 0;
     if (low >= high)
         return;
-    const struct cells cells = {(uint64_t)low >> ORIEL_CELL_SHIFT, ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT, act, closure};
+    const struct cells cells = {(uint64_t)low >> ORIEL_CELL_SHIFT,
+                                ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT, act, closure};
     uint64_t first = cells.first / ORIEL_PAGE_CELLS;
     uint64_t last = cells.last / ORIEL_PAGE_CELLS;
     bool wide = last - first >= pages->count;
     for (uint64_t i = 0; i < pages->count && wide; i++)
-        for (struct oriel_page *page = oriel_shm_at(atomic_load(&oriel_page_bucket(pages, i)->first)); page != NULL;
-             page = oriel_shm_at(page->next))
+        for (struct oriel_page *page =
+                 oriel_shm_at(atomic_load(&oriel_page_bucket(pages, i)->first));
+             page != NULL; page = oriel_shm_at(page->next))
             if (page->number >= first && page->number <= last)
                 visit_page(&cells, page);
     for (uint64_t number = first; number <= last && !wide; number++) {
@@ -69,15 +72,16 @@ static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             uint64_t what = cell->entries[i].what;
             uint64_t first = oriel_entry_first(what);
-            struct oriel_access_extent bytes = {base + (int64_t)first, oriel_entry_last(what) - first + 1, 1, 0};
+            struct oriel_access_extent bytes = {base + (int64_t)first,
+                                                oriel_entry_last(what) - first + 1, 1, 0};
             int64_t offset;
             uint64_t len_bytes;
             if (what == 0 || !oriel_byte_runs_meet(&bytes, runs, &offset, &len_bytes))
                 continue;
             struct oriel_coming coming = {.arrival = visiting->arrival,
-                                    .base = base,
-                                    .first = (uint64_t)(offset - base),
-                                    .last = (uint64_t)(offset - base) + len_bytes - 1};
+                                          .base = base,
+                                          .first = (uint64_t)(offset - base),
+                                          .last = (uint64_t)(offset - base) + len_bytes - 1};
             oriel_cell_meet(&coming, &cell->entries[i]);
         }
 }
@@ -85,7 +89,8 @@ static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
 void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
 {
     struct visiting visiting = {arrival, runs};
-    visit(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs), meet_wide, &visiting);
+    visit(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs), meet_wide,
+          &visiting);
 }
 
 struct listening {
@@ -102,7 +107,8 @@ static void listen_to(struct oriel_cell *whole, int64_t base, void *closure)
     for (const struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             const struct oriel_cell_entry *entry = &cell->entries[i];
-            if (entry->what == 0 || base + (int64_t)oriel_entry_first(entry->what) >= listening->high ||
+            if (entry->what == 0 ||
+                base + (int64_t)oriel_entry_first(entry->what) >= listening->high ||
                 base + (int64_t)oriel_entry_last(entry->what) < listening->low)
                 continue;
             const struct oriel_access *trait = oriel_cell_trait(entry->what);
@@ -110,13 +116,14 @@ static void listen_to(struct oriel_cell *whole, int64_t base, void *closure)
             if (!oriel_access_conflicts(trait, listening->access))
                 continue;
             if (oriel_cell_is_lent(entry) || oriel_entry_pending(ticks) ||
-                (trait->origin != listening->access->origin && oriel_entry_complete(ticks) > listening->clock[trait->origin]))
+                (trait->origin != listening->access->origin &&
+                 oriel_entry_complete(ticks) > listening->clock[trait->origin]))
                 listening->quiet = false;
         }
 }
 
-bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access, int64_t low, int64_t high,
-                          const oriel_tick *clock)
+bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access,
+                          int64_t low, int64_t high, const oriel_tick *clock)
 {
     struct listening listening = {access, clock, low, high, true};
     visit(&history->records.pages, low, high, listen_to, &listening);
@@ -132,7 +139,8 @@ static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint6
     struct oriel_cell_entry *more = oriel_cell_free_entry(whole);
     if (more == NULL || (pending && (one == NULL || !oriel_pending_list_room(1))))
         return;
-    oriel_cell_fill(more, oriel_entry_with(entry->what, behind, oriel_entry_last(entry->what)), ticks);
+    oriel_cell_fill(more, oriel_entry_with(entry->what, behind, oriel_entry_last(entry->what)),
+                    ticks);
     if (pending) {
         struct oriel_pending_access other = *one;
         oriel_pending_list_add(other.history, other.cell, more, other.group, other.origin);
@@ -148,8 +156,9 @@ static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
 {
     const struct hole *hole = closure;
     struct oriel_coming coming = {.first = hole->low > base ? (uint64_t)(hole->low - base) : 0,
-                            .last = hole->high < base + ORIEL_CELL_BYTES ? (uint64_t)(hole->high - 1 - base)
-                                                                         : ORIEL_CELL_BYTES - 1};
+                                  .last = hole->high < base + ORIEL_CELL_BYTES
+                                              ? (uint64_t)(hole->high - 1 - base)
+                                              : ORIEL_CELL_BYTES - 1};
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
@@ -158,7 +167,8 @@ static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
             uint64_t last = oriel_entry_last(what);
             if (what == 0 || first > coming.last || last < coming.first)
                 continue;
-            if (oriel_entry_pending(oriel_cell_recall(entry)) && first >= coming.first && last <= coming.last) {
+            if (oriel_entry_pending(oriel_cell_recall(entry)) && first >= coming.first &&
+                last <= coming.last) {
                 entry->what = 0; /* S3 */
             } else if (first < coming.first && last > coming.last) {
                 part(whole, entry, coming.last + 1);

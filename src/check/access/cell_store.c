@@ -50,10 +50,13 @@ static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, u
     if (!oriel_entry_joins(what, coming->what) || oriel_cell_is_lent(entry))
         return false;
     if (oriel_entry_pending(coming->ticks)) {
-        const struct oriel_pending_access *one = oriel_entry_pending(ticks) ? oriel_pending_list_find(entry) : NULL;
-        if (one == NULL || one->history != coming->history || one->group != coming->arrival->access->group)
+        const struct oriel_pending_access *one =
+            oriel_entry_pending(ticks) ? oriel_pending_list_find(entry) : NULL;
+        if (one == NULL || one->history != coming->history ||
+            one->group != coming->arrival->access->group)
             return false;
-    } else if (oriel_entry_pending(ticks) || oriel_entry_complete(ticks) != oriel_entry_complete(coming->ticks)) {
+    } else if (oriel_entry_pending(ticks) ||
+               oriel_entry_complete(ticks) != oriel_entry_complete(coming->ticks)) {
         return false;
     }
     entry->what = oriel_entry_join(what, coming->what);
@@ -84,11 +87,14 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     const struct oriel_access *trait = oriel_cell_trait(what);
     bool conflicts = oriel_access_conflicts(trait, arrival->access);
     uint64_t ticks = conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */
-    bool known = !oriel_entry_pending(ticks) && oriel_insertion_knows(arrival, trait->origin, oriel_entry_complete(ticks));
+    bool known = !oriel_entry_pending(ticks) &&
+                 oriel_insertion_knows(arrival, trait->origin, oriel_entry_complete(ticks));
     if (!known && conflicts) {
         struct oriel_access earlier = access_of(entry, ticks);
-        uint64_t first = oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
-        uint64_t last = oriel_entry_last(what) < coming->last ? oriel_entry_last(what) : coming->last;
+        uint64_t first =
+            oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
+        uint64_t last =
+            oriel_entry_last(what) < coming->last ? oriel_entry_last(what) : coming->last;
         oriel_insertion_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
     }
     if (!arrival->stays)
@@ -111,7 +117,8 @@ static void compact(struct oriel_cell *whole)
             uint64_t ticks = oriel_cell_ticks(entry);
             if (entry->what == 0 || oriel_entry_pending(ticks) || oriel_cell_is_lent(entry))
                 continue;
-            if (floor != NULL && oriel_entry_complete(ticks) <= floor[oriel_cell_trait(entry->what)->origin]) { /* 4 */
+            if (floor != NULL && oriel_entry_complete(ticks) <=
+                                     floor[oriel_cell_trait(entry->what)->origin]) { /* 4 */
                 oriel_cell_empty(entry);
                 continue;
             }
@@ -201,19 +208,22 @@ static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *ent
 }
 
 /* Most entries of a cell are of other bytes: they are passed in a few instructions. */
-static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming, struct oriel_cell *whole)
+static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming,
+                                                            struct oriel_cell *whole)
 {
     uint64_t mine = coming->what;
     uint64_t screen = oriel_entry_screen(mine);
     struct oriel_cell *cell = whole;
     do {
-        for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
+        for (struct oriel_cell_entry *entry = cell->entries;
+             entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
             uint64_t what = entry->what;
             if (what == 0) {
                 if (coming->spot == NULL && !oriel_entry_pending(oriel_cell_ticks(entry)))
                     coming->spot = entry;
             } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
-                if (what == mine && coming->repeats && !oriel_entry_pending(oriel_cell_recall(entry)))
+                if (what == mine && coming->repeats &&
+                    !oriel_entry_pending(oriel_cell_recall(entry)))
                     coming->spot = entry; /* the same again */
                 else
                     meet_alike(coming, entry);
@@ -240,8 +250,9 @@ struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct or
 }
 
 /* False: the board is full. */
-static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
-                                                             const struct oriel_page_bucket *bucket, bool *wide)
+static inline __attribute__((always_inline)) bool
+enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
+           const struct oriel_page_bucket *bucket, bool *wide)
 {
     struct oriel_cell *cell = &page->cells[which];
     uint64_t bit = UINT64_C(1) << which;
@@ -250,7 +261,8 @@ static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming
         atomic_fetch_or(&page->used, bit); /* S2 */
     struct oriel_cell_entry *entry = oriel_cell_enter(coming, cell);
     if (entry != NULL && oriel_entry_pending(coming->ticks))
-        oriel_pending_list_add(coming->history, cell, entry, coming->arrival->access->group, coming->arrival->access->origin);
+        oriel_pending_list_add(coming->history, cell, entry, coming->arrival->access->group,
+                               coming->arrival->access->origin);
     bool stands = coming->merged || entry != NULL;
     oriel_delay();
     if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
@@ -261,7 +273,8 @@ static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming
 
 /* --- what history.c calls --- */
 
-static bool is_small(const struct oriel_access *access, const struct oriel_access_extent *runs, unsigned *cells)
+static bool is_small(const struct oriel_access *access, const struct oriel_access_extent *runs,
+                     unsigned *cells)
 {
     uint64_t low = (uint64_t)runs->offset;
     uint64_t high = low + runs->len_bytes - 1;
@@ -273,16 +286,17 @@ static bool is_small(const struct oriel_access *access, const struct oriel_acces
 }
 
 /* Bytes of one cell, of the page; what: without them.  False: the board is full. */
-static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_spot spot, struct oriel_insertion *arrival,
-                                                           oriel_shm_offset place, uint64_t what, uint64_t at, uint64_t len_bytes,
-                                                           bool *wide)
+static inline __attribute__((always_inline)) bool
+enter_in(struct oriel_history_spot spot, struct oriel_insertion *arrival, oriel_shm_offset place,
+         uint64_t what, uint64_t at, uint64_t len_bytes, bool *wide)
 {
     struct oriel_coming coming = oriel_cell_coming(arrival, place, what, at, len_bytes);
-    return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), spot.bucket, wide);
+    return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1),
+                      spot.bucket, wide);
 }
 
-static bool enter_part(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what, uint64_t at, uint64_t len_bytes,
-                       bool *wide)
+static bool enter_part(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
+                       uint64_t at, uint64_t len_bytes, bool *wide)
 {
     const struct oriel_pages *pages = &arrival->history->records.pages;
     struct oriel_history_spot spot = {.bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT)};
@@ -293,7 +307,7 @@ static bool enter_part(struct oriel_insertion *arrival, oriel_shm_offset place, 
 }
 
 static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
-                                                  const struct oriel_access_extent *runs, bool *wide)
+                        const struct oriel_access_extent *runs, bool *wide)
 {
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
     for (uint64_t at = (uint64_t)runs->offset; at < high;) {
@@ -307,8 +321,8 @@ static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place,
 }
 
 /* How it would stand, without its bytes; 0: it belongs into the tree. */
-static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offset place, oriel_shm_offset *known,
-                               const struct oriel_access_extent *runs)
+static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offset place,
+                               oriel_shm_offset *known, const struct oriel_access_extent *runs)
 {
     if (oriel_unlikely(*known == 0))
         *known = oriel_trait_of(access);
@@ -320,11 +334,13 @@ static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offs
 
 static inline enum oriel_small answer(bool stands, bool wide)
 {
-    return !stands ? ORIEL_SMALL_NOT : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE : ORIEL_SMALL_STANDS;
+    return !stands                ? ORIEL_SMALL_NOT
+           : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE
+                                  : ORIEL_SMALL_STANDS;
 }
 
-enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offset place, oriel_shm_offset *known,
-                                 const struct oriel_access_extent *runs)
+enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offset place,
+                                 oriel_shm_offset *known, const struct oriel_access_extent *runs)
 {
     unsigned cells;
     bool wide = false;
@@ -335,15 +351,18 @@ enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offs
     return answer(stands, wide);
 }
 
-enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset place, struct oriel_history_spot spot,
-                                    oriel_shm_offset *known, const struct oriel_access_extent *run)
+enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset place,
+                                    struct oriel_history_spot spot, oriel_shm_offset *known,
+                                    const struct oriel_access_extent *run)
 {
     uint64_t at = (uint64_t)run->offset;
     bool wide = false;
-    if (oriel_unlikely(spot.page == NULL || (at & (ORIEL_CELL_BYTES - 1)) + run->len_bytes > ORIEL_CELL_BYTES ||
+    if (oriel_unlikely(spot.page == NULL ||
+                       (at & (ORIEL_CELL_BYTES - 1)) + run->len_bytes > ORIEL_CELL_BYTES ||
                        !oriel_pending_list_room(1)))
         return oriel_small_add(arrival, place, known, run);
     uint64_t what = what_of(arrival->access, place, known, run);
-    bool stands = oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
+    bool stands =
+        oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
     return answer(stands, wide);
 }

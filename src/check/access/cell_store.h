@@ -30,12 +30,13 @@ enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
 /* Adds the access if it is small: compares with what stands in its cells and takes away what it supersedes.  AND_WIDE: records of
  * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened.
  * *trait: its trait, or 0, which is then looked up. */
-enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offset history, oriel_shm_offset *trait,
-                                 const struct oriel_access_extent *runs);
+enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offset history,
+                                 oriel_shm_offset *trait, const struct oriel_access_extent *runs);
 
 /* The same of a pending one of plain bytes that may be one with others; spot: of its first byte. */
-enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset history, struct oriel_history_spot spot,
-                                    oriel_shm_offset *trait, const struct oriel_access_extent *run);
+enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset history,
+                                    struct oriel_history_spot spot, oriel_shm_offset *trait,
+                                    const struct oriel_access_extent *run);
 
 /* --- in cell_scan.c --- */
 
@@ -44,8 +45,8 @@ void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access
 
 /* Whether nothing in the cells of these bytes may conflict with an access whose process has the clock: what would is complete,
  * known to it, and not lent.  Under the history's lock. */
-bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access, int64_t low, int64_t high,
-                          const oriel_tick *clock);
+bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access,
+                          int64_t low, int64_t high, const oriel_tick *clock);
 
 /* No bytes from low to high are in any cell. */
 void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high);
@@ -60,17 +61,20 @@ static inline bool oriel_pending_list_room(unsigned more)
     return !oriel_check_several && oriel_pending_list.count + more <= ORIEL_UNDERWAY_MOST;
 }
 
-static inline void oriel_pending_list_add(oriel_shm_offset history, struct oriel_cell *cell, struct oriel_cell_entry *entry,
-                                      uint64_t group, int32_t origin)
+static inline void oriel_pending_list_add(oriel_shm_offset history, struct oriel_cell *cell,
+                                          struct oriel_cell_entry *entry, uint64_t group,
+                                          int32_t origin)
 {
-    oriel_pending_list.list[oriel_pending_list.count++] = (struct oriel_pending_access){history, cell, entry, group, origin};
+    oriel_pending_list.list[oriel_pending_list.count++] =
+        (struct oriel_pending_access){history, cell, entry, group, origin};
 }
 
 /* The one that is the entry; NULL: it is none of this process's. */
 const struct oriel_pending_access *oriel_pending_list_find(const struct oriel_cell_entry *entry);
 
 /* Complete with now: those of the origin without a group, and those of the group. */
-void oriel_pending_list_complete(oriel_shm_offset history, int32_t origin, uint64_t group, oriel_tick now);
+void oriel_pending_list_complete(oriel_shm_offset history, int32_t origin, uint64_t group,
+                                 oriel_tick now);
 
 /* They are over, and go. */
 void oriel_pending_list_end(oriel_shm_offset history, uint64_t group);
@@ -85,12 +89,14 @@ void oriel_pending_list_leave(oriel_shm_offset history);
 
 #define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
 #define ORIEL_ENTRY_LENT    UINT64_C(0xfffe) /* and above it where the ticks are (entry_lease.h) */
-#define ORIEL_ENTRY_TRAIT   22 /* bits below it */
+#define ORIEL_ENTRY_TRAIT   22               /* bits below it */
 #define ORIEL_ENTRY_FIRST   15
 #define ORIEL_ENTRY_LAST    8
 #define ORIEL_ENTRY_OFFSETS UINT64_C(0x3f)
-#define ORIEL_ENTRY_BYTES   (ORIEL_ENTRY_OFFSETS << ORIEL_ENTRY_FIRST | ORIEL_ENTRY_OFFSETS << ORIEL_ENTRY_LAST)
-#define ORIEL_ENTRY_GUARDS  (UINT64_C(1) << (ORIEL_ENTRY_FIRST + 6) | UINT64_C(1) << (ORIEL_ENTRY_LAST + 6))
+#define ORIEL_ENTRY_BYTES                                                                          \
+    (ORIEL_ENTRY_OFFSETS << ORIEL_ENTRY_FIRST | ORIEL_ENTRY_OFFSETS << ORIEL_ENTRY_LAST)
+#define ORIEL_ENTRY_GUARDS                                                                         \
+    (UINT64_C(1) << (ORIEL_ENTRY_FIRST + 6) | UINT64_C(1) << (ORIEL_ENTRY_LAST + 6))
 
 static inline uint64_t oriel_entry_first(uint64_t what)
 {
@@ -104,13 +110,15 @@ static inline uint64_t oriel_entry_last(uint64_t what)
 
 static inline uint64_t oriel_entry_with(uint64_t what, uint64_t first, uint64_t last)
 {
-    return (what & ~ORIEL_ENTRY_BYTES) | first << ORIEL_ENTRY_FIRST | (ORIEL_ENTRY_OFFSETS - last) << ORIEL_ENTRY_LAST;
+    return (what & ~ORIEL_ENTRY_BYTES) | first << ORIEL_ENTRY_FIRST |
+           (ORIEL_ENTRY_OFFSETS - last) << ORIEL_ENTRY_LAST;
 }
 
 /* Of the bytes that an entry with this what has. */
 static inline uint64_t oriel_entry_screen(uint64_t what)
 {
-    return (ORIEL_ENTRY_OFFSETS - oriel_entry_last(what)) << ORIEL_ENTRY_FIRST | oriel_entry_first(what) << ORIEL_ENTRY_LAST;
+    return (ORIEL_ENTRY_OFFSETS - oriel_entry_last(what)) << ORIEL_ENTRY_FIRST |
+           oriel_entry_first(what) << ORIEL_ENTRY_LAST;
 }
 
 /* Whether an entry has none of the screen's bytes.  One without bytes seems to have all. */
@@ -134,8 +142,10 @@ static inline bool oriel_entry_joins(uint64_t a, uint64_t b)
 
 static inline uint64_t oriel_entry_join(uint64_t a, uint64_t b)
 {
-    uint64_t first = oriel_entry_first(a) < oriel_entry_first(b) ? oriel_entry_first(a) : oriel_entry_first(b);
-    uint64_t last = oriel_entry_last(a) > oriel_entry_last(b) ? oriel_entry_last(a) : oriel_entry_last(b);
+    uint64_t first =
+        oriel_entry_first(a) < oriel_entry_first(b) ? oriel_entry_first(a) : oriel_entry_first(b);
+    uint64_t last =
+        oriel_entry_last(a) > oriel_entry_last(b) ? oriel_entry_last(a) : oriel_entry_last(b);
     return oriel_entry_with(a, first, last);
 }
 
@@ -163,7 +173,8 @@ static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
 static inline uint64_t oriel_entry_completed(oriel_tick issued, oriel_tick now)
 {
     uint64_t later = now - issued;
-    return __builtin_expect(later < ORIEL_ENTRY_LENT, 1) ? issued << 16 | later : oriel_entry_ticks(issued, now);
+    return __builtin_expect(later < ORIEL_ENTRY_LENT, 1) ? issued << 16 | later
+                                                         : oriel_entry_ticks(issued, now);
 }
 
 #endif

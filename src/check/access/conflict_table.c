@@ -14,6 +14,8 @@ enum element_class { CLASS_WORD, CLASS_REAL, CLASS_COMPLEX, CLASS_PAIR };
 static enum element_class class_of(uint8_t element)
 {
     switch (element) {
+/* The formatter joins macros that end in a statement. */
+/* clang-format off */
 #define INTEGER(name, type, unsigned_type)
 #define WIDE(name, type, unsigned_type)
 #define REAL(name, type) case ORIEL_KIND_##name: return CLASS_REAL;
@@ -24,6 +26,7 @@ static enum element_class class_of(uint8_t element)
 #define LETTERS(name, type, like)
 #define OPAQUE(name, type)
 #include "reduce/kinds.def"
+        /* clang-format on */
     default: return CLASS_WORD;
     }
 }
@@ -34,7 +37,8 @@ static bool same_element(uint8_t a, uint8_t b)
 {
     if (a == b || a >= ORIEL_KIND_COUNT || b >= ORIEL_KIND_COUNT)
         return true;
-    return class_of(a) == CLASS_WORD && class_of(b) == CLASS_WORD && oriel_kinds[a].extent_bytes == oriel_kinds[b].extent_bytes;
+    return class_of(a) == CLASS_WORD && class_of(b) == CLASS_WORD &&
+           oriel_kinds[a].extent_bytes == oriel_kinds[b].extent_bytes;
 }
 
 /* Of one origin they are in order, whatever their operators, if they are of one basic type (13.7.2).  Of several: the default of
@@ -47,7 +51,8 @@ static bool accumulates_conflict(const struct oriel_access *a, const struct orie
         return false;
     if (!same_element(a->element, b->element))
         return true;
-    if (a->origin == b->origin || a->op == b->op || ((a->flags | b->flags) & ORIEL_ACCESS_ANY_OP) != 0)
+    if (a->origin == b->origin || a->op == b->op ||
+        ((a->flags | b->flags) & ORIEL_ACCESS_ANY_OP) != 0)
         return false;
     return (!no_op_a && !no_op_b) || ((a->flags | b->flags) & ORIEL_ACCESS_SAME_OP) != 0;
 }
@@ -68,5 +73,6 @@ bool oriel_access_supersedes(const struct oriel_access *later, const struct orie
         return reads_only(earlier) && (earlier->flags & ORIEL_ACCESS_SAME_OP) == 0;
     return earlier->kind == ORIEL_ACCESS_ACCUMULATE && later->element == earlier->element &&
            (later->flags & ops) == (earlier->flags & ops) &&
-           (later->op == earlier->op || (earlier->op == ORIEL_OPERATOR_NO_OP && (earlier->flags & ORIEL_ACCESS_SAME_OP) == 0));
+           (later->op == earlier->op ||
+            (earlier->op == ORIEL_OPERATOR_NO_OP && (earlier->flags & ORIEL_ACCESS_SAME_OP) == 0));
 }

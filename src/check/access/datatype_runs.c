@@ -24,17 +24,19 @@ static bool append(struct oriel_extents *extents, const struct oriel_access_exte
 }
 
 /* The first bytes that move of one run of padded pairs: values, indices, and what there is of the last pair. */
-static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, int64_t offset, uint64_t len_bytes)
+static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, int64_t offset,
+                         uint64_t len_bytes)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[which];
     uint64_t count = len_bytes / oriel_kind_moving_bytes(which);
     uint64_t rest_bytes = len_bytes % oriel_kind_moving_bytes(which);
     uint64_t value_bytes = rest_bytes < kind->value_bytes ? rest_bytes : kind->value_bytes;
     int64_t last = offset + (int64_t)(count * kind->extent_bytes);
-    const struct oriel_access_extent parts[] = {{offset, kind->value_bytes, count, kind->extent_bytes},
-                                         {offset + kind->index_offset, kind->index_bytes, count, kind->extent_bytes},
-                                         {last, value_bytes, value_bytes > 0, 0},
-                                         {last + kind->index_offset, rest_bytes - value_bytes, rest_bytes > value_bytes, 0}};
+    const struct oriel_access_extent parts[] = {
+        {offset, kind->value_bytes, count, kind->extent_bytes},
+        {offset + kind->index_offset, kind->index_bytes, count, kind->extent_bytes},
+        {last, value_bytes, value_bytes > 0, 0},
+        {last + kind->index_offset, rest_bytes - value_bytes, rest_bytes > value_bytes, 0}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (parts[i].count > 0 && !append(extents, &parts[i]))
             return false;
@@ -42,28 +44,34 @@ static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, i
 }
 
 /* At most so many bytes of it move, which those that do are taken from. */
-static bool append_batch(struct oriel_extents *extents, const struct oriel_batch *batch, int64_t offset, uint64_t *most_bytes)
+static bool append_batch(struct oriel_extents *extents, const struct oriel_batch *batch,
+                         int64_t offset, uint64_t *most_bytes)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[batch->kind];
     uint64_t each_bytes =
-        kind->padded ? batch->run_bytes / kind->extent_bytes * oriel_kind_moving_bytes(batch->kind) : batch->run_bytes;
-    uint64_t runs = *most_bytes / each_bytes <= batch->further ? *most_bytes / each_bytes : batch->further + 1;
+        kind->padded ? batch->run_bytes / kind->extent_bytes * oriel_kind_moving_bytes(batch->kind)
+                     : batch->run_bytes;
+    uint64_t runs =
+        *most_bytes / each_bytes <= batch->further ? *most_bytes / each_bytes : batch->further + 1;
     uint64_t rest_bytes = runs <= batch->further ? *most_bytes - runs * each_bytes : 0;
     *most_bytes -= runs * each_bytes + rest_bytes;
     offset += batch->start_bytes;
     if (!kind->padded) {
         struct oriel_access_extent whole = {offset, each_bytes, runs, batch->stride_bytes};
-        struct oriel_access_extent begun = {offset + (int64_t)runs * batch->stride_bytes, rest_bytes, 1, 0};
-        return (runs == 0 || append(extents, &whole)) && (rest_bytes == 0 || append(extents, &begun));
+        struct oriel_access_extent begun = {offset + (int64_t)runs * batch->stride_bytes,
+                                            rest_bytes, 1, 0};
+        return (runs == 0 || append(extents, &whole)) &&
+               (rest_bytes == 0 || append(extents, &begun));
     }
     bool room = true;
     for (uint64_t run = 0; run <= runs && room; run++)
-        room = append_pairs(extents, batch->kind, offset + (int64_t)run * batch->stride_bytes, run < runs ? each_bytes : rest_bytes);
+        room = append_pairs(extents, batch->kind, offset + (int64_t)run * batch->stride_bytes,
+                            run < runs ? each_bytes : rest_bytes);
     return room;
 }
 
-enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct oriel_type *type, uint64_t count, int64_t offset,
-                                     uint64_t most_bytes)
+enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct oriel_type *type,
+                                     uint64_t count, int64_t offset, uint64_t most_bytes)
 {
     extents->count = 0;
     extents->room = ORIEL_EXTENTS_OWN;
@@ -72,7 +80,8 @@ enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct
         return ORIEL_OK;
     if (count <= (uint64_t)INT64_MAX && type->plain_bytes != INT64_MAX) {
         uint64_t len_bytes = count * type->size_bytes;
-        extents->own[0] = (struct oriel_access_extent){offset, len_bytes < most_bytes ? len_bytes : most_bytes, 1, 0};
+        extents->own[0] = (struct oriel_access_extent){
+            offset, len_bytes < most_bytes ? len_bytes : most_bytes, 1, 0};
         extents->count = 1;
         return ORIEL_OK;
     }
@@ -85,16 +94,20 @@ enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct
         oriel_batch_use_runs(&cursor.batch, cursor.batch.further + 1);
     }
     oriel_cursor_close(&cursor);
-    return room ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for the %zu parts of a datatype", extents->count);
+    return room ? ORIEL_OK
+                : oriel_fail(ORIEL_E_NO_MEM, "no memory for the %zu parts of a datatype",
+                             extents->count);
 }
 
-enum oriel_status oriel_extents_open_of(struct oriel_extents *extents, MPI_Datatype datatype, uint64_t count, int64_t offset)
+enum oriel_status oriel_extents_open_of(struct oriel_extents *extents, MPI_Datatype datatype,
+                                        uint64_t count, int64_t offset)
 {
     const struct oriel_type *type;
     extents->list = extents->own;
     extents->count = 0;
     enum oriel_status status = oriel_type_find(datatype, &type);
-    return status != ORIEL_OK ? status : oriel_extents_open(extents, type, count, offset, UINT64_MAX);
+    return status != ORIEL_OK ? status
+                              : oriel_extents_open(extents, type, count, offset, UINT64_MAX);
 }
 
 void oriel_extents_close(struct oriel_extents *extents)

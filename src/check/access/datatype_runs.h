@@ -20,12 +20,12 @@ struct oriel_extents {
 
 /* The bytes of count items of the type, the first at offset: a window's byte, or an address.  Of more than most_bytes those that
  * move first.  ORIEL_E_NO_MEM: memory is exhausted. */
-enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct oriel_type *type, uint64_t count,
-                                     int64_t offset, uint64_t most_bytes);
+enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct oriel_type *type,
+                                     uint64_t count, int64_t offset, uint64_t most_bytes);
 
 /* All of them, from the handle; ORIEL_E_TYPE for what is not a committed datatype. */
-enum oriel_status oriel_extents_open_of(struct oriel_extents *extents, MPI_Datatype datatype, uint64_t count,
-                                        int64_t offset);
+enum oriel_status oriel_extents_open_of(struct oriel_extents *extents, MPI_Datatype datatype,
+                                        uint64_t count, int64_t offset);
 
 void oriel_extents_close(struct oriel_extents *extents);
 

@@ -26,9 +26,10 @@
 #include <string.h>
 
 enum {
-    LINES = 1 << 13,        /* a power of 2 */
-    PARTS_MOST = 4,         /* of a cell in which something is lent */
-    WAIT_LEAST = ORIEL_DELAYS ? 0 : 3, /* comings; in tests that lose time, which want something lent soon */
+    LINES = 1 << 13, /* a power of 2 */
+    PARTS_MOST = 4,  /* of a cell in which something is lent */
+    WAIT_LEAST =
+        ORIEL_DELAYS ? 0 : 3, /* comings; in tests that lose time, which want something lent soon */
     WAIT_MOST = ORIEL_DELAYS ? 1 : 60,
     CHALLENGES_MOST = 16, /* by cells without a line, until one of them has it */
 };
@@ -50,12 +51,14 @@ static bool start(void)
     if (oriel_entry_lease.lines != no_lines)
         return true;
     const uintptr_t pair_bytes = 2 * sizeof(struct oriel_entry_lease_line);
-    oriel_shm_offset place = oriel_shm_allocate(LINES * sizeof(struct oriel_entry_lease_line) + pair_bytes);
+    oriel_shm_offset place =
+        oriel_shm_allocate(LINES * sizeof(struct oriel_entry_lease_line) + pair_bytes);
     if (place == 0)
         return false;
     uintptr_t at = (uintptr_t)oriel_shm_at(place);
     memset(sides, 0, sizeof sides);
-    oriel_entry_lease.lines = (struct oriel_entry_lease_line *)((at + pair_bytes - 1) / pair_bytes * pair_bytes);
+    oriel_entry_lease.lines =
+        (struct oriel_entry_lease_line *)((at + pair_bytes - 1) / pair_bytes * pair_bytes);
     oriel_entry_lease.last = LINES - 1;
     return true;
 }
@@ -92,18 +95,21 @@ uint64_t oriel_entry_lease_recall(struct oriel_cell_entry *entry)
 
 /* L4: all of a line, by its origin, under the cell's lock.  Answers where in the cell the one is that was in that place
  * of it. */
-static struct oriel_cell_entry *bring_home(struct oriel_entry_lease_line *line, const struct oriel_cell_entry *which)
+static struct oriel_cell_entry *bring_home(struct oriel_entry_lease_line *line,
+                                           const struct oriel_cell_entry *which)
 {
     struct oriel_cell_entry *found = NULL;
     atomic_store_explicit(&line->key, 0, memory_order_relaxed);
-    for (struct oriel_cell *cell = oriel_shm_at(line->cell); cell != NULL; cell = oriel_shm_at(cell->next))
+    for (struct oriel_cell *cell = oriel_shm_at(line->cell); cell != NULL;
+         cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
             const struct oriel_cell_entry *lent = oriel_cell_is_lent(entry) ? follow(entry) : NULL;
             if (lent == NULL || oriel_entry_lease_line_of(lent) != line)
                 continue;
             found = lent == which ? entry : found;
-            atomic_store_explicit(&entry->ticks, atomic_load_explicit(&lent->ticks, memory_order_relaxed),
+            atomic_store_explicit(&entry->ticks,
+                                  atomic_load_explicit(&lent->ticks, memory_order_relaxed),
                                   memory_order_relaxed);
         }
     for (int i = 0; i < ORIEL_ENTRY_LEASE_ENTRIES; i++)
@@ -117,7 +123,8 @@ static void wait_longer(struct side *side)
     side->wait = 2 * side->wait >= WAIT_MOST ? WAIT_MOST : (uint8_t)(2 * side->wait + 1);
 }
 
-static struct oriel_cell_entry *give_up(struct oriel_entry_lease_line *line, const struct oriel_cell_entry *which)
+static struct oriel_cell_entry *give_up(struct oriel_entry_lease_line *line,
+                                        const struct oriel_cell_entry *which)
 {
     struct oriel_cell *cell = oriel_shm_at(line->cell);
     oriel_shm_word_lock(&cell->owner);
@@ -137,8 +144,8 @@ struct oriel_cell_entry *oriel_entry_lease_end(struct oriel_cell_entry *entry)
 
 void oriel_entry_lease_leave(oriel_shm_offset history)
 {
-    for (struct oriel_entry_lease_line *line = oriel_entry_lease.lines; oriel_entry_lease.last != 0 && line < oriel_entry_lease.lines + LINES;
-         line++) {
+    for (struct oriel_entry_lease_line *line = oriel_entry_lease.lines;
+         oriel_entry_lease.last != 0 && line < oriel_entry_lease.lines + LINES; line++) {
         struct side *side = side_of(line);
         if (side->key >> ORIEL_ENTRY_LEASE_NUMBER_BITS != history >> 4 || side->key == 0)
             continue;
@@ -197,7 +204,8 @@ static bool may_be_lent(const struct oriel_callsite_arrival *again, struct oriel
     return true;
 }
 
-struct oriel_cell_entry *oriel_entry_lease_elsewhere(struct oriel_entry_lease_line *line, uint64_t mine)
+struct oriel_cell_entry *oriel_entry_lease_elsewhere(struct oriel_entry_lease_line *line,
+                                                     uint64_t mine)
 {
     for (int i = 0; i < ORIEL_ENTRY_LEASE_ENTRIES; i++)
         if (line->entries[i].what == mine)
@@ -218,8 +226,9 @@ static bool is_empty(const struct oriel_entry_lease_line *line)
 }
 
 /* Under the cell's lock: the entry, if it can be lent.  Answers where it is then. */
-static struct oriel_cell_entry *lend(const struct oriel_callsite_arrival *again, struct oriel_cell *cell,
-                                     struct oriel_entry_lease_line *line, uint64_t key, struct oriel_cell_entry *entry)
+static struct oriel_cell_entry *lend(const struct oriel_callsite_arrival *again,
+                                     struct oriel_cell *cell, struct oriel_entry_lease_line *line,
+                                     uint64_t key, struct oriel_cell_entry *entry)
 {
     struct oriel_cell_entry *lent = free_entry(line, entry->what);
     if (lent == NULL) {
@@ -230,13 +239,15 @@ static struct oriel_cell_entry *lend(const struct oriel_callsite_arrival *again,
         return entry;
     lent->what = entry->what;
     atomic_store_explicit(&lent->ticks, oriel_cell_link(entry), memory_order_relaxed);
-    atomic_store_explicit(&entry->ticks, oriel_shm_place(lent) << 16 | ORIEL_ENTRY_LENT, memory_order_release);
+    atomic_store_explicit(&entry->ticks, oriel_shm_place(lent) << 16 | ORIEL_ENTRY_LENT,
+                          memory_order_release);
     atomic_store_explicit(&line->key, key, memory_order_relaxed);
     return lent;
 }
 
-struct oriel_cell_entry *oriel_entry_lease_begin(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot,
-                                          uint64_t mine, uint64_t at, struct oriel_cell_entry *entry)
+struct oriel_cell_entry *oriel_entry_lease_begin(const struct oriel_callsite_arrival *again,
+                                                 struct oriel_history_spot spot, uint64_t mine,
+                                                 uint64_t at, struct oriel_cell_entry *entry)
 {
     struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
     struct oriel_cell_entry *lent = entry;

@@ -14,15 +14,16 @@ enum { ORIEL_ENTRY_LEASE_ENTRIES = 3 };
  * leads. */
 struct oriel_entry_lease_line {
     _Alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
-        key;          /* L4: of the cell, as oriel_entry_lease_key says; 0: recalled, or nothing is lent */
-    oriel_shm_offset cell; /* 0: of none */
+        key; /* L4: of the cell, as oriel_entry_lease_key says; 0: recalled, or nothing is lent */
+    oriel_shm_offset cell;                                      /* 0: of none */
     struct oriel_cell_entry entries[ORIEL_ENTRY_LEASE_ENTRIES]; /* what 0: free */
 };
-_Static_assert(sizeof(struct oriel_entry_lease_line) == ORIEL_CACHE_LINE, "all of a cell's are one line");
+_Static_assert(sizeof(struct oriel_entry_lease_line) == ORIEL_CACHE_LINE,
+               "all of a cell's are one line");
 
 extern struct oriel_entry_lease {
-    struct oriel_entry_lease_line *lines;                  /* those of nobody before the first is lent */
-    uint64_t last;                                  /* line: a power of 2, less 1 */
+    struct oriel_entry_lease_line *lines; /* those of nobody before the first is lent */
+    uint64_t last;                        /* line: a power of 2, less 1 */
 } oriel_entry_lease __attribute__((visibility("hidden"))); /* entry_lease.c's own */
 
 enum { ORIEL_ENTRY_LEASE_NUMBER_BITS = 30 };
@@ -46,7 +47,8 @@ static inline struct oriel_entry_lease_line *oriel_entry_lease_first(uint64_t ke
     return &oriel_entry_lease.lines[(key + salt) & oriel_entry_lease.last];
 }
 
-static inline struct oriel_entry_lease_line *oriel_entry_lease_second(const struct oriel_entry_lease_line *first)
+static inline struct oriel_entry_lease_line *
+oriel_entry_lease_second(const struct oriel_entry_lease_line *first)
 {
     return (struct oriel_entry_lease_line *)((uintptr_t)first ^ sizeof *first);
 }
@@ -57,13 +59,15 @@ static inline unsigned oriel_entry_lease_place(uint64_t mine)
     return (unsigned)oriel_entry_first(mine) / sizeof(uint64_t) % ORIEL_ENTRY_LEASE_ENTRIES;
 }
 
-static inline struct oriel_entry_lease_line *oriel_entry_lease_line_of(const struct oriel_cell_entry *lent)
+static inline struct oriel_entry_lease_line *
+oriel_entry_lease_line_of(const struct oriel_cell_entry *lent)
 {
     return (struct oriel_entry_lease_line *)((uintptr_t)lent & ~(uintptr_t)(ORIEL_CACHE_LINE - 1));
 }
 
 /* In entry_lease.c: as below, in all places of a line. */
-struct oriel_cell_entry *oriel_entry_lease_elsewhere(struct oriel_entry_lease_line *line, uint64_t mine);
+struct oriel_cell_entry *oriel_entry_lease_elsewhere(struct oriel_entry_lease_line *line,
+                                                     uint64_t mine);
 
 /* This process's entry at that cell, lent, that is as mine; NULL: it has none. */
 ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_entry_lease_find(uint64_t key, uint64_t mine)
@@ -84,16 +88,19 @@ ORIEL_SMALL_INLINE uint64_t oriel_entry_lease_pend(struct oriel_cell_entry *lent
 {
     uint64_t before = atomic_load_explicit(&lent->ticks, memory_order_relaxed);
     oriel_delay();
-    atomic_store_explicit(&lent->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
+    atomic_store_explicit(&lent->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING),
+                          memory_order_relaxed);
     oriel_delay();
     return before;
 }
 
 /* False: nothing has happened. */
-ORIEL_SMALL_INLINE bool oriel_entry_lease_stands(struct oriel_cell_entry *lent, uint64_t key, uint64_t before)
+ORIEL_SMALL_INLINE bool oriel_entry_lease_stands(struct oriel_cell_entry *lent, uint64_t key,
+                                                 uint64_t before)
 {
     oriel_delay();
-    if (oriel_likely(atomic_load_explicit(&oriel_entry_lease_line_of(lent)->key, memory_order_relaxed) == key))
+    if (oriel_likely(atomic_load_explicit(&oriel_entry_lease_line_of(lent)->key,
+                                          memory_order_relaxed) == key))
         return true;
     atomic_store_explicit(&lent->ticks, before, memory_order_relaxed);
     return false;
@@ -101,17 +108,20 @@ ORIEL_SMALL_INLINE bool oriel_entry_lease_stands(struct oriel_cell_entry *lent, 
 
 /* What has just come to its cell, and is pending in the entry there, may be lent from now on.  Answers where it stands
  * then. */
-struct oriel_cell_entry *oriel_entry_lease_begin(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot,
-                                          uint64_t mine, uint64_t at, struct oriel_cell_entry *entry);
+struct oriel_cell_entry *oriel_entry_lease_begin(const struct oriel_callsite_arrival *again,
+                                                 struct oriel_history_spot spot, uint64_t mine,
+                                                 uint64_t at, struct oriel_cell_entry *entry);
 
 /* As oriel_history_hold, of one that is not lent, and may be from now on. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_entry_lease_hold(const struct oriel_callsite_arrival *again,
-                                                            struct oriel_history_spot spot, uint64_t mine,
-                                                            uint64_t screen, bool repeats, oriel_tick issued,
-                                                            uint64_t at)
+ORIEL_SMALL_INLINE struct oriel_cell_entry *
+oriel_entry_lease_hold(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot,
+                       uint64_t mine, uint64_t screen, bool repeats, oriel_tick issued, uint64_t at)
 {
-    struct oriel_cell_entry *entry = oriel_history_hold(again, spot, mine, screen, repeats, issued, at);
-    return oriel_likely(entry != NULL && repeats) ? oriel_entry_lease_begin(again, spot, mine, at, entry) : entry;
+    struct oriel_cell_entry *entry =
+        oriel_history_hold(again, spot, mine, screen, repeats, issued, at);
+    return oriel_likely(entry != NULL && repeats)
+               ? oriel_entry_lease_begin(again, spot, mine, at, entry)
+               : entry;
 }
 
 /* The entry in its cell, where it is from now on, with all of its line; one that is not lent stays.  NULL: its bytes

@@ -86,7 +86,8 @@ void oriel_history_leave(oriel_shm_offset place)
 /* --- what is called --- */
 
 /* With what stands there, in the tree and in cells. */
-static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_extent *extents, size_t count)
+static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_extent *extents,
+                     size_t count)
 {
     struct oriel_access_extent runs;
     for (size_t i = 0; i < count; i++) {
@@ -98,7 +99,8 @@ static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_
 }
 
 /* It is about to stand there (cell_store.c, S2): the record that it becomes keeps the marks. */
-static void mark_all(struct oriel_history *history, const struct oriel_access_extent *extents, size_t count)
+static void mark_all(struct oriel_history *history, const struct oriel_access_extent *extents,
+                     size_t count)
 {
     struct oriel_access_extent runs;
     for (size_t i = 0; i < count; i++)
@@ -109,7 +111,8 @@ static void mark_all(struct oriel_history *history, const struct oriel_access_ex
 }
 
 /* The number of its first record; 0: the board is full, or there are no bytes. */
-static oriel_record_number keep_all(struct oriel_insertion *arrival, const struct oriel_access_extent *extents, size_t count)
+static oriel_record_number keep_all(struct oriel_insertion *arrival,
+                                    const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_access_extent runs;
@@ -124,13 +127,15 @@ static oriel_record_number keep_all(struct oriel_insertion *arrival, const struc
         if (first == 0)
             first = number;
         else if (last != 0 && number != 0 && (arrival->access->flags & ORIEL_ACCESS_ALONE) != 0)
-            oriel_record_at(&history->records, last)->access.moment = oriel_history_ticket(history, number);
+            oriel_record_at(&history->records, last)->access.moment =
+                oriel_history_ticket(history, number);
         last = number;
     }
     return first;
 }
 
-static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_shm_offset place, const struct oriel_access_extent *extents, size_t count)
+static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_shm_offset place,
+                            const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = oriel_history_enter(place);
     const struct oriel_access *access = arrival->access;
@@ -158,7 +163,8 @@ void oriel_history_widen(oriel_shm_offset place, int64_t low, int64_t high)
     oriel_fence_full();
 }
 
-void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset place, const struct oriel_access_extent *runs)
+void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset place,
+                               const struct oriel_access_extent *runs)
 {
     struct oriel_history *history = oriel_history_enter(place);
     oriel_insertion_meet(arrival, runs, false);
@@ -167,16 +173,17 @@ void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset
 }
 
 /* Whether it does not belong into the tree. */
-static bool stands_in_cells(enum oriel_small small, struct oriel_insertion *arrival, oriel_shm_offset place,
-                            const struct oriel_access_extent *runs)
+static bool stands_in_cells(enum oriel_small small, struct oriel_insertion *arrival,
+                            oriel_shm_offset place, const struct oriel_access_extent *runs)
 {
     if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE))
         oriel_insertion_meet_tree(arrival, place, runs);
     return small != ORIEL_SMALL_NOT;
 }
 
-uint64_t oriel_history_add(oriel_shm_offset place, const struct oriel_access *access, const struct oriel_access_extent *extents,
-                           size_t count, oriel_conflict_fn *tell, void *closure)
+uint64_t oriel_history_add(oriel_shm_offset place, const struct oriel_access *access,
+                           const struct oriel_access_extent *extents, size_t count,
+                           oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_insertion arrival;
     struct oriel_access_extent runs;
@@ -188,18 +195,22 @@ uint64_t oriel_history_add(oriel_shm_offset place, const struct oriel_access *ac
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
 }
 
-bool oriel_history_add_again(oriel_shm_offset place, struct oriel_history_spot spot, const struct oriel_access *access,
-                             oriel_shm_offset *trait, const struct oriel_access_extent *run, oriel_conflict_fn *tell, void *closure)
+bool oriel_history_add_again(oriel_shm_offset place, struct oriel_history_spot spot,
+                             const struct oriel_access *access, oriel_shm_offset *trait,
+                             const struct oriel_access_extent *run, oriel_conflict_fn *tell,
+                             void *closure)
 {
     struct oriel_insertion arrival;
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
-    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival, place, run)))
+    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run),
+                                     &arrival, place, run)))
         return true;
     add_to_tree(&arrival, place, run, 1);
     return false;
 }
 
-void oriel_history_look(oriel_shm_offset place, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
+void oriel_history_look(oriel_shm_offset place, const struct oriel_access *access,
+                        const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_insertion arrival;
@@ -211,8 +222,8 @@ void oriel_history_look(oriel_shm_offset place, const struct oriel_access *acces
 
 /* One that has become like another becomes one with it, which keeps the number; hint: where a loop's last may be.  *grown: it
  * has more bytes than before. */
-static oriel_record_number join_one(struct oriel_history *history, oriel_record_number number, struct oriel_history_hint hint,
-                                    bool *grown)
+static oriel_record_number join_one(struct oriel_history *history, oriel_record_number number,
+                                    struct oriel_history_hint hint, bool *grown)
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
@@ -223,10 +234,12 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
     size_t next = 0;
     if (other == NULL)
         other = record;
-    while (other == record || other->loan != 0 || !oriel_access_may_be_one(&other->access, &record->access) ||
+    while (other == record || other->loan != 0 ||
+           !oriel_access_may_be_one(&other->access, &record->access) ||
            !oriel_byte_runs_join(&other->runs, &record->runs, &all)) {
         if (next == 0)
-            oriel_records_find(records, record->runs.offset - 1, oriel_byte_runs_end(&record->runs) + 1, NULL, 0, &hits);
+            oriel_records_find(records, record->runs.offset - 1,
+                               oriel_byte_runs_end(&record->runs) + 1, NULL, 0, &hits);
         *grown = false;
         if (next == hits.count)
             return number;
@@ -242,7 +255,8 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
 }
 
 /* Then it may touch others that are like it. */
-static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number, struct oriel_history_hint hint)
+static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number,
+                                      struct oriel_history_hint hint)
 {
     bool grown;
     do {
@@ -252,7 +266,8 @@ static oriel_record_number join_alike(struct oriel_history *history, oriel_recor
     return number;
 }
 
-static void complete_record(struct oriel_history *history, oriel_record_number number, oriel_tick now)
+static void complete_record(struct oriel_history *history, oriel_record_number number,
+                            oriel_tick now)
 {
     struct oriel_record *record = oriel_record_at(&history->records, number);
     struct oriel_history_lane *lane = oriel_history_lane_of_access(history, &record->access);
@@ -265,10 +280,12 @@ static void complete_record(struct oriel_history *history, oriel_record_number n
 /* What this process has pending in the lane stays in it until this process completes it: an empty lane has nothing of it. */
 static bool lane_is_empty(const struct oriel_history_lane *lane)
 {
-    return atomic_load_explicit((const _Atomic oriel_record_number *)&lane->pending, memory_order_relaxed) == 0;
+    return atomic_load_explicit((const _Atomic oriel_record_number *)&lane->pending,
+                                memory_order_relaxed) == 0;
 }
 
-static void complete_lane(oriel_shm_offset place, struct oriel_history_lane *lane, int32_t origin, uint64_t group, oriel_tick now)
+static void complete_lane(oriel_shm_offset place, struct oriel_history_lane *lane, int32_t origin,
+                          uint64_t group, oriel_tick now)
 {
     if (lane_is_empty(lane))
         return;
@@ -295,23 +312,26 @@ void oriel_history_complete(oriel_shm_offset place, int32_t origin, uint64_t gro
         complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
 }
 
-void oriel_history_complete_cells(oriel_shm_offset place, int32_t origin, uint64_t group, oriel_tick now)
+void oriel_history_complete_cells(oriel_shm_offset place, int32_t origin, uint64_t group,
+                                  oriel_tick now)
 {
     oriel_pending_list_complete(place, origin, group, now);
 }
 
-typedef void ticket_fn(struct oriel_history *history, oriel_record_number number, uint64_t argument);
+typedef void ticket_fn(struct oriel_history *history, oriel_record_number number,
+                       uint64_t argument);
 
 /* Calls act for each pending record that has the ticket. */
 static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, uint64_t argument)
 {
-    if (ticket == 0 ||
-        (ticket >= ORIEL_ACCESS_GROUP && lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), 0, ticket))))
+    if (ticket == 0 || (ticket >= ORIEL_ACCESS_GROUP &&
+                        lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), 0, ticket))))
         return;
     struct oriel_history *history = oriel_history_enter(place);
     if (ticket < ORIEL_ACCESS_GROUP) {
         while (ticket != 0) {
-            struct oriel_history_hint hint = {(oriel_record_number)ticket, (uint32_t)(ticket >> 32)};
+            struct oriel_history_hint hint = {(oriel_record_number)ticket,
+                                              (uint32_t)(ticket >> 32)};
             const struct oriel_record *record = oriel_history_follow(history, hint);
             if (record == NULL || !oriel_access_pending(&record->access))
                 break;
@@ -320,7 +340,8 @@ static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, 
         }
     } else {
         oriel_record_number next;
-        for (oriel_record_number number = oriel_history_lane_of(history, 0, ticket)->pending; number != 0; number = next) {
+        for (oriel_record_number number = oriel_history_lane_of(history, 0, ticket)->pending;
+             number != 0; number = next) {
             const struct oriel_record *record = oriel_record_at(&history->records, number);
             next = record->behind;
             if (record->access.group == ticket)
@@ -352,7 +373,8 @@ void oriel_history_end_one(oriel_shm_offset place, uint64_t ticket)
 }
 
 /* Nobody has a ticket of it any more when its request is done: it is like others then that are pending. */
-static void end_request(struct oriel_history *history, oriel_record_number number, uint64_t argument)
+static void end_request(struct oriel_history *history, oriel_record_number number,
+                        uint64_t argument)
 {
     struct oriel_access *access = &oriel_record_at(&history->records, number)->access;
     (void)argument;
@@ -375,7 +397,8 @@ void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
         return;
     struct oriel_history *history = oriel_history_enter(place);
     oriel_record_number next;
-    for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0; number = next) {
+    for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending;
+         number != 0; number = next) {
         struct oriel_record *record = oriel_record_at(&history->records, number);
         next = record->behind;
         if (record->access.origin != origin || record->access.group != 0)
@@ -383,7 +406,8 @@ void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
         if ((record->access.flags & flags) == flags) /* the older ones had them before it */
             break;
         record->access.flags |= flags;
-        if ((record->access.flags & ORIEL_ACCESS_ALONE) == 0) /* or a loop of such pairs would pile them up */
+        if ((record->access.flags & ORIEL_ACCESS_ALONE) ==
+            0) /* or a loop of such pairs would pile them up */
             join_alike(history, number, (struct oriel_history_hint){0, 0});
     }
     oriel_history_exit(history);
@@ -399,7 +423,8 @@ void oriel_history_forget(oriel_shm_offset place, int64_t offset, uint64_t len_b
     struct oriel_access_extent after;
     oriel_record_number last = 0;
     do {
-        oriel_records_find(&history->records, offset, offset + (int64_t)len_bytes, last == 0 ? NULL : &after, last, &hits);
+        oriel_records_find(&history->records, offset, offset + (int64_t)len_bytes,
+                           last == 0 ? NULL : &after, last, &hits);
         if (hits.count == 0)
             break;
         last = hits.numbers[hits.count - 1];

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 
 enum oriel_access_kind {
-    ORIEL_ACCESS_LOAD,       /* by a processor: the program's loads, buffers that operations or messages read */
-    ORIEL_ACCESS_STORE,      /* likewise */
+    ORIEL_ACCESS_LOAD, /* by a processor: the program's loads, buffers that operations or messages read */
+    ORIEL_ACCESS_STORE, /* likewise */
     ORIEL_ACCESS_GET,
     ORIEL_ACCESS_PUT,
     ORIEL_ACCESS_ACCUMULATE, /* all of the family: op and element say which may be concurrent */
@@ -22,35 +22,41 @@ enum oriel_access_kind {
 
 /* How an access came to be; for the text of findings and for what was missing. */
 enum oriel_access_flag {
-    ORIEL_ACCESS_REQUEST_DONE = 1, /* its request was completed, which is not completion at the target */
+    ORIEL_ACCESS_REQUEST_DONE =
+        1, /* its request was completed, which is not completion at the target */
     ORIEL_ACCESS_FLUSHED_LOCAL = 2,
     ORIEL_ACCESS_FLUSHED_OTHER = 4, /* another target was flushed since */
     ORIEL_ACCESS_SANITIZER = 8,     /* a load or store that a sanitizer's call has told */
     ORIEL_ACCESS_SAME_OP = 16,      /* accumulate_ops=same_op holds */
-    ORIEL_ACCESS_ANY_OP = 32,       /* operators may differ: a compare_and_swap where no hint forbids it */
-    ORIEL_ACCESS_MESSAGE = 64,      /* a buffer of a message or collective */
-    ORIEL_ACCESS_ALONE = 128,       /* merged with no other while it is pending: its ticket is its own (requests) */
+    ORIEL_ACCESS_ANY_OP =
+        32, /* operators may differ: a compare_and_swap where no hint forbids it */
+    ORIEL_ACCESS_MESSAGE = 64, /* a buffer of a message or collective */
+    ORIEL_ACCESS_ALONE =
+        128, /* merged with no other while it is pending: its ticket is its own (requests) */
 };
 
 /* A place in the program and what it called. */
 struct oriel_site {
-    uint64_t address;   /* of the call, in the process that made it */
+    uint64_t address; /* of the call, in the process that made it */
     uint32_t world_rank;
-    uint16_t call;      /* enum oriel_call: which function (calls.def) */
-    uint16_t epoch;     /* number of the site that opened the epoch (call_sites.h), 0: unknown */
+    uint16_t call;  /* enum oriel_call: which function (calls.def) */
+    uint16_t epoch; /* number of the site that opened the epoch (call_sites.h), 0: unknown */
 };
 
 struct oriel_access {
-    uint8_t kind;        /* enum oriel_access_kind */
-    uint8_t op;          /* enum oriel_operator; of accumulates */
-    uint8_t element;     /* enum oriel_kind; of accumulates */
-    uint8_t flags;       /* enum oriel_access_flag */
-    int32_t origin;      /* world rank */
-    oriel_shm_offset moment;  /* order.h, of the issue; the caller's reference is enough.  Of what stands: 0 */
+    uint8_t kind;    /* enum oriel_access_kind */
+    uint8_t op;      /* enum oriel_operator; of accumulates */
+    uint8_t element; /* enum oriel_kind; of accumulates */
+    uint8_t flags;   /* enum oriel_access_flag */
+    int32_t origin;  /* world rank */
+    oriel_shm_offset
+        moment; /* order.h, of the issue; the caller's reference is enough.  Of what stands: 0 */
     oriel_tick complete; /* the origin's number when it was completed; ORIEL_TICK_PENDING */
-    oriel_tick issued;   /* the origin's number when it was issued; of what is one, the first's: for texts */
+    oriel_tick
+        issued; /* the origin's number when it was issued; of what is one, the first's: for texts */
     struct oriel_site site;
-    uint64_t group;      /* 0: oriel_history_complete of its origin completes it; else a number of the caller's, from
+    uint64_t
+        group; /* 0: oriel_history_complete of its origin completes it; else a number of the caller's, from
                             ORIEL_ACCESS_GROUP on: it is the ticket, and completes all that have it */
 };
 #define ORIEL_ACCESS_GROUP (UINT64_C(1) << 63)
@@ -67,9 +73,10 @@ struct oriel_access_extent {
 struct oriel_conflict {
     struct oriel_access earlier;
     struct oriel_access later;
-    int64_t offset;      /* of the first byte of both */
-    uint64_t len_bytes;  /* from there on, without a hole */
-    bool beside;         /* the earlier one stands in the history of another window over the same memory (aliased_windows.h) */
+    int64_t offset;     /* of the first byte of both */
+    uint64_t len_bytes; /* from there on, without a hole */
+    bool
+        beside; /* the earlier one stands in the history of another window over the same memory (aliased_windows.h) */
 };
 typedef void oriel_conflict_fn(const struct oriel_conflict *conflict, void *closure);
 
@@ -83,8 +90,9 @@ void oriel_history_leave(oriel_shm_offset history);
 /* Adds an access to count extents and tells each conflict of it with an unordered one, at most one per pair of sites.  Returns
  * the ticket by which the origin completes it: 0 when it was complete on arrival, or when the board is full (counted).  Without
  * ORIEL_ACCESS_ALONE and group only oriel_history_complete of its origin is certain to complete it. */
-uint64_t oriel_history_add(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *extents,
-                           size_t count, oriel_conflict_fn *tell, void *closure);
+uint64_t oriel_history_add(oriel_shm_offset history, const struct oriel_access *access,
+                           const struct oriel_access_extent *extents, size_t count,
+                           oriel_conflict_fn *tell, void *closure);
 
 /* Where its cells are found, as long as it is there. */
 struct oriel_history_ground {
@@ -101,19 +109,24 @@ struct oriel_history_spot {
 /* The same as oriel_history_add of one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE; spot: of its first byte;
  * *trait: 0 at first, and kept for accesses that differ in nothing but numbers and bytes.  Whether it stands in cells alone,
  * where oriel_history_complete_cells finds it. */
-bool oriel_history_add_again(oriel_shm_offset history, struct oriel_history_spot spot, const struct oriel_access *access,
-                             oriel_shm_offset *trait, const struct oriel_access_extent *run, oriel_conflict_fn *tell, void *closure);
+bool oriel_history_add_again(oriel_shm_offset history, struct oriel_history_spot spot,
+                             const struct oriel_access *access, oriel_shm_offset *trait,
+                             const struct oriel_access_extent *run, oriel_conflict_fn *tell,
+                             void *closure);
 
 /* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
-void oriel_history_look(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
+void oriel_history_look(oriel_shm_offset history, const struct oriel_access *access,
+                        const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure);
 
 /* All pending accesses of the origin without a group are complete with its number now, and those of the group (0: of none).  (A
  * flush, an unlock, the end of an epoch.) */
-void oriel_history_complete(oriel_shm_offset history, int32_t origin, uint64_t group, oriel_tick now);
+void oriel_history_complete(oriel_shm_offset history, int32_t origin, uint64_t group,
+                            oriel_tick now);
 
 /* The same where all of them stand in cells (oriel_history_add_again). */
-void oriel_history_complete_cells(oriel_shm_offset history, int32_t origin, uint64_t group, oriel_tick now);
+void oriel_history_complete_cells(oriel_shm_offset history, int32_t origin, uint64_t group,
+                                  oriel_tick now);
 
 /* The one with this ticket is. (A request of a buffer.) */
 void oriel_history_complete_one(oriel_shm_offset history, uint64_t ticket, oriel_tick now);

@@ -17,7 +17,8 @@ static size_t page_bytes(void)
 /* Pages begin lines, the board's blocks do not; a page knows its block. */
 static struct oriel_page *page_in(oriel_shm_offset block)
 {
-    return (struct oriel_page *)(((uintptr_t)oriel_shm_at(block) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE * ORIEL_CACHE_LINE);
+    return (struct oriel_page *)(((uintptr_t)oriel_shm_at(block) + ORIEL_CACHE_LINE - 1) /
+                                 ORIEL_CACHE_LINE * ORIEL_CACHE_LINE);
 }
 
 bool oriel_pages_make(struct oriel_pages *pages, uint64_t size_bytes)
@@ -119,7 +120,8 @@ void oriel_pages_size(const struct oriel_pages *pages, uint64_t *entries, uint64
         for (oriel_shm_offset place = oriel_page_bucket(pages, i)->first; place != 0;) {
             const struct oriel_page *page = oriel_shm_at(place);
             for (int k = 0; k < ORIEL_PAGE_CELLS; k++)
-                for (const struct oriel_cell *cell = &page->cells[k]; cell != NULL; cell = oriel_shm_at(cell->next)) {
+                for (const struct oriel_cell *cell = &page->cells[k]; cell != NULL;
+                     cell = oriel_shm_at(cell->next)) {
                     for (int e = 0; e < ORIEL_CELL_ENTRIES; e++)
                         *entries += cell->entries[e].what != 0;
                     *bytes += cell == &page->cells[k] ? 0 : sizeof *cell;

@@ -24,15 +24,15 @@ struct oriel_cell_entry {
 
 struct oriel_cell {
     _Atomic uint64_t owner; /* a board word lock */
-    oriel_shm_offset next;       /* more of the same cell; their owners are of no account */
+    oriel_shm_offset next;  /* more of the same cell; their owners are of no account */
     struct oriel_cell_entry entries[ORIEL_CELL_ENTRIES];
 };
 _Static_assert(sizeof(struct oriel_cell) == 128, "a cell is two lines");
 
 struct oriel_page {
-    oriel_shm_offset next; /* of the same bucket */
-    uint64_t number;  /* offset >> ORIEL_PAGE_SHIFT */
-    _Atomic uint64_t used; /* bits of the cells that ever had an entry */
+    oriel_shm_offset next;  /* of the same bucket */
+    uint64_t number;        /* offset >> ORIEL_PAGE_SHIFT */
+    _Atomic uint64_t used;  /* bits of the cells that ever had an entry */
     oriel_shm_offset block; /* of the board, in which the page lies */
     uint64_t unused[4];
     struct oriel_cell cells[ORIEL_PAGE_CELLS];
@@ -41,22 +41,25 @@ _Static_assert(offsetof(struct oriel_page, cells) == 64, "cells begin lines");
 
 struct oriel_page_bucket {
     _Atomic oriel_shm_offset first;
-    _Atomic uint32_t wide; /* records around its pages, and accesses that are about to become some */
+    _Atomic uint32_t
+        wide; /* records around its pages, and accesses that are about to become some */
     uint32_t unused;
 };
 
 struct oriel_pages {
     oriel_shm_offset place; /* of the buckets */
-    uint64_t count;    /* of them, a power of 2 */
+    uint64_t count;         /* of them, a power of 2 */
 };
 
 /* Of a memory of about so many bytes (0: nobody knows).  False when the board is full. */
 bool oriel_pages_make(struct oriel_pages *pages, uint64_t size_bytes);
 void oriel_pages_free(struct oriel_pages *pages);
 
-static inline struct oriel_page_bucket *oriel_page_bucket(const struct oriel_pages *pages, uint64_t number)
+static inline struct oriel_page_bucket *oriel_page_bucket(const struct oriel_pages *pages,
+                                                          uint64_t number)
 {
-    return (struct oriel_page_bucket *)(void *)(oriel_shm_base + pages->place) + (number & (pages->count - 1));
+    return (struct oriel_page_bucket *)(void *)(oriel_shm_base + pages->place) +
+           (number & (pages->count - 1));
 }
 
 /* The page of this number in the chain that begins at place. */
@@ -72,7 +75,8 @@ static inline struct oriel_page *oriel_page_behind(oriel_shm_offset place, uint6
 }
 
 /* NULL: nothing was small there yet. */
-static inline struct oriel_page *oriel_page_in(const struct oriel_page_bucket *bucket, uint64_t number)
+static inline struct oriel_page *oriel_page_in(const struct oriel_page_bucket *bucket,
+                                               uint64_t number)
 {
     return oriel_page_behind(atomic_load_explicit(&bucket->first, memory_order_acquire), number);
 }

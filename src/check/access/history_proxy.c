@@ -15,7 +15,8 @@ struct open_part {
 
 static struct oriel_key key_of(oriel_shm_offset history)
 {
-    return (struct oriel_key){.words = {UINT64_C(0x50415254), history}}; /* "PART": above all kinds of order.h */
+    return (struct oriel_key){
+        .words = {UINT64_C(0x50415254), history}}; /* "PART": above all kinds of order.h */
 }
 
 uint64_t oriel_part_open(void)
@@ -103,10 +104,12 @@ bool oriel_part_is_far(oriel_shm_offset part)
 }
 
 /* What is found there is told here, with the clock that this process has kept. */
-static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
+static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access,
+                        const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_ADD, .words = {history_of(part)}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_ADD,
+                                                 .words = {history_of(part)}};
     struct oriel_check_remote_answer answer;
     struct oriel_conflict conflicts[CONFLICTS];
     const oriel_tick *clock = oriel_order_moment_clock(access->moment);
@@ -114,10 +117,12 @@ static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access
         return 0;
     struct iovec parts[] = {
         {.iov_base = (void *)(uintptr_t)access, .iov_len = sizeof *access},
-        {.iov_base = (void *)(uintptr_t)clock, .iov_len = (size_t)oriel_shm_world_size() * sizeof *clock},
+        {.iov_base = (void *)(uintptr_t)clock,
+         .iov_len = (size_t)oriel_shm_world_size() * sizeof *clock},
         {.iov_base = (void *)(uintptr_t)extents, .iov_len = count * sizeof *extents},
     };
-    if (!oriel_check_remote_ask(machine_of(part), &request, parts, 3, &answer, conflicts, sizeof conflicts) ||
+    if (!oriel_check_remote_ask(machine_of(part), &request, parts, 3, &answer, conflicts,
+                                sizeof conflicts) ||
         !oriel_check_remote_conflicts_hold(conflicts, answer.len_bytes))
         return 0;
     for (size_t i = 0; i < answer.len_bytes / sizeof conflicts[0]; i++) {
@@ -127,16 +132,19 @@ static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access
     return answer.word;
 }
 
-uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
+uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access,
+                        const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
     return oriel_part_is_far(part) ? add_far(part, access, extents, count, tell, closure)
                                    : oriel_history_add(part, access, extents, count, tell, closure);
 }
 
-static void ask(oriel_shm_offset part, uint64_t kind, uint64_t first, uint64_t second, uint64_t third)
+static void ask(oriel_shm_offset part, uint64_t kind, uint64_t first, uint64_t second,
+                uint64_t third)
 {
-    struct oriel_check_remote_request request = {.kind = kind, .words = {history_of(part), first, second, third}};
+    struct oriel_check_remote_request request = {.kind = kind,
+                                                 .words = {history_of(part), first, second, third}};
     struct oriel_check_remote_answer answer;
     oriel_check_remote_ask(machine_of(part), &request, NULL, 0, &answer, NULL, 0);
 }

@@ -18,7 +18,8 @@ void oriel_part_leave(oriel_shm_offset history);
 oriel_shm_offset oriel_part_of(uint64_t number);
 bool oriel_part_is_far(oriel_shm_offset part);
 
-uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
+uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access,
+                        const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure);
 
 /* All pending accesses of the origin, and those of the ticket. */

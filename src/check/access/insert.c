@@ -7,20 +7,25 @@
 #include "check/access/record_lease.h"
 
 enum {
-    CROWD = 12,      /* records among each other, from which on loops with holes stay in their parts: each costs all that come */
-    LONGEST = 4096,  /* bytes of a run that makes a loop: longer ones are few, and may come to fill the holes */
-    SPARSEST = 4096, /* run lengths from one run of a loop to the next: what is at larger distances is chance */
+    CROWD =
+        12, /* records among each other, from which on loops with holes stay in their parts: each costs all that come */
+    LONGEST =
+        4096, /* bytes of a run that makes a loop: longer ones are few, and may come to fill the holes */
+    SPARSEST =
+        4096, /* run lengths from one run of a loop to the next: what is at larger distances is chance */
 };
 
 /* --- pending ones --- */
 
-struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin, uint64_t group)
+struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin,
+                                                 uint64_t group)
 {
     uint64_t which = group != 0 ? (group * UINT64_C(0x9e3779b97f4a7c15)) >> 32 : (uint32_t)origin;
     return &history->lanes[which % ORIEL_LANES];
 }
 
-struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history, const struct oriel_access *access)
+struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history,
+                                                        const struct oriel_access *access)
 {
     return oriel_history_lane_of(history, access->origin, access->group);
 }
@@ -55,12 +60,14 @@ void oriel_history_discard(struct oriel_history *history, oriel_record_number nu
     oriel_record_drop(&history->records, number);
 }
 
-struct oriel_history_hint oriel_history_hint_at(struct oriel_history *history, oriel_record_number number)
+struct oriel_history_hint oriel_history_hint_at(struct oriel_history *history,
+                                                oriel_record_number number)
 {
     return (struct oriel_history_hint){number, oriel_record_at(&history->records, number)->serial};
 }
 
-struct oriel_record *oriel_history_follow(struct oriel_history *history, struct oriel_history_hint hint)
+struct oriel_record *oriel_history_follow(struct oriel_history *history,
+                                          struct oriel_history_hint hint)
 {
     if (hint.number == 0 || hint.number > history->records.made)
         return NULL;
@@ -77,9 +84,9 @@ uint64_t oriel_history_ticket(struct oriel_history *history, oriel_record_number
 
 bool oriel_access_alike(const struct oriel_access *a, const struct oriel_access *b)
 {
-    return a->kind == b->kind && a->op == b->op && a->element == b->element && a->flags == b->flags && a->origin == b->origin &&
-           a->site.address == b->site.address && a->site.call == b->site.call && a->site.epoch == b->site.epoch &&
-           a->group == b->group;
+    return a->kind == b->kind && a->op == b->op && a->element == b->element &&
+           a->flags == b->flags && a->origin == b->origin && a->site.address == b->site.address &&
+           a->site.call == b->site.call && a->site.epoch == b->site.epoch && a->group == b->group;
 }
 
 /* 2 */
@@ -95,7 +102,8 @@ static bool same_runs(const struct oriel_access_extent *a, const struct oriel_ac
            (a->count == 1 || a->stride_bytes == b->stride_bytes);
 }
 
-static oriel_record_number join_found(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
+static oriel_record_number join_found(struct oriel_insertion *arrival,
+                                      const struct oriel_access_extent *runs)
 {
     struct oriel_records *records = &arrival->history->records;
     struct oriel_access_extent all = *runs;
@@ -123,7 +131,8 @@ static oriel_record_number join_found(struct oriel_insertion *arrival, const str
 
 /* A loop with holes: the run continues the last ones, or is the third at one distance.  (Two alone are no loop: any two are at
  * some distance.) */
-static oriel_record_number join_loop(struct oriel_insertion *arrival, struct oriel_history_lane *lane,
+static oriel_record_number join_loop(struct oriel_insertion *arrival,
+                                     struct oriel_history_lane *lane,
                                      const struct oriel_access_extent *runs)
 {
     struct oriel_history *history = arrival->history;
@@ -137,10 +146,11 @@ static oriel_record_number join_loop(struct oriel_insertion *arrival, struct ori
     }
     struct oriel_record *first = oriel_history_follow(history, lane->previous);
     int64_t distance = runs->offset - last->runs.offset;
-    if (first == NULL || first == last || !oriel_access_may_be_one(&first->access, arrival->access) || runs->count != 1 ||
-        last->runs.count != 1 || first->runs.count != 1 ||
-        runs->len_bytes >= LONGEST || last->runs.len_bytes != runs->len_bytes ||
-        first->runs.len_bytes != runs->len_bytes || distance != last->runs.offset - first->runs.offset ||
+    if (first == NULL || first == last ||
+        !oriel_access_may_be_one(&first->access, arrival->access) || runs->count != 1 ||
+        last->runs.count != 1 || first->runs.count != 1 || runs->len_bytes >= LONGEST ||
+        last->runs.len_bytes != runs->len_bytes || first->runs.len_bytes != runs->len_bytes ||
+        distance != last->runs.offset - first->runs.offset ||
         (uint64_t)(distance < 0 ? -distance : distance) > SPARSEST * runs->len_bytes)
         return 0;
     struct oriel_access_extent loop = {first->runs.offset, runs->len_bytes, 3, distance};
@@ -153,7 +163,8 @@ static oriel_record_number join_loop(struct oriel_insertion *arrival, struct ori
     return lane->last.number;
 }
 
-oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
+oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival,
+                                         const struct oriel_access_extent *runs)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_history_lane *lane = oriel_history_lane_of_access(history, arrival->access);
@@ -183,7 +194,8 @@ oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const 
 
 static bool ordered(const struct oriel_insertion *arrival, const struct oriel_access *earlier)
 {
-    return !oriel_access_pending(earlier) && oriel_insertion_knows(arrival, earlier->origin, earlier->complete);
+    return !oriel_access_pending(earlier) &&
+           oriel_insertion_knows(arrival, earlier->origin, earlier->complete);
 }
 
 static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
@@ -191,7 +203,8 @@ static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
     return a->address == b->address && a->call == b->call && a->world_rank == b->world_rank;
 }
 
-void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes)
+void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier,
+                          int64_t offset, uint64_t len_bytes)
 {
     for (int i = 0; i < arrival->told; i++)
         if (same_site(&arrival->sites[i], &earlier->site))
@@ -199,13 +212,15 @@ void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_ac
     if (arrival->told == ORIEL_INSERTION_TOLD)
         return;
     arrival->sites[arrival->told++] = earlier->site;
-    struct oriel_conflict conflict = {.earlier = *earlier, .later = *arrival->access, .offset = offset, .len_bytes = len_bytes};
+    struct oriel_conflict conflict = {
+        .earlier = *earlier, .later = *arrival->access, .offset = offset, .len_bytes = len_bytes};
     conflict.earlier.moment = 0;
     if (arrival->tell != NULL)
         arrival->tell(&conflict, arrival->closure);
 }
 
-void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number, const struct oriel_access_extent *runs)
+void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,
+                              const struct oriel_access_extent *runs)
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
@@ -244,10 +259,12 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
     oriel_record_change(records, number, &pieces[0]); /* S6 */
 }
 
-static bool may_join(const struct oriel_insertion *arrival, const struct oriel_record *record, const struct oriel_access_extent *runs)
+static bool may_join(const struct oriel_insertion *arrival, const struct oriel_record *record,
+                     const struct oriel_access_extent *runs)
 {
     struct oriel_access_extent sum;
-    return arrival->joins < ORIEL_INSERTION_JOINS && record->loan == 0 && oriel_access_may_be_one(&record->access, arrival->access) &&
+    return arrival->joins < ORIEL_INSERTION_JOINS && record->loan == 0 &&
+           oriel_access_may_be_one(&record->access, arrival->access) &&
            oriel_byte_runs_join(&record->runs, runs, &sum);
 }
 
@@ -256,11 +273,13 @@ static bool may_join(const struct oriel_insertion *arrival, const struct oriel_r
 static bool joins_later(const struct oriel_insertion *arrival, const struct oriel_access *earlier)
 {
     const struct oriel_access *access = arrival->access;
-    return oriel_access_pending(access) && arrival->clock != NULL && earlier->complete == arrival->clock[access->origin] &&
+    return oriel_access_pending(access) && arrival->clock != NULL &&
+           earlier->complete == arrival->clock[access->origin] &&
            oriel_access_alike(access, earlier);
 }
 
-static void meet_one(struct oriel_insertion *arrival, oriel_record_number number, const struct oriel_access_extent *runs)
+static void meet_one(struct oriel_insertion *arrival, oriel_record_number number,
+                     const struct oriel_access_extent *runs)
 {
     struct oriel_record *record = oriel_record_at(&arrival->history->records, number);
     int64_t offset;
@@ -275,11 +294,13 @@ static void meet_one(struct oriel_insertion *arrival, oriel_record_number number
         return;
     if (may_join(arrival, record, runs))
         arrival->join[arrival->joins++] = number;
-    else if (known && !joins_later(arrival, &record->access) && oriel_access_supersedes(arrival->access, &record->access))
+    else if (known && !joins_later(arrival, &record->access) &&
+             oriel_access_supersedes(arrival->access, &record->access))
         oriel_history_take_bytes(arrival->history, number, runs); /* 3 */
 }
 
-void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs, bool again)
+void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs,
+                          bool again)
 {
     struct oriel_records *records = &arrival->history->records;
     int64_t low = runs->offset - 1;
@@ -289,7 +310,8 @@ void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_ac
     oriel_record_number after_number = 0;
     arrival->joins = arrival->near = 0;
     do {
-        oriel_records_find(records, low, high, after_number == 0 ? NULL : &after, after_number, &hits);
+        oriel_records_find(records, low, high, after_number == 0 ? NULL : &after, after_number,
+                           &hits);
         if (hits.count == 0)
             return;
         arrival->near += hits.count;

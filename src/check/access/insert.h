@@ -9,8 +9,8 @@
 
 enum {
     ORIEL_LANES = 64,
-    ORIEL_INSERTION_JOINS = 4, /* an access joins with so many that stand */
-    ORIEL_INSERTION_TOLD = 16, /* pairs of sites that are told of one access */
+    ORIEL_INSERTION_JOINS = 4,       /* an access joins with so many that stand */
+    ORIEL_INSERTION_TOLD = 16,       /* pairs of sites that are told of one access */
     ORIEL_HISTORY_SWEEP_FIRST = 256, /* records before it is shortened for the first time */
 };
 
@@ -21,7 +21,7 @@ struct oriel_history_hint {
 
 /* By origin, or by group: what is pending, and where a loop was last. */
 struct oriel_history_lane {
-    oriel_record_number pending; /* the newest first */
+    oriel_record_number pending;    /* the newest first */
     struct oriel_history_hint last; /* added last, and before that */
     struct oriel_history_hint previous;
     struct oriel_history_hint done; /* completed last */
@@ -30,7 +30,7 @@ struct oriel_history_lane {
 struct oriel_history {
     struct oriel_shm_lock lock;
     uint32_t busy;
-    uint32_t sweep_at; /* records */
+    uint32_t sweep_at;                 /* records */
     struct oriel_shm_lock beside_lock; /* aliased_windows.c */
     _Atomic oriel_shm_offset beside;
     struct oriel_history_lane lanes[ORIEL_LANES];
@@ -41,7 +41,8 @@ struct oriel_history {
 struct oriel_insertion {
     struct oriel_history *history;
     const struct oriel_access *access;
-    const oriel_tick *clock; /* NULL: the board had no room for it; then it is ordered behind all that is complete */
+    const oriel_tick *
+        clock; /* NULL: the board had no room for it; then it is ordered behind all that is complete */
     oriel_conflict_fn *tell;
     void *closure;
     bool stays;
@@ -53,8 +54,9 @@ struct oriel_insertion {
 };
 
 /* Not a word more than is needed: it is made for most accesses. */
-static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_shm_offset history, const struct oriel_access *access,
-                                       oriel_conflict_fn *tell, void *closure, bool stays)
+static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_shm_offset history,
+                                         const struct oriel_access *access, oriel_conflict_fn *tell,
+                                         void *closure, bool stays)
 {
     arrival->history = oriel_shm_at(history);
     arrival->access = access;
@@ -69,7 +71,8 @@ static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_
 void oriel_history_widen(oriel_shm_offset history, int64_t low, int64_t high);
 
 /* In history.c: compares one that stands in a cell with what stands in the tree. */
-void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset history, const struct oriel_access_extent *runs);
+void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset history,
+                               const struct oriel_access_extent *runs);
 
 static inline bool oriel_access_pending(const struct oriel_access *access)
 {
@@ -77,8 +80,10 @@ static inline bool oriel_access_pending(const struct oriel_access *access)
 }
 
 /* The lane of an origin's pending accesses (group 0), or of a group's. */
-struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin, uint64_t group);
-struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history, const struct oriel_access *access);
+struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin,
+                                                 uint64_t group);
+struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history,
+                                                        const struct oriel_access *access);
 
 /* In history.c: takes the history's lock, and gives it back. */
 struct oriel_history *oriel_history_enter(oriel_shm_offset history);
@@ -91,13 +96,15 @@ void oriel_history_unchain(struct oriel_history *history, oriel_record_number nu
 /* Out of everything. */
 void oriel_history_discard(struct oriel_history *history, oriel_record_number number);
 
-struct oriel_history_hint oriel_history_hint_at(struct oriel_history *history, oriel_record_number number);
+struct oriel_history_hint oriel_history_hint_at(struct oriel_history *history,
+                                                oriel_record_number number);
 
 /* Of a record; those of one access that stays alone are chained by their tickets, in the place of its moment. */
 uint64_t oriel_history_ticket(struct oriel_history *history, oriel_record_number number);
 
 /* The record, unless it has gone: then NULL. */
-struct oriel_record *oriel_history_follow(struct oriel_history *history, struct oriel_history_hint hint);
+struct oriel_record *oriel_history_follow(struct oriel_history *history,
+                                          struct oriel_history_hint hint);
 
 /* Fewer records, if any can go; and when the next time is. */
 void oriel_history_shorten(struct oriel_history *history);
@@ -107,22 +114,28 @@ bool oriel_access_alike(const struct oriel_access *a, const struct oriel_access 
 bool oriel_access_may_be_one(const struct oriel_access *a, const struct oriel_access *b);
 
 /* Takes the bytes of runs from a record; what it cannot express, or has no room for, stays. */
-void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number, const struct oriel_access_extent *runs);
+void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,
+                              const struct oriel_access_extent *runs);
 
 /* Whether the access is issued behind what the origin has completed with that number. */
-static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, int32_t origin, oriel_tick complete) /* 1 */
+static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, int32_t origin,
+                                         oriel_tick complete) /* 1 */
 {
-    return origin == arrival->access->origin || arrival->clock == NULL || complete <= arrival->clock[origin];
+    return origin == arrival->access->origin || arrival->clock == NULL ||
+           complete <= arrival->clock[origin];
 }
 
 /* Tells the conflict at those bytes, once for each site that was there. */
-void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes);
+void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier,
+                          int64_t offset, uint64_t len_bytes);
 
 /* Compares with what stands at the bytes and tells conflicts; for an access that stays it takes away what that supersedes, and
  * finds what it can join.  again: only the last. */
-void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs, bool again);
+void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs,
+                          bool again);
 
 /* The record that has the bytes from now on, and the mark that they have got (cell_store.c, S2); 0: the board is full. */
-oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival, const struct oriel_access_extent *runs);
+oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival,
+                                         const struct oriel_access_extent *runs);
 
 #endif

@@ -19,14 +19,17 @@ const struct oriel_pending_access *oriel_pending_list_find(const struct oriel_ce
 static void complete_entry(struct oriel_cell_entry *entry, oriel_tick now)
 {
     uint64_t ticks = atomic_load_explicit(&entry->ticks, memory_order_relaxed);
-    atomic_store_explicit(&entry->ticks, oriel_entry_completed(ticks >> 16, now), memory_order_release);
+    atomic_store_explicit(&entry->ticks, oriel_entry_completed(ticks >> 16, now),
+                          memory_order_release);
 }
 
-void oriel_pending_list_complete(oriel_shm_offset history, int32_t origin, uint64_t group, oriel_tick now)
+void oriel_pending_list_complete(oriel_shm_offset history, int32_t origin, uint64_t group,
+                                 oriel_tick now)
 {
     for (unsigned i = oriel_pending_list.count; i-- > 0;) {
         const struct oriel_pending_access *one = &oriel_pending_list.list[i];
-        if (one->history != history || (one->group == 0 ? one->origin != origin : one->group != group))
+        if (one->history != history ||
+            (one->group == 0 ? one->origin != origin : one->group != group))
             continue;
         complete_entry(one->entry, now);
         if (i != --oriel_pending_list.count)
@@ -56,7 +59,8 @@ static bool join_alike(const struct oriel_pending_access *one)
 {
     for (unsigned i = 0; i < oriel_pending_list.count; i++) {
         const struct oriel_pending_access *other = &oriel_pending_list.list[i];
-        if (other == one || other->cell != one->cell || other->group != one->group || other->origin != one->origin ||
+        if (other == one || other->cell != one->cell || other->group != one->group ||
+            other->origin != one->origin ||
             !oriel_entry_joins(other->entry->what, one->entry->what))
             continue;
         other->entry->what = oriel_entry_join(other->entry->what, one->entry->what);
@@ -72,7 +76,8 @@ void oriel_pending_list_flag(oriel_shm_offset history, int32_t origin, uint8_t f
     for (unsigned i = oriel_pending_list.count; i-- > 0;) {
         struct oriel_pending_access *one = &oriel_pending_list.list[i];
         uint8_t had = (uint8_t)one->entry->what;
-        if (one->history != history || (had & flags) == flags || one->group != 0 || one->origin != origin)
+        if (one->history != history || (had & flags) == flags || one->group != 0 ||
+            one->origin != origin)
             continue;
         oriel_shm_word_lock(&one->cell->owner);
         bool joined = false;

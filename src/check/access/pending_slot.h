@@ -15,14 +15,16 @@
 #include "check/order/word_clocks.h"
 
 /* The one whose call this process has made last; of account while oriel_check_held is set. */
-extern const struct oriel_callsite *oriel_pending_slot __attribute__((visibility("hidden"))); /* pending_slot.c's own */
+extern const struct oriel_callsite *oriel_pending_slot
+    __attribute__((visibility("hidden"))); /* pending_slot.c's own */
 
 /* To the lists. */
 void oriel_pending_slot_release(void);
 
 /* Into its cell, of a page that is there, where it is not lent.  NULL, and nothing has happened: it is one for the lists. */
-struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again, const struct oriel_window_target *way, uint64_t at,
-                                          oriel_tick issued);
+struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again,
+                                                  const struct oriel_window_target *way,
+                                                  uint64_t at, oriel_tick issued);
 
 /* The program's call is to be looked at, and what is held stays: oriel_check_leave must follow. */
 ORIEL_CHECK_INLINE bool oriel_pending_slot_look(const void *address)
@@ -40,11 +42,12 @@ static inline void oriel_pending_slot_let_go(void)
 }
 
 /* Whether the bytes are before the end, at a displacement that is not easy. */
-static inline bool oriel_pending_slot_is_within(const struct oriel_window_target *way, MPI_Aint disp, uint64_t len_bytes)
+static inline bool oriel_pending_slot_is_within(const struct oriel_window_target *way,
+                                                MPI_Aint disp, uint64_t len_bytes)
 {
     uint64_t at;
-    return !__builtin_mul_overflow((uint64_t)disp, (uint64_t)way->disp_unit, &at) && way->disp_unit != 0 &&
-           at < way->size_bytes && way->size_bytes - at >= len_bytes;
+    return !__builtin_mul_overflow((uint64_t)disp, (uint64_t)way->disp_unit, &at) &&
+           way->disp_unit != 0 && at < way->size_bytes && way->size_bytes - at >= len_bytes;
 }
 
 /* What is given to a word that is not offered anything. */
@@ -55,8 +58,10 @@ struct oriel_pending_slot_giving {
 
 /* What is lent is used, and the word's lock taken, whose instruction is the fence that the former needs.  False, and
  * nothing has happened: it is lent no more. */
-ORIEL_CALLSITE_INLINE bool oriel_pending_slot_use(struct oriel_cell_entry *lent, uint64_t key, oriel_tick issued,
-                                       struct oriel_pending_slot_giving *giving, bool fetches)
+ORIEL_CALLSITE_INLINE bool oriel_pending_slot_use(struct oriel_cell_entry *lent, uint64_t key,
+                                                  oriel_tick issued,
+                                                  struct oriel_pending_slot_giving *giving,
+                                                  bool fetches)
 {
     uint64_t before = oriel_entry_lease_pend(lent, issued);
     if (giving->word != NULL)
@@ -72,13 +77,16 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_use(struct oriel_cell_entry *lent,
 
 /* What callsite_cache.c knows of the site and the target is true; nothing is held.  writes: to words.  False,
  * and nothing has happened: it is one for the lists. */
-ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, bool accumulates, bool writes, int32_t target, MPI_Aint disp,
-                                      const void *origin, const void *compare, const void *result)
+ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, bool accumulates,
+                                                 bool writes, int32_t target, MPI_Aint disp,
+                                                 const void *origin, const void *compare,
+                                                 const void *result)
 {
     const struct oriel_window_target *way = &again->ways[target];
     struct oriel_word_clock *word = NULL;
     uint64_t at = (uint64_t)disp * way->disp_unit;
-    if (oriel_unlikely((uint64_t)disp >= way->easy_disps) && !oriel_pending_slot_is_within(way, disp, again->target_bytes))
+    if (oriel_unlikely((uint64_t)disp >= way->easy_disps) &&
+        !oriel_pending_slot_is_within(way, disp, again->target_bytes))
         return false;
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     if (oriel_unlikely(first + again->target_bytes > ORIEL_CELL_BYTES))
@@ -95,7 +103,8 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
         return false;
     if (writes && oriel_unlikely((word = oriel_word_behind(way->words, link, at)) == NULL))
         return false;
-    if (oriel_unlikely(again->origin != origin || (accumulates && (again->compare != compare || again->result != result)))) {
+    if (oriel_unlikely(again->origin != origin ||
+                       (accumulates && (again->compare != compare || again->result != result)))) {
         if (!oriel_callsite_is_apart(again, origin, compare, result))
             return false;
         again->origin = origin;
@@ -110,7 +119,8 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     again->place.target = target;
     again->arrival.history = way->history;
     struct oriel_pending_slot_giving giving = {.word = writes && !offered ? word : NULL};
-    if (oriel_unlikely(entry == NULL || !oriel_pending_slot_use(entry, key, issued, &giving, again->fetches))) {
+    if (oriel_unlikely(entry == NULL ||
+                       !oriel_pending_slot_use(entry, key, issued, &giving, again->fetches))) {
         giving.word = NULL;
         entry = oriel_pending_slot_enter(again, way, at, issued);
     }
@@ -125,12 +135,14 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     if (giving.word != NULL)
         oriel_word_give_entered(word, again->fetches, giving.mine);
     else if (writes)
-        oriel_word_give_offered(word, rank, offered, again->fetches); /* behind a cell's lock, or a fence */
+        oriel_word_give_offered(word, rank, offered,
+                                again->fetches); /* behind a cell's lock, or a fence */
     return true;
 }
 
 /* Before the call of an operation: NULL, and nothing has happened: it goes the way of all. */
-ORIEL_CALLSITE_INLINE struct oriel_callsite *oriel_pending_slot_begin(const struct oriel_operation *operation)
+ORIEL_CALLSITE_INLINE struct oriel_callsite *
+oriel_pending_slot_begin(const struct oriel_operation *operation)
 {
     struct oriel_callsite *again = oriel_callsite_place(operation->address, operation->win);
     int32_t target = operation->target_rank;
@@ -138,25 +150,31 @@ ORIEL_CALLSITE_INLINE struct oriel_callsite *oriel_pending_slot_begin(const stru
     if (oriel_unlikely(!oriel_callsite_is_alike(again, operation)))
         return NULL;
     uint64_t changes = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
-    bool ready = oriel_likely(again->ready == changes && oriel_check_held == NULL && (uint32_t)target < again->ranks &&
-                              again->ways[target].ready == changes && again->ways[target].epoch == again->access.site.epoch);
-    if (ready && oriel_likely(oriel_pending_slot_go(again, operation->accumulates,
-                                            operation->swaps || (operation->accumulates && again->writes_words), target,
-                                            operation->target_disp, operation->origin_addr, operation->compare_addr,
-                                            operation->result_addr)))
+    bool ready =
+        oriel_likely(again->ready == changes && oriel_check_held == NULL &&
+                     (uint32_t)target < again->ranks && again->ways[target].ready == changes &&
+                     again->ways[target].epoch == again->access.site.epoch);
+    if (ready && oriel_likely(oriel_pending_slot_go(
+                     again, operation->accumulates,
+                     operation->swaps || (operation->accumulates && again->writes_words), target,
+                     operation->target_disp, operation->origin_addr, operation->compare_addr,
+                     operation->result_addr)))
         return again;
-    bool gone = oriel_callsite_go(again, ready, target, operation->target_disp, operation->origin_addr, operation->compare_addr,
-                               operation->result_addr);
+    bool gone =
+        oriel_callsite_go(again, ready, target, operation->target_disp, operation->origin_addr,
+                          operation->compare_addr, operation->result_addr);
     return gone ? again : NULL;
 }
 
 /* And behind it, with its code. */
-ORIEL_CALLSITE_INLINE void oriel_pending_slot_end(const struct oriel_callsite *again, const struct oriel_operation *operation, int code)
+ORIEL_CALLSITE_INLINE void oriel_pending_slot_end(const struct oriel_callsite *again,
+                                                  const struct oriel_operation *operation, int code)
 {
     if (oriel_unlikely(code != MPI_SUCCESS))
         oriel_callsite_refuse(again);
     else if (operation->accumulates && again->fetches &&
-             oriel_unlikely(again->word == NULL || atomic_load_explicit(again->bulk, memory_order_acquire) != 0 ||
+             oriel_unlikely(again->word == NULL ||
+                            atomic_load_explicit(again->bulk, memory_order_acquire) != 0 ||
                             !oriel_word_take_again(again->word, (uint32_t)again->access.origin)))
         oriel_callsite_take(again);
 }
@@ -166,7 +184,8 @@ ORIEL_CALLSITE_INLINE void oriel_pending_slot_end(const struct oriel_callsite *a
 static inline bool oriel_pending_slot_flush(MPI_Win win, int target)
 {
     const struct oriel_callsite *again = oriel_pending_slot;
-    if (oriel_unlikely(oriel_check_held == NULL || again->win != win || again->target != target || !oriel_order_is_heeded()))
+    if (oriel_unlikely(oriel_check_held == NULL || again->win != win || again->target != target ||
+                       !oriel_order_is_heeded()))
         return false;
     oriel_history_held_complete(again->entry, again->access.issued, oriel_order_own_number());
     oriel_check_held = NULL;

@@ -34,21 +34,24 @@
 enum {
     LINES = 256,
     PENDING_MOST = 16,
-    HINTS = 1024,    /* a power of 2: where lines were found */
-    HABITS = 64,     /* a power of 2 */
+    HINTS = 1024,     /* a power of 2: where lines were found */
+    HABITS = 64,      /* a power of 2 */
     CHUNK_SHIFT = 16, /* of bytes that have a hint in common */
-    WAIT_LEAST = ORIEL_DELAYS ? 0 : 3, /* comings; in tests that lose time, which want something lent soon */
+    WAIT_LEAST =
+        ORIEL_DELAYS ? 0 : 3, /* comings; in tests that lose time, which want something lent soon */
     WAIT_MOST = ORIEL_DELAYS ? 1 : 250,
     WORTHWHILE = 16, /* comings to what is lent */
     TRIES = 4,       /* lines that are looked at for a free one */
     CROWDED = 128,   /* records around one that is not lent then */
 };
-#define LEN_MOST (UINT64_C(1) << 26) /* bytes of a record: all around them is looked at when it is lent */
+#define LEN_MOST                                                                                   \
+    (UINT64_C(1) << 26) /* bytes of a record: all around them is looked at when it is lent */
 
 /* In the board.  Its origin alone writes it, but for key. */
 struct line {
     _Alignas(ORIEL_CACHE_LINE) _Atomic uint64_t key; /* 0: recalled, or nothing is lent */
-    _Atomic uint64_t part;   /* pending: first byte, from the record's first, << 32 | bytes; 0: nothing is */
+    _Atomic uint64_t
+        part; /* pending: first byte, from the record's first, << 32 | bytes; 0: nothing is */
     _Atomic uint64_t issued; /* of the part */
     _Atomic uint64_t begun;  /* of the record, and when it was complete */
     _Atomic uint64_t complete;
@@ -63,7 +66,7 @@ struct side {
     uint32_t used;
     struct oriel_access_extent runs;
     oriel_tick complete;
-    uint64_t group; /* of the part */
+    uint64_t group;             /* of the part */
     struct oriel_access access; /* as that of the record, of no group */
 };
 
@@ -99,7 +102,8 @@ static bool start(void)
     if (place == 0)
         return false;
     uintptr_t at = (uintptr_t)oriel_shm_at(place);
-    lines = (struct line *)((at + sizeof(struct line) - 1) / sizeof(struct line) * sizeof(struct line));
+    lines =
+        (struct line *)((at + sizeof(struct line) - 1) / sizeof(struct line) * sizeof(struct line));
     return true;
 }
 
@@ -139,7 +143,8 @@ static void wait_longer(struct habit *habit)
 
 static uint8_t *hint_of(oriel_shm_offset history, uint64_t address, uint64_t chunk)
 {
-    _Static_assert(HINTS == 1 << 10 && LINES <= 1 << 8, "as many as ten bits tell apart, and a byte holds");
+    _Static_assert(HINTS == 1 << 10 && LINES <= 1 << 8,
+                   "as many as ten bits tell apart, and a byte holds");
     return &hints[mix(history, address, chunk) >> 54];
 }
 
@@ -159,13 +164,15 @@ static void settle(struct oriel_record *record, const struct line *line)
 }
 
 /* R4: a record of its own; without room it is lost, and the board counts that. */
-static void list_part(struct oriel_history *history, const struct oriel_record *record, const struct side *side, uint64_t part)
+static void list_part(struct oriel_history *history, const struct oriel_record *record,
+                      const struct side *side, uint64_t part)
 {
     oriel_record_number number = oriel_record_make(&history->records);
     if (number == 0)
         return;
     struct oriel_record *more = oriel_record_at(&history->records, number);
-    more->runs = (struct oriel_access_extent){record->runs.offset + (int64_t)(part >> 32), part & UINT32_MAX, 1, 0};
+    more->runs = (struct oriel_access_extent){record->runs.offset + (int64_t)(part >> 32),
+                                              part & UINT32_MAX, 1, 0};
     more->access = record->access;
     more->access.complete = ORIEL_TICK_PENDING;
     more->access.issued = atomic_load_explicit(&line_of(side)->issued, memory_order_relaxed);
@@ -185,8 +192,9 @@ static void bring_home(struct oriel_history *history, struct side *side)
         wait_longer(habit);
     habit->came = 0;
     atomic_store_explicit(&line->key, 0, memory_order_relaxed);
-    struct oriel_record *record =
-        side->number <= history->records.made ? oriel_record_at(&history->records, side->number) : NULL;
+    struct oriel_record *record = side->number <= history->records.made
+                                      ? oriel_record_at(&history->records, side->number)
+                                      : NULL;
     uint64_t part = side->pending ? atomic_load_explicit(&line->part, memory_order_relaxed) : 0;
     if (record != NULL && record->loan == oriel_shm_place(line)) {
         settle(record, line);
@@ -221,14 +229,18 @@ void oriel_record_lease_leave(oriel_shm_offset history)
 
 /* --- the origin comes --- */
 
-static bool is_of(const struct side *side, oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run)
+static bool is_of(const struct side *side, oriel_shm_offset history,
+                  const struct oriel_access *access, const struct oriel_access_extent *run)
 {
-    return side->history == history && oriel_access_alike(&side->access, access) && oriel_byte_runs_contain(&side->runs, run);
+    return side->history == history && oriel_access_alike(&side->access, access) &&
+           oriel_byte_runs_contain(&side->runs, run);
 }
 
-static struct side *find(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run)
+static struct side *find(oriel_shm_offset history, const struct oriel_access *access,
+                         const struct oriel_access_extent *run)
 {
-    uint8_t *hint = hint_of(history, access->site.address, ((uint64_t)run->offset >> CHUNK_SHIFT) + 1);
+    uint8_t *hint =
+        hint_of(history, access->site.address, ((uint64_t)run->offset >> CHUNK_SHIFT) + 1);
     if (oriel_likely(is_of(&sides[*hint], history, access, run)))
         return &sides[*hint];
     uint8_t last = *hint_of(history, access->site.address, 0);
@@ -254,7 +266,8 @@ static bool stands(struct side *side, uint64_t part, oriel_tick issued)
     return false;
 }
 
-static bool come_in_vain(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run)
+static bool come_in_vain(oriel_shm_offset history, const struct oriel_access *access,
+                         const struct oriel_access_extent *run)
 {
     struct habit *habit = habit_of(history, access->site.address);
     habit->came += habit->came < UINT8_MAX;
@@ -268,11 +281,13 @@ static bool come_in_vain(oriel_shm_offset history, const struct oriel_access *ac
     return false;
 }
 
-bool oriel_record_lease_come(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run)
+bool oriel_record_lease_come(oriel_shm_offset history, const struct oriel_access *access,
+                             const struct oriel_access_extent *run)
 {
     struct oriel_access alone = *access;
     alone.group = 0;
-    if (oriel_unlikely(oriel_check_several || run->count != 1 || run->len_bytes == 0 || run->len_bytes > LEN_MOST))
+    if (oriel_unlikely(oriel_check_several || run->count != 1 || run->len_bytes == 0 ||
+                       run->len_bytes > LEN_MOST))
         return false;
     struct side *side = find(history, &alone, run);
     if (side == NULL)
@@ -298,7 +313,9 @@ static bool complete_part(struct side *side, oriel_tick now)
     struct line *line = line_of(side);
     uint64_t part = atomic_load_explicit(&line->part, memory_order_relaxed);
     if (part == side->runs.len_bytes) { /* from the first byte on */
-        atomic_store_explicit(&line->begun, atomic_load_explicit(&line->issued, memory_order_relaxed), memory_order_relaxed);
+        atomic_store_explicit(&line->begun,
+                              atomic_load_explicit(&line->issued, memory_order_relaxed),
+                              memory_order_relaxed);
         atomic_store_explicit(&line->complete, now, memory_order_relaxed);
         side->complete = now;
         oriel_delay();
@@ -310,7 +327,8 @@ static bool complete_part(struct side *side, oriel_tick now)
     return true;
 }
 
-void oriel_record_lease_complete(oriel_shm_offset history, uint64_t group, oriel_tick now, bool alone)
+void oriel_record_lease_complete(oriel_shm_offset history, uint64_t group, oriel_tick now,
+                                 bool alone)
 {
     for (unsigned i = pending_count; i-- > 0;) {
         struct side *side = &sides[pending[i]];
@@ -333,7 +351,8 @@ void oriel_record_lease_list(oriel_shm_offset history)
 /* --- a record is lent --- */
 
 /* R1 */
-static bool is_quiet(struct oriel_history *history, oriel_record_number number, const oriel_tick *clock)
+static bool is_quiet(struct oriel_history *history, oriel_record_number number,
+                     const oriel_tick *clock)
 {
     struct oriel_records *records = &history->records;
     const struct oriel_record *mine = oriel_record_at(records, number);
@@ -343,7 +362,8 @@ static bool is_quiet(struct oriel_history *history, oriel_record_number number, 
     oriel_record_number last = 0;
     size_t around = 0;
     do {
-        oriel_records_find(records, mine->runs.offset, high, last == 0 ? NULL : &after, last, &hits);
+        oriel_records_find(records, mine->runs.offset, high, last == 0 ? NULL : &after, last,
+                           &hits);
         for (size_t i = 0; i < hits.count; i++) {
             const struct oriel_record *other = oriel_record_at(records, hits.numbers[i]);
             int64_t offset;
@@ -352,7 +372,8 @@ static bool is_quiet(struct oriel_history *history, oriel_record_number number, 
                 !oriel_byte_runs_meet(&other->runs, &mine->runs, &offset, &len_bytes))
                 continue;
             if (other->loan != 0 || oriel_access_pending(&other->access) ||
-                (other->access.origin != mine->access.origin && other->access.complete > clock[other->access.origin]))
+                (other->access.origin != mine->access.origin &&
+                 other->access.complete > clock[other->access.origin]))
                 return false;
         }
         around += hits.count;
@@ -361,7 +382,8 @@ static bool is_quiet(struct oriel_history *history, oriel_record_number number, 
         last = hits.numbers[hits.count - 1];
         after = oriel_record_at(records, last)->runs;
     } while (hits.count == ORIEL_RECORD_HITS);
-    return around <= CROWDED && oriel_small_is_quiet(history, &mine->access, mine->runs.offset, high, clock);
+    return around <= CROWDED &&
+           oriel_small_is_quiet(history, &mine->access, mine->runs.offset, high, clock);
 }
 
 /* One of nobody, or of the same history; NULL: none is near. */
@@ -383,17 +405,20 @@ static bool may_be_lent(struct oriel_history *history, oriel_record_number numbe
 {
     const struct oriel_record *record = oriel_record_at(&history->records, number);
     const oriel_tick *clock = oriel_order_moment_clock(ORIEL_MOMENT_NOW);
-    return record->loan == 0 && record->runs.count == 1 && record->runs.offset >= 0 && record->runs.len_bytes <= LEN_MOST &&
-           oriel_access_supersedes(&wanted.access, &record->access) && atomic_load(&history->beside) == 0 && clock != NULL &&
-           is_quiet(history, number, clock);
+    return record->loan == 0 && record->runs.count == 1 && record->runs.offset >= 0 &&
+           record->runs.len_bytes <= LEN_MOST &&
+           oriel_access_supersedes(&wanted.access, &record->access) &&
+           atomic_load(&history->beside) == 0 && clock != NULL && is_quiet(history, number, clock);
 }
 
-void oriel_record_lease_offer(oriel_shm_offset place, struct oriel_history *history, oriel_record_number number)
+void oriel_record_lease_offer(oriel_shm_offset place, struct oriel_history *history,
+                              oriel_record_number number)
 {
     if (oriel_likely(wanted.history != place) || number == 0)
         return;
     struct oriel_record *record = oriel_record_at(&history->records, number);
-    if (!oriel_access_alike(&record->access, &wanted.access) || !oriel_byte_runs_contain(&record->runs, &wanted.run))
+    if (!oriel_access_alike(&record->access, &wanted.access) ||
+        !oriel_byte_runs_contain(&record->runs, &wanted.run))
         return;
     struct habit *habit = habit_of(place, wanted.access.site.address);
     wanted.history = 0;
@@ -416,7 +441,8 @@ void oriel_record_lease_offer(oriel_shm_offset place, struct oriel_history *hist
     record->loan = oriel_shm_place(line);
     atomic_store_explicit(&line->key, 1, memory_order_relaxed);
     uint8_t which = (uint8_t)(side - sides);
-    *hint_of(place, record->access.site.address, ((uint64_t)wanted.run.offset >> CHUNK_SHIFT) + 1) = which;
+    *hint_of(place, record->access.site.address, ((uint64_t)wanted.run.offset >> CHUNK_SHIFT) + 1) =
+        which;
     *hint_of(place, record->access.site.address, 0) = which;
 }
 
@@ -446,7 +472,8 @@ void oriel_record_lease_recall_around(struct oriel_history *history, int64_t low
 {
     for (oriel_record_number number = 1; number <= history->records.made; number++) {
         struct oriel_record *record = oriel_record_at(&history->records, number);
-        if (record->loan != 0 && record->runs.offset < high && oriel_byte_runs_end(&record->runs) > low)
+        if (record->loan != 0 && record->runs.offset < high &&
+            oriel_byte_runs_end(&record->runs) > low)
             recall(record);
     }
 }
@@ -461,11 +488,13 @@ void oriel_record_lease_recall_all(struct oriel_history *history)
 }
 
 /* What it is as long as a part is pending. */
-static void tell(struct oriel_insertion *arrival, const struct oriel_record *record, uint64_t part, const struct oriel_access_extent *runs)
+static void tell(struct oriel_insertion *arrival, const struct oriel_record *record, uint64_t part,
+                 const struct oriel_access_extent *runs)
 {
     const struct line *line = oriel_shm_at(record->loan);
     struct oriel_access earlier = record->access;
-    struct oriel_access_extent bytes = {record->runs.offset + (int64_t)(part >> 32), part & UINT32_MAX, 1, 0};
+    struct oriel_access_extent bytes = {record->runs.offset + (int64_t)(part >> 32),
+                                        part & UINT32_MAX, 1, 0};
     int64_t offset;
     uint64_t len_bytes;
     earlier.complete = ORIEL_TICK_PENDING;
@@ -479,7 +508,8 @@ static void tell(struct oriel_insertion *arrival, const struct oriel_record *rec
         oriel_insertion_tell(arrival, &earlier, offset, len_bytes);
 }
 
-bool oriel_record_lease_meet(struct oriel_insertion *arrival, struct oriel_record *record, const struct oriel_access_extent *runs)
+bool oriel_record_lease_meet(struct oriel_insertion *arrival, struct oriel_record *record,
+                             const struct oriel_access_extent *runs)
 {
     int64_t offset;
     uint64_t len_bytes;

@@ -11,10 +11,12 @@
 
 /* Whether a pending access to one run of bytes, without a request, is the same as a record that is lent, or as a part of it: it
  * stands there then, and oriel_history_complete completes it.  False, and nothing has happened: it has to be added. */
-bool oriel_record_lease_come(oriel_shm_offset history, const struct oriel_access *access, const struct oriel_access_extent *run);
+bool oriel_record_lease_come(oriel_shm_offset history, const struct oriel_access *access,
+                             const struct oriel_access_extent *run);
 
 /* Complete with now: what came without a group, and what came with this one; or the latter alone. */
-void oriel_record_lease_complete(oriel_shm_offset history, uint64_t group, oriel_tick now, bool alone);
+void oriel_record_lease_complete(oriel_shm_offset history, uint64_t group, oriel_tick now,
+                                 bool alone);
 
 /* What came without a group, and is pending, stands in the tree. */
 void oriel_record_lease_list(oriel_shm_offset history);
@@ -26,7 +28,8 @@ void oriel_record_lease_stop(void);
 /* --- under the history's lock --- */
 
 /* By its origin, which has just completed it: it is lent if it has come often, and may be. */
-void oriel_record_lease_offer(oriel_shm_offset place, struct oriel_history *history, oriel_record_number number);
+void oriel_record_lease_offer(oriel_shm_offset place, struct oriel_history *history,
+                              oriel_record_number number);
 
 /* Its origin comes without the lock no more.  True: it is lent no more either, and may be changed. */
 bool oriel_record_lease_recall(struct oriel_record *record);
@@ -36,6 +39,7 @@ void oriel_record_lease_recall_around(struct oriel_history *history, int64_t low
 void oriel_record_lease_recall_all(struct oriel_history *history);
 
 /* One that is lent is met by an access: it is recalled if that concerns it, and conflicts are told.  True: it is lent no more. */
-bool oriel_record_lease_meet(struct oriel_insertion *arrival, struct oriel_record *record, const struct oriel_access_extent *runs);
+bool oriel_record_lease_meet(struct oriel_insertion *arrival, struct oriel_record *record,
+                             const struct oriel_access_extent *runs);
 
 #endif

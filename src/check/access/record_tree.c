@@ -26,7 +26,8 @@ void oriel_records_empty(struct oriel_records *records)
 
 static size_t slab_bytes(unsigned slab)
 {
-    return ((size_t)ORIEL_RECORD_SLAB_FIRST << slab) * sizeof(struct oriel_record) + ORIEL_CACHE_LINE;
+    return ((size_t)ORIEL_RECORD_SLAB_FIRST << slab) * sizeof(struct oriel_record) +
+           ORIEL_CACHE_LINE;
 }
 
 void oriel_records_free(struct oriel_records *records)
@@ -53,7 +54,8 @@ static bool slab_add(struct oriel_records *records, unsigned slab)
     oriel_shm_offset place = oriel_shm_allocate(slab_bytes(slab));
     if (place == 0)
         return false;
-    uintptr_t first = ((uintptr_t)oriel_shm_at(place) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE * ORIEL_CACHE_LINE;
+    uintptr_t first = ((uintptr_t)oriel_shm_at(place) + ORIEL_CACHE_LINE - 1) / ORIEL_CACHE_LINE *
+                      ORIEL_CACHE_LINE;
     records->places[slab] = place;
     records->slabs[slab] = (int64_t)(first - (uintptr_t)records);
     return true;
@@ -93,8 +95,8 @@ void oriel_record_drop(struct oriel_records *records, oriel_record_number number
 }
 
 /* By first byte, then by number. */
-static bool comes_before(const struct oriel_access_extent *a, oriel_record_number number_a, const struct oriel_access_extent *b,
-                         oriel_record_number number_b)
+static bool comes_before(const struct oriel_access_extent *a, oriel_record_number number_a,
+                         const struct oriel_access_extent *b, oriel_record_number number_b)
 {
     return a->offset != b->offset ? a->offset < b->offset : number_a < number_b;
 }
@@ -110,8 +112,9 @@ static void know_most(struct oriel_records *records, struct oriel_record *record
 }
 
 /* Divides the subtree into what comes before the record and what comes behind it. */
-static void split(struct oriel_records *records, oriel_record_number tree, const struct oriel_record *record,
-                  oriel_record_number number, oriel_record_number *low, oriel_record_number *high)
+static void split(struct oriel_records *records, oriel_record_number tree,
+                  const struct oriel_record *record, oriel_record_number number,
+                  oriel_record_number *low, oriel_record_number *high)
 {
     if (tree == 0) {
         *low = *high = 0;
@@ -153,7 +156,8 @@ static void insert(struct oriel_records *records, oriel_record_number number)
 }
 
 /* All of low comes before all of high. */
-static oriel_record_number join(struct oriel_records *records, oriel_record_number low, oriel_record_number high)
+static oriel_record_number join(struct oriel_records *records, oriel_record_number low,
+                                oriel_record_number high)
 {
     if (low == 0 || high == 0)
         return low != 0 ? low : high;
@@ -169,7 +173,8 @@ static oriel_record_number join(struct oriel_records *records, oriel_record_numb
     return high;
 }
 
-static oriel_record_number without(struct oriel_records *records, oriel_record_number tree, oriel_record_number number)
+static oriel_record_number without(struct oriel_records *records, oriel_record_number tree,
+                                   oriel_record_number number)
 {
     struct oriel_record *top = at(records, tree);
     if (tree == number)
@@ -196,7 +201,8 @@ void oriel_record_remove(struct oriel_records *records, oriel_record_number numb
 }
 
 /* The pages of the one that are not the other's. */
-static void mark_beyond(struct oriel_records *records, const struct oriel_access_extent *runs, const struct oriel_access_extent *other, int by)
+static void mark_beyond(struct oriel_records *records, const struct oriel_access_extent *runs,
+                        const struct oriel_access_extent *other, int by)
 {
     const int64_t inside = (1 << ORIEL_PAGE_SHIFT) - 1;
     int64_t low = runs->offset & ~inside;
@@ -209,7 +215,8 @@ static void mark_beyond(struct oriel_records *records, const struct oriel_access
         oriel_pages_mark(&records->pages, low > other_high ? low : other_high, high, by);
 }
 
-void oriel_record_change(struct oriel_records *records, oriel_record_number number, const struct oriel_access_extent *runs)
+void oriel_record_change(struct oriel_records *records, oriel_record_number number,
+                         const struct oriel_access_extent *runs)
 {
     struct oriel_record *record = at(records, number);
     int64_t end = oriel_byte_runs_end(runs);
@@ -247,7 +254,8 @@ static void search_below(const struct search *search, oriel_record_number tree)
         struct oriel_record *top = at(search->records, tree);
         if (top->most <= search->low)
             return;
-        bool behind = search->after == NULL || comes_before(search->after, search->after_number, &top->runs, tree);
+        bool behind = search->after == NULL ||
+                      comes_before(search->after, search->after_number, &top->runs, tree);
         if (behind && top->left != 0)
             search_below(search, top->left);
         if (top->runs.offset >= search->high || search->hits->count == ORIEL_RECORD_HITS)
@@ -258,15 +266,16 @@ static void search_below(const struct search *search, oriel_record_number tree)
     }
 }
 
-void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high, const struct oriel_access_extent *after,
-                        oriel_record_number after_number, struct oriel_record_hits *hits)
+void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high,
+                        const struct oriel_access_extent *after, oriel_record_number after_number,
+                        struct oriel_record_hits *hits)
 {
     hits->count = 0;
     search_below(&(struct search){records, low, high, after, after_number, hits}, records->root);
 }
 
-static oriel_record_number sweep(struct oriel_records *records, oriel_record_number tree, oriel_record_gone_fn *gone,
-                                 void *closure)
+static oriel_record_number sweep(struct oriel_records *records, oriel_record_number tree,
+                                 oriel_record_gone_fn *gone, void *closure)
 {
     if (tree == 0)
         return 0;

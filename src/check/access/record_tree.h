@@ -20,8 +20,10 @@ struct oriel_record {
     struct oriel_access access;
     oriel_record_number before; /* pending ones of a lane; behind also chains free ones */
     oriel_record_number behind;
-    oriel_shm_offset loan; /* the line in which its numbers stand, record_lease.c's; 0: it is not lent */
-} __attribute__((aligned(64))); /* a search looks at the first line of each record that it passes, and no other */
+    oriel_shm_offset
+        loan; /* the line in which its numbers stand, record_lease.c's; 0: it is not lent */
+} __attribute__((aligned(
+    64))); /* a search looks at the first line of each record that it passes, and no other */
 _Static_assert(offsetof(struct oriel_record, access) <= 64, "what a search looks at is one line");
 
 enum { ORIEL_RECORD_SLABS = 24, ORIEL_RECORD_SLAB_FIRST = 16 };
@@ -34,7 +36,8 @@ struct oriel_records {
     uint32_t live;
     uint32_t serial;
     uint32_t chance;
-    int64_t slabs[ORIEL_RECORD_SLABS]; /* from this struct to each one's first record; each is twice as large as the last */
+    int64_t slabs
+        [ORIEL_RECORD_SLABS]; /* from this struct to each one's first record; each is twice as large as the last */
     oriel_shm_offset places[ORIEL_RECORD_SLABS]; /* what the board gave for them */
 };
 
@@ -48,7 +51,8 @@ void oriel_records_free(struct oriel_records *records);
 /* What they take in the board. */
 uint64_t oriel_records_bytes(const struct oriel_records *records);
 
-static inline struct oriel_record *oriel_record_at(struct oriel_records *records, oriel_record_number number)
+static inline struct oriel_record *oriel_record_at(struct oriel_records *records,
+                                                   oriel_record_number number)
 {
     uint32_t which = (number - 1) / ORIEL_RECORD_SLAB_FIRST + 1;
     unsigned slab = 31u - (unsigned)__builtin_clz(which);
@@ -67,7 +71,8 @@ void oriel_record_insert(struct oriel_records *records, oriel_record_number numb
 void oriel_record_remove(struct oriel_records *records, oriel_record_number number);
 
 /* Changes the runs of one that is in the tree. */
-void oriel_record_change(struct oriel_records *records, oriel_record_number number, const struct oriel_access_extent *runs);
+void oriel_record_change(struct oriel_records *records, oriel_record_number number,
+                         const struct oriel_access_extent *runs);
 
 enum { ORIEL_RECORD_HITS = 32 };
 
@@ -78,8 +83,9 @@ struct oriel_record_hits {
 
 /* The records that have bytes, or holes between bytes, from low to high, in the tree's order, behind after (NULL: from the
  * start); as many as there is room for.  Full: there may be more. */
-void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high, const struct oriel_access_extent *after,
-                        oriel_record_number after_number, struct oriel_record_hits *hits);
+void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high,
+                        const struct oriel_access_extent *after, oriel_record_number after_number,
+                        struct oriel_record_hits *hits);
 
 /* Takes those out of the tree, and drops them, of which gone says so. */
 typedef bool oriel_record_gone_fn(const struct oriel_record *record, void *closure);

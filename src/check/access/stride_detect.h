@@ -18,10 +18,12 @@ struct oriel_loop {
     uint32_t turns;
 };
 
-extern _Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS] __attribute__((visibility("hidden"))); /* cell_store.c's own */
+extern _Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS]
+    __attribute__((visibility("hidden"))); /* cell_store.c's own */
 
 /* Of this thread's accesses of one kind, that of a trait in a history; a new one begins at the offset. */
-static inline struct oriel_loop *oriel_loop_of(oriel_shm_offset history, oriel_shm_offset trait, int64_t offset)
+static inline struct oriel_loop *oriel_loop_of(oriel_shm_offset history, oriel_shm_offset trait,
+                                               int64_t offset)
 {
     uint64_t which = (history ^ trait << 20) * UINT64_C(0x9e3779b97f4a7c15);
     struct oriel_loop *loop = &oriel_loops[which >> 58];
@@ -49,11 +51,13 @@ static inline bool oriel_loop_leave(struct oriel_loop *loop, int64_t offset)
 }
 
 /* Whether this one continues the last two. */
-static inline bool oriel_loop_continues(struct oriel_loop *loop, const struct oriel_access_extent *runs)
+static inline bool oriel_loop_continues(struct oriel_loop *loop,
+                                        const struct oriel_access_extent *runs)
 {
     int64_t distance = runs->offset - loop->offset;
-    bool further = distance != 0 && distance == loop->distance &&
-                   (uint64_t)(distance < 0 ? -distance : distance) <= ORIEL_LOOP_SPARSEST * runs->len_bytes;
+    bool further =
+        distance != 0 && distance == loop->distance &&
+        (uint64_t)(distance < 0 ? -distance : distance) <= ORIEL_LOOP_SPARSEST * runs->len_bytes;
     loop->turns = further ? loop->turns + 1 : 0;
     loop->distance = distance;
     loop->offset = runs->offset;

@@ -15,7 +15,8 @@ static bool single(const struct oriel_access_extent *runs)
 
 static struct oriel_access_extent run_between(int64_t low, int64_t high)
 {
-    return (struct oriel_access_extent){.offset = low, .len_bytes = (uint64_t)(high - low), .count = 1};
+    return (struct oriel_access_extent){
+        .offset = low, .len_bytes = (uint64_t)(high - low), .count = 1};
 }
 
 bool oriel_byte_runs_tidy(const struct oriel_access_extent *extent, struct oriel_access_extent *out)
@@ -28,13 +29,15 @@ bool oriel_byte_runs_tidy(const struct oriel_access_extent *extent, struct oriel
         out->stride_bytes = -extent->stride_bytes;
     }
     if (extent->count == 1 || (uint64_t)out->stride_bytes <= extent->len_bytes)
-        *out = run_between(out->offset, extent->count == 1 ? out->offset + (int64_t)out->len_bytes : oriel_byte_runs_end(out));
+        *out = run_between(out->offset, extent->count == 1 ? out->offset + (int64_t)out->len_bytes
+                                                           : oriel_byte_runs_end(out));
     return true;
 }
 
 /* The smallest x with low <= factor * x mod modulus <= high, for 0 <= low <= high < modulus; false when there is none.  Each step
  * asks the same of the remainders, as in Euclid's algorithm. */
-static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64_t high, uint64_t *out)
+static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64_t high,
+                         uint64_t *out)
 {
     *out = 0;
     if (low == 0)
@@ -46,8 +49,10 @@ static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64
         *out = x;
         return true;
     }
-    uint64_t turns; /* around the modulus: no multiple of the factor lies between low and high, so that both ends wrap alike */
-    if (!first_within(modulus % factor, factor, (factor - high % factor) % factor, (factor - low % factor) % factor, &turns))
+    uint64_t
+        turns; /* around the modulus: no multiple of the factor lies between low and high, so that both ends wrap alike */
+    if (!first_within(modulus % factor, factor, (factor - high % factor) % factor,
+                      (factor - low % factor) % factor, &turns))
         return false;
     *out = (uint64_t)(((wide)modulus * turns + low - 1) / factor + 1);
     return true;
@@ -56,31 +61,39 @@ static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64
 /* Which run of b, among those that there are, meets the bytes from low to high; the caller knows that one does. */
 static int64_t run_at(const struct oriel_access_extent *b, int64_t low)
 {
-    int64_t behind = low - b->offset - (int64_t)b->len_bytes + 1; /* a run that starts there, or later, ends behind low */
-    return behind <= 0 ? b->offset : b->offset + ((behind - 1) / b->stride_bytes + 1) * b->stride_bytes;
+    int64_t behind = low - b->offset - (int64_t)b->len_bytes +
+                     1; /* a run that starts there, or later, ends behind low */
+    return behind <= 0 ? b->offset
+                       : b->offset + ((behind - 1) / b->stride_bytes + 1) * b->stride_bytes;
 }
 
 /* The runs first .. last of a, each of which lies with at least one byte between b's first and last: with an endless b they have
  * the same bytes in common as with b, since whoever reaches a run that b has not got would have to pass one that it has. */
-static bool meet_among(const struct oriel_access_extent *a, const struct oriel_access_extent *b, uint64_t first, uint64_t last, uint64_t *which)
+static bool meet_among(const struct oriel_access_extent *a, const struct oriel_access_extent *b,
+                       uint64_t first, uint64_t last, uint64_t *which)
 {
     uint64_t stride = (uint64_t)b->stride_bytes;
-    uint64_t span = a->len_bytes + b->len_bytes - 1; /* starts of a run, relative to one of b's, where the two meet */
-    int64_t start = a->offset + (int64_t)first * a->stride_bytes - b->offset + (int64_t)a->len_bytes - 1;
-    uint64_t inside = start >= 0 ? (uint64_t)start % stride : (stride - (uint64_t)-start % stride) % stride;
+    uint64_t span = a->len_bytes + b->len_bytes -
+                    1; /* starts of a run, relative to one of b's, where the two meet */
+    int64_t start =
+        a->offset + (int64_t)first * a->stride_bytes - b->offset + (int64_t)a->len_bytes - 1;
+    uint64_t inside =
+        start >= 0 ? (uint64_t)start % stride : (stride - (uint64_t)-start % stride) % stride;
     *which = first;
     if (inside < span)
         return true;
     uint64_t low = stride - inside;
     uint64_t high = low + span - 1;
     uint64_t further = 0;
-    if (single(a) || !first_within((uint64_t)a->stride_bytes % stride, stride, low, high < stride ? high : stride - 1, &further))
+    if (single(a) || !first_within((uint64_t)a->stride_bytes % stride, stride, low,
+                                   high < stride ? high : stride - 1, &further))
         return false;
     *which = first + further;
     return further <= last - first;
 }
 
-bool oriel_byte_runs_meet(const struct oriel_access_extent *a, const struct oriel_access_extent *b, int64_t *offset, uint64_t *len_bytes)
+bool oriel_byte_runs_meet(const struct oriel_access_extent *a, const struct oriel_access_extent *b,
+                          int64_t *offset, uint64_t *len_bytes)
 {
     int64_t end_a = oriel_byte_runs_end(a);
     int64_t end_b = oriel_byte_runs_end(b);
@@ -95,7 +108,8 @@ bool oriel_byte_runs_meet(const struct oriel_access_extent *a, const struct orie
     uint64_t first = 0;
     uint64_t last = a->count - 1;
     if (!single(a)) {
-        int64_t before = b->offset - a->offset - (int64_t)a->len_bytes; /* runs that end at or before b's first byte */
+        int64_t before = b->offset - a->offset -
+                         (int64_t)a->len_bytes; /* runs that end at or before b's first byte */
         if (before >= 0)
             first = (uint64_t)(before / a->stride_bytes) + 1;
         int64_t most = (end_b - 1 - a->offset) / a->stride_bytes;
@@ -115,7 +129,8 @@ bool oriel_byte_runs_meet(const struct oriel_access_extent *a, const struct orie
     return true;
 }
 
-bool oriel_byte_runs_contain(const struct oriel_access_extent *outer, const struct oriel_access_extent *inner)
+bool oriel_byte_runs_contain(const struct oriel_access_extent *outer,
+                             const struct oriel_access_extent *inner)
 {
     int64_t into = inner->offset - outer->offset;
     if (into < 0 || oriel_byte_runs_end(inner) > oriel_byte_runs_end(outer))
@@ -133,7 +148,8 @@ static bool same_shape(const struct oriel_access_extent *a, const struct oriel_a
 }
 
 /* b begins where a ends, by bytes or by runs; or within it. */
-static bool continue_with(const struct oriel_access_extent *a, const struct oriel_access_extent *b, struct oriel_access_extent *out)
+static bool continue_with(const struct oriel_access_extent *a, const struct oriel_access_extent *b,
+                          struct oriel_access_extent *out)
 {
     *out = *a;
     int64_t end = a->offset + (int64_t)a->len_bytes;
@@ -158,7 +174,8 @@ static bool continue_with(const struct oriel_access_extent *a, const struct orie
     return true;
 }
 
-bool oriel_byte_runs_join(const struct oriel_access_extent *a, const struct oriel_access_extent *b, struct oriel_access_extent *out)
+bool oriel_byte_runs_join(const struct oriel_access_extent *a, const struct oriel_access_extent *b,
+                          struct oriel_access_extent *out)
 {
     if (oriel_byte_runs_contain(a, b)) {
         *out = *a;
@@ -172,7 +189,8 @@ bool oriel_byte_runs_join(const struct oriel_access_extent *a, const struct orie
 }
 
 /* The runs first .. behind - 1. */
-static size_t keep_runs(const struct oriel_access_extent *from, uint64_t first, uint64_t behind, struct oriel_access_extent *piece)
+static size_t keep_runs(const struct oriel_access_extent *from, uint64_t first, uint64_t behind,
+                        struct oriel_access_extent *piece)
 {
     if (first >= behind)
         return 0;
@@ -191,8 +209,9 @@ static size_t keep_between(int64_t low, int64_t high, struct oriel_access_extent
     return 1;
 }
 
-size_t oriel_byte_runs_subtract(const struct oriel_access_extent *from, const struct oriel_access_extent *hole,
-                           struct oriel_access_extent pieces[ORIEL_RUNS_PIECES])
+size_t oriel_byte_runs_subtract(const struct oriel_access_extent *from,
+                                const struct oriel_access_extent *hole,
+                                struct oriel_access_extent pieces[ORIEL_RUNS_PIECES])
 {
     int64_t low = hole->offset;
     int64_t high = oriel_byte_runs_end(hole);
@@ -209,14 +228,18 @@ size_t oriel_byte_runs_subtract(const struct oriel_access_extent *from, const st
     int64_t len = (int64_t)from->len_bytes;
     int64_t before = low - from->offset - len;
     int64_t within = high - from->offset;
-    uint64_t first = before < 0 ? 0 : (uint64_t)(before / stride) + 1;          /* the first that ends behind low */
-    uint64_t behind = within <= 0 ? 0 : (uint64_t)((within - 1) / stride) + 1; /* the first that starts behind the hole */
+    uint64_t first =
+        before < 0 ? 0 : (uint64_t)(before / stride) + 1; /* the first that ends behind low */
+    uint64_t behind = within <= 0 ? 0
+                                  : (uint64_t)((within - 1) / stride) +
+                                        1; /* the first that starts behind the hole */
     if (behind > from->count)
         behind = from->count;
     size_t count = keep_runs(from, 0, first, pieces);
     if (first < behind) {
         count += keep_between(from->offset + (int64_t)first * stride, low, pieces + count);
-        count += keep_between(high, from->offset + (int64_t)(behind - 1) * stride + len, pieces + count);
+        count +=
+            keep_between(high, from->offset + (int64_t)(behind - 1) * stride + len, pieces + count);
     }
     return count + keep_runs(from, behind > first ? behind : first, from->count, pieces + count);
 }

@@ -11,7 +11,8 @@ static struct oriel_key key_of(uint64_t id, bool is_window)
     return (struct oriel_key){.words = {UINT64_C(0x47415448), id, is_window, 0}}; /* "GATH" */
 }
 
-struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bool is_window, int n, const int *world_ranks)
+struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bool is_window, int n,
+                                                                 const int *world_ranks)
 {
     struct oriel_key key = key_of(id, is_window);
     bool has_locks = is_window && n <= ORIEL_COLLECTIVE_PROGRESS_LOCKS;
@@ -25,7 +26,8 @@ struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bo
     gathering->has_locks = has_locks;
     for (int i = 0; i < n; i++) {
         int world_rank = world_ranks == NULL ? i : world_ranks[i];
-        atomic_store_explicit(&gathering->slots[i].world_rank, world_rank + 1, memory_order_relaxed);
+        atomic_store_explicit(&gathering->slots[i].world_rank, world_rank + 1,
+                              memory_order_relaxed);
         members_here += oriel_order_is_here(world_rank);
     }
     gathering->members_here = members_here;
@@ -49,11 +51,13 @@ void oriel_collective_progress_leave(struct oriel_collective_progress *gathering
     oriel_shm_work(&key, 0, has_left, NULL);
 }
 
-uint64_t oriel_collective_progress_arrive(struct oriel_collective_progress *gathering, int member, uint16_t call)
+uint64_t oriel_collective_progress_arrive(struct oriel_collective_progress *gathering, int member,
+                                          uint16_t call)
 {
     struct oriel_collective_progress_slot *slot = &gathering->slots[member];
     uint64_t number = atomic_load_explicit(&slot->number, memory_order_relaxed) + 1;
-    atomic_store_explicit(&slot->calls[number % ORIEL_COLLECTIVE_PROGRESS_CALLS], call, memory_order_relaxed);
+    atomic_store_explicit(&slot->calls[number % ORIEL_COLLECTIVE_PROGRESS_CALLS], call,
+                          memory_order_relaxed);
     atomic_store_explicit(&slot->number, number, memory_order_release);
     return number;
 }
@@ -65,16 +69,19 @@ void oriel_collective_progress_return(struct oriel_collective_progress *gatherin
     atomic_store_explicit(&slot->number, number - 1, memory_order_release);
 }
 
-uint64_t oriel_collective_progress_arrive_last(struct oriel_collective_progress *gathering, int member)
+uint64_t oriel_collective_progress_arrive_last(struct oriel_collective_progress *gathering,
+                                               int member)
 {
     atomic_store_explicit(&gathering->slots[member].last, 1, memory_order_release);
     return (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST;
 }
 
-void oriel_collective_progress_hold(struct oriel_collective_progress *gathering, int member, int target, enum oriel_holding how)
+void oriel_collective_progress_hold(struct oriel_collective_progress *gathering, int member,
+                                    int target, enum oriel_holding how)
 {
     if (gathering->has_locks != 0)
-        atomic_store_explicit(oriel_collective_progress_holds(gathering, member, target), (uint8_t)how, memory_order_release);
+        atomic_store_explicit(oriel_collective_progress_holds(gathering, member, target),
+                              (uint8_t)how, memory_order_release);
 }
 
 struct copy {

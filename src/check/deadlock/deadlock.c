@@ -10,7 +10,8 @@
 
 enum {
     LOOKS = 4,
-    ALIKE = 3, /* looks find as many: who is stuck too, and was seen so a little later, is told with the others */
+    ALIKE =
+        3, /* looks find as many: who is stuck too, and was seen so a little later, is told with the others */
     TURNS = 8,
     RAN_NS = 20000000,
     SLOW = 5, /* times the patience where a message may be on its way that nobody has counted */
@@ -22,7 +23,8 @@ bool oriel_deadlock_open(struct oriel_deadlock *finder, int world_size, uint64_t
     *finder = (struct oriel_deadlock){.patience_ns = patience};
     finder->seen = calloc((size_t)(unsigned)world_size, sizeof *finder->seen);
     finder->set = calloc((size_t)(unsigned)world_size, sizeof *finder->set);
-    return finder->seen != NULL && finder->set != NULL && oriel_wait_snapshot_open(&finder->look, world_size);
+    return finder->seen != NULL && finder->set != NULL &&
+           oriel_wait_snapshot_open(&finder->look, world_size);
 }
 
 void oriel_deadlock_close(struct oriel_deadlock *finder)
@@ -50,7 +52,8 @@ static bool read_turns(int32_t pid, int32_t tid, uint64_t *ran_ns, uint64_t *tur
     char path[64];
     char text[128];
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, tid);
-    return read_small(path, text, sizeof text) && sscanf(text, "%" SCNu64 " %*u %" SCNu64, ran_ns, turns) == 2;
+    return read_small(path, text, sizeof text) &&
+           sscanf(text, "%" SCNu64 " %*u %" SCNu64, ran_ns, turns) == 2;
 }
 
 /* The letter of its state: 'S' of one that sleeps until something comes. */
@@ -65,7 +68,8 @@ static char read_state(int32_t pid, int32_t tid)
     return end[2];
 }
 
-static void first_seen(struct oriel_deadlock_seen *seen, const struct oriel_wait_snapshot_rank *looked, uint64_t now_ns)
+static void first_seen(struct oriel_deadlock_seen *seen,
+                       const struct oriel_wait_snapshot_rank *looked, uint64_t now_ns)
 {
     *seen = (struct oriel_deadlock_seen){.serial = looked->serial, .since_ns = now_ns};
     if (looked->state == ORIEL_DEADLOCK_SET_WAITS)
@@ -73,7 +77,8 @@ static void first_seen(struct oriel_deadlock_seen *seen, const struct oriel_wait
 }
 
 /* Whether the thread could have gone on if there had been reason to. */
-static bool had_turns(const struct oriel_deadlock_seen *seen, const struct oriel_wait_record *record)
+static bool had_turns(const struct oriel_deadlock_seen *seen,
+                      const struct oriel_wait_record *record)
 {
     uint64_t ran_ns = 0;
     uint64_t turns = 0;
@@ -90,7 +95,8 @@ static bool is_oriels(int32_t pid, int32_t tid)
     char path[64];
     char text[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    return read_small(path, text, sizeof text) && (strncmp(text, "oriel-", 6) == 0 || strcmp(text, "async\n") == 0);
+    return read_small(path, text, sizeof text) &&
+           (strncmp(text, "oriel-", 6) == 0 || strcmp(text, "async\n") == 0);
 }
 
 /* No other thread of the process may call MPI, as far as can be known. */
@@ -122,13 +128,16 @@ static bool is_slow(const struct oriel_wait_noted *noted)
 }
 
 /* One that has waited long enough, and is what it seems. */
-static bool is_steady(const struct oriel_deadlock *finder, const struct oriel_wait_snapshot_rank *looked,
+static bool is_steady(const struct oriel_deadlock *finder,
+                      const struct oriel_wait_snapshot_rank *looked,
                       const struct oriel_deadlock_seen *seen, uint64_t now_ns)
 {
-    if (looked->state != ORIEL_DEADLOCK_SET_WAITS || seen->looks < LOOKS || now_ns - seen->since_ns < finder->patience_ns)
+    if (looked->state != ORIEL_DEADLOCK_SET_WAITS || seen->looks < LOOKS ||
+        now_ns - seen->since_ns < finder->patience_ns)
         return false;
     uint64_t patience_ns = finder->patience_ns * (is_slow(&looked->record->noted) ? SLOW : 1);
-    return now_ns - seen->since_ns >= patience_ns && had_turns(seen, looked->record) && is_alone(looked->record);
+    return now_ns - seen->since_ns >= patience_ns && had_turns(seen, looked->record) &&
+           is_alone(looked->record);
 }
 
 /* Who of this machine waits steadily; says so, for whoever looks at all. */
@@ -154,7 +163,8 @@ static bool look_here(struct oriel_deadlock *finder, uint64_t now_ns)
 static int find(struct oriel_deadlock *finder, uint64_t now_ns)
 {
     bool any = look_here(finder, now_ns);
-    if (finder->marks || (finder->look.far == NULL ? !any : !oriel_wait_snapshot_nodes(&finder->look, finder->set)))
+    if (finder->marks ||
+        (finder->look.far == NULL ? !any : !oriel_wait_snapshot_nodes(&finder->look, finder->set)))
         return 0;
     oriel_wait_snapshot_waits(&finder->look, finder->set);
     if (oriel_deadlock_set_find(&finder->look.graph, finder->set) == 0)

@@ -9,7 +9,7 @@
 struct oriel_deadlock_seen {
     uint64_t serial;
     uint64_t since_ns;
-    uint32_t looks; /* with this serial */
+    uint32_t looks;         /* with this serial */
     uint64_t ran_ns, turns; /* of the thread that waits, when it was first seen so */
 };
 

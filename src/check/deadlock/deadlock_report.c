@@ -15,7 +15,8 @@
 enum { TOLD = 16 };
 
 /* A rank for which this one waits, of the set or finished; the need that says so.  -1: none. */
-static int next_of(const struct oriel_deadlock *finder, int rank, bool finished, const struct oriel_deadlock_set_clause **by)
+static int next_of(const struct oriel_deadlock *finder, int rank, bool finished,
+                   const struct oriel_deadlock_set_clause **by)
 {
     const struct oriel_deadlock_set_graph *graph = &finder->look.graph;
     const struct oriel_deadlock_set_rank *of = &graph->ranks[rank];
@@ -25,7 +26,8 @@ static int next_of(const struct oriel_deadlock *finder, int rank, bool finished,
             continue;
         for (uint32_t k = 0; k < clause->count; k++) {
             int32_t member = graph->members[clause->first + k];
-            bool fits = finished ? graph->ranks[member].state == ORIEL_DEADLOCK_SET_FINISHED : finder->set[member];
+            bool fits = finished ? graph->ranks[member].state == ORIEL_DEADLOCK_SET_FINISHED
+                                 : finder->set[member];
             if (fits) {
                 *by = clause;
                 return member;
@@ -42,7 +44,8 @@ static const char *call_of(uint16_t call)
 }
 
 /* What the rank shall do. */
-static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank, const struct oriel_wait_need *need, int next)
+static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank,
+                     const struct oriel_wait_need *need, int next)
 {
     const struct oriel_collective_progress *gathering = NULL;
     uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
@@ -51,16 +54,18 @@ static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, 
         oriel_text_add(text, "%s of rank %d",
                        key_kind == ORIEL_ORDER_POST       ? "MPI_Win_post"
                        : key_kind == ORIEL_ORDER_COMPLETE ? "MPI_Win_complete"
-                                                                : "a message",
+                                                          : "a message",
                        next);
         break;
     case ORIEL_NEED_CALL:
         gathering = oriel_wait_snapshot_gathering(look, rank, need);
         for (int i = 0; gathering != NULL && i < gathering->n; i++)
             if (gathering->slots[i].world_rank - 1 == next &&
-                oriel_wait_snapshot_mismatch(gathering, i, need->words[1], (uint16_t)(need->words[2] >> 1)))
-                oriel_text_add(text, "rank %d, which has called another function there in place of %s", next,
-                               call_of((uint16_t)(need->words[2] >> 1)));
+                oriel_wait_snapshot_mismatch(gathering, i, need->words[1],
+                                             (uint16_t)(need->words[2] >> 1)))
+                oriel_text_add(text,
+                               "rank %d, which has called another function there in place of %s",
+                               next, call_of((uint16_t)(need->words[2] >> 1)));
         if (text->used == 0 || text->bytes[text->used - 1] == ' ')
             oriel_text_add(text, "%s of rank %d", call_of((uint16_t)(need->words[2] >> 1)), next);
         break;
@@ -68,20 +73,21 @@ static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, 
         if ((int64_t)need->words[1] < 0)
             oriel_text_add(text, "rank %d, which holds a lock", next);
         else
-            oriel_text_add(text, "rank %d, which holds the lock of target rank %" PRId64, next, (int64_t)need->words[1]);
+            oriel_text_add(text, "rank %d, which holds the lock of target rank %" PRId64, next,
+                           (int64_t)need->words[1]);
         break;
-    case ORIEL_NEED_SEND:
-        oriel_text_add(text, "rank %d to receive", next);
-        break;
+    case ORIEL_NEED_SEND: oriel_text_add(text, "rank %d to receive", next); break;
     case ORIEL_NEED_RECEIVE:
-        oriel_text_add(text, need->rank < 0 ? "a message of any rank, such as %d" : "a message of rank %d", next);
+        oriel_text_add(
+            text, need->rank < 0 ? "a message of any rank, such as %d" : "a message of rank %d",
+            next);
         break;
-    default:
-        oriel_text_add(text, "rank %d", next);
+    default: oriel_text_add(text, "rank %d", next);
     }
 }
 
-static void tell(struct oriel_deadlock *finder, int rank, int next, const struct oriel_deadlock_set_clause *by, const char *rest)
+static void tell(struct oriel_deadlock *finder, int rank, int next,
+                 const struct oriel_deadlock_set_clause *by, const char *rest)
 {
     const struct oriel_wait_snapshot_rank *looked = &finder->look.ranks[rank];
     const struct oriel_wait_snapshot_rank *waited = &finder->look.ranks[next];
@@ -96,7 +102,8 @@ static void tell(struct oriel_deadlock *finder, int rank, int next, const struct
     oriel_text_add(&text, "Rank %d waits for ", rank);
     say_need(&text, &finder->look, rank, oriel_wait_snapshot_need(&finder->look, rank, by), next);
     if (waited->state == ORIEL_DEADLOCK_SET_FINISHED)
-        oriel_text_add(&text, ", which has %s", waited->noted.site.call == 0 ? "ended" : "finished");
+        oriel_text_add(&text, ", which has %s",
+                       waited->noted.site.call == 0 ? "ended" : "finished");
     oriel_text_add(&text, "%s.", rest);
     oriel_finding_tell(&finding);
 }
@@ -110,7 +117,8 @@ static void tell_finished(struct oriel_deadlock *finder, int told)
     for (int rank = 0; rank < finder->look.n; rank++)
         others += finder->set[rank];
     if (others > 0)
-        snprintf(rest, sizeof rest, "; %d other%s for what cannot come then", others, others == 1 ? " waits" : "s wait");
+        snprintf(rest, sizeof rest, "; %d other%s for what cannot come then", others,
+                 others == 1 ? " waits" : "s wait");
     for (int rank = 0; rank < finder->look.n && count < TOLD; rank++)
         if (finder->set[rank]) {
             int next = next_of(finder, rank, true, &by);
@@ -141,7 +149,8 @@ static void say_cycle(const struct oriel_deadlock *finder, int first, char *out,
     oriel_text_add(&text, ". The cycle: ");
     do {
         int next = next_of(finder, rank, false, &by);
-        oriel_text_add(&text, "%s%d %s%d", rank == first ? "" : ", ", rank, rank == first ? "waits for " : "for ", next);
+        oriel_text_add(&text, "%s%d %s%d", rank == first ? "" : ", ", rank,
+                       rank == first ? "waits for " : "for ", next);
         rank = next;
     } while (rank != first && text.used + 32 < room);
     if (rank != first)

@@ -46,10 +46,12 @@ static bool make_room(void **items, uint32_t count, uint32_t *room, size_t len_b
 
 void oriel_deadlock_set_wait(struct oriel_deadlock_set_graph *graph, int rank, bool any)
 {
-    graph->ranks[rank] = (struct oriel_deadlock_set_rank){.state = ORIEL_DEADLOCK_SET_WAITS, .any = any, .first = graph->clauses_count};
+    graph->ranks[rank] = (struct oriel_deadlock_set_rank){
+        .state = ORIEL_DEADLOCK_SET_WAITS, .any = any, .first = graph->clauses_count};
 }
 
-void oriel_deadlock_set_clause(struct oriel_deadlock_set_graph *graph, int rank, uint32_t need, bool any, bool maybe)
+void oriel_deadlock_set_clause(struct oriel_deadlock_set_graph *graph, int rank, uint32_t need,
+                               bool any, bool maybe)
 {
     void *clauses = graph->clauses;
     if (!make_room(&clauses, graph->clauses_count, &graph->clauses_room, sizeof *graph->clauses)) {
@@ -57,15 +59,16 @@ void oriel_deadlock_set_clause(struct oriel_deadlock_set_graph *graph, int rank,
         return;
     }
     graph->clauses = clauses;
-    graph->clauses[graph->clauses_count++] =
-        (struct oriel_deadlock_set_clause){.first = graph->members_count, .need = need, .any = any, .maybe = maybe};
+    graph->clauses[graph->clauses_count++] = (struct oriel_deadlock_set_clause){
+        .first = graph->members_count, .need = need, .any = any, .maybe = maybe};
     graph->ranks[rank].count++;
 }
 
 void oriel_deadlock_set_member(struct oriel_deadlock_set_graph *graph, int32_t member)
 {
     void *members = graph->members;
-    if (graph->failed || !make_room(&members, graph->members_count, &graph->members_room, sizeof *graph->members)) {
+    if (graph->failed ||
+        !make_room(&members, graph->members_count, &graph->members_room, sizeof *graph->members)) {
         graph->failed = true;
         return;
     }
@@ -74,12 +77,15 @@ void oriel_deadlock_set_member(struct oriel_deadlock_set_graph *graph, int32_t m
     graph->clauses[graph->clauses_count - 1].count++;
 }
 
-static bool does_nothing(const struct oriel_deadlock_set_graph *graph, int32_t rank, const bool *set)
+static bool does_nothing(const struct oriel_deadlock_set_graph *graph, int32_t rank,
+                         const bool *set)
 {
-    return rank >= 0 && rank < graph->n && (set[rank] || graph->ranks[rank].state == ORIEL_DEADLOCK_SET_FINISHED);
+    return rank >= 0 && rank < graph->n &&
+           (set[rank] || graph->ranks[rank].state == ORIEL_DEADLOCK_SET_FINISHED);
 }
 
-bool oriel_deadlock_set_by(const struct oriel_deadlock_set_graph *graph, const struct oriel_deadlock_set_clause *clause, const bool *set)
+bool oriel_deadlock_set_by(const struct oriel_deadlock_set_graph *graph,
+                           const struct oriel_deadlock_set_clause *clause, const bool *set)
 {
     for (uint32_t i = 0; i < clause->count; i++) {
         bool nothing = does_nothing(graph, graph->members[clause->first + i], set);
@@ -91,7 +97,8 @@ bool oriel_deadlock_set_by(const struct oriel_deadlock_set_graph *graph, const s
 
 /* Of all needs one that is certain is enough, or every one: at least one of them is not fulfilled, or the call would have
  * returned. */
-static bool is_stuck(const struct oriel_deadlock_set_graph *graph, const struct oriel_deadlock_set_rank *rank, const bool *set)
+static bool is_stuck(const struct oriel_deadlock_set_graph *graph,
+                     const struct oriel_deadlock_set_rank *rank, const bool *set)
 {
     bool every = rank->count > 0;
     for (uint32_t i = 0; i < rank->count; i++) {
@@ -114,7 +121,8 @@ int oriel_deadlock_set_find(const struct oriel_deadlock_set_graph *graph, bool *
             if (!set[rank])
                 continue;
             const struct oriel_deadlock_set_rank *of = &graph->ranks[rank];
-            set[rank] = !graph->failed && of->state == ORIEL_DEADLOCK_SET_WAITS && is_stuck(graph, of, set);
+            set[rank] =
+                !graph->failed && of->state == ORIEL_DEADLOCK_SET_WAITS && is_stuck(graph, of, set);
             changed = changed || !set[rank];
             count += set[rank];
         }

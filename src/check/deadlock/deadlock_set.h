@@ -24,7 +24,7 @@ struct oriel_deadlock_set_clause {
 
 struct oriel_deadlock_set_rank {
     enum oriel_deadlock_set_state state;
-    bool any; /* one clause is enough */
+    bool any;              /* one clause is enough */
     uint32_t first, count; /* clauses */
 };
 
@@ -47,11 +47,13 @@ void oriel_deadlock_set_clear(struct oriel_deadlock_set_graph *graph);
 
 /* A rank waits; clauses, and members of the last clause, are added to the rank that was named last. */
 void oriel_deadlock_set_wait(struct oriel_deadlock_set_graph *graph, int rank, bool any);
-void oriel_deadlock_set_clause(struct oriel_deadlock_set_graph *graph, int rank, uint32_t need, bool any, bool maybe);
+void oriel_deadlock_set_clause(struct oriel_deadlock_set_graph *graph, int rank, uint32_t need,
+                               bool any, bool maybe);
 void oriel_deadlock_set_member(struct oriel_deadlock_set_graph *graph, int32_t member);
 
 /* Whether the clause cannot be fulfilled while those of the set do nothing. */
-bool oriel_deadlock_set_by(const struct oriel_deadlock_set_graph *graph, const struct oriel_deadlock_set_clause *clause, const bool *set);
+bool oriel_deadlock_set_by(const struct oriel_deadlock_set_graph *graph,
+                           const struct oriel_deadlock_set_clause *clause, const bool *set);
 
 /* set: those that may be in it; what stays is the greatest set.  Returns how many. */
 int oriel_deadlock_set_find(const struct oriel_deadlock_set_graph *graph, bool *set);

@@ -28,12 +28,13 @@ struct oriel_wait_noted {
 
 struct oriel_wait_record {
     _Atomic uint64_t serial; /* odd: waits; each change is another wait or none */
-    _Atomic uint64_t steady; /* the serial that has stood long enough, by what its machine's looker sees; 0: none */
-    _Atomic uint32_t state;  /* enum oriel_wait_state */
-    _Atomic int32_t thread;  /* the first one that waited, as the kernel numbers it */
-    _Atomic uint32_t many;   /* another one has: nothing is said any more */
-    uint32_t threads;        /* the program may call from several */
-    uint64_t process;        /* identity's word */
+    _Atomic uint64_t
+        steady; /* the serial that has stood long enough, by what its machine's looker sees; 0: none */
+    _Atomic uint32_t state; /* enum oriel_wait_state */
+    _Atomic int32_t thread; /* the first one that waited, as the kernel numbers it */
+    _Atomic uint32_t many;  /* another one has: nothing is said any more */
+    uint32_t threads;       /* the program may call from several */
+    uint64_t process;       /* identity's word */
     int32_t pid;
     uint32_t host_threads_count;
     int32_t host_threads[ORIEL_WAIT_THREADS];
@@ -48,13 +49,14 @@ struct oriel_wait_table {
 };
 
 struct oriel_collective_progress_slot {
-    _Atomic uint64_t number; /* of the member's last call */
+    _Atomic uint64_t number;    /* of the member's last call */
     _Atomic int32_t world_rank; /* and 1 */
-    _Atomic uint32_t last;   /* the member has made its last call, which frees all this */
+    _Atomic uint32_t last;      /* the member has made its last call, which frees all this */
     _Atomic uint16_t calls[ORIEL_COLLECTIVE_PROGRESS_CALLS]; /* by number */
     uint64_t pad[2];
 };
-_Static_assert(sizeof(struct oriel_collective_progress_slot) == 64, "each member writes a line of its own");
+_Static_assert(sizeof(struct oriel_collective_progress_slot) == 64,
+               "each member writes a line of its own");
 
 struct oriel_collective_progress {
     int32_t n;
@@ -72,11 +74,14 @@ _Static_assert(sizeof(struct oriel_collective_progress) == 64, "slots begin line
 static inline size_t oriel_collective_progress_bytes(int n, bool has_locks)
 {
     size_t members = (size_t)(unsigned)n;
-    return sizeof(struct oriel_collective_progress) + members * sizeof(struct oriel_collective_progress_slot) +
+    return sizeof(struct oriel_collective_progress) +
+           members * sizeof(struct oriel_collective_progress_slot) +
            (has_locks ? members * (members + 1) : 0);
 }
 
-static inline _Atomic uint8_t *oriel_collective_progress_holds(const struct oriel_collective_progress *gathering, int member, int target)
+static inline _Atomic uint8_t *
+oriel_collective_progress_holds(const struct oriel_collective_progress *gathering, int member,
+                                int target)
 {
     size_t n = (size_t)(unsigned)gathering->n;
     _Atomic uint8_t *rows = (_Atomic uint8_t *)(void *)(uintptr_t)(gathering->slots + n);

@@ -40,8 +40,8 @@ bool oriel_wait_open(const struct oriel_site *site, const char *name, enum oriel
         return false;
     if (this_thread == THREAD_UNKNOWN)
         this_thread = enter_thread();
-    if (this_thread == THREAD_OTHER || noting || atomic_load_explicit(&own->many, memory_order_relaxed) != 0 ||
-        !oriel_shm_is_open())
+    if (this_thread == THREAD_OTHER || noting ||
+        atomic_load_explicit(&own->many, memory_order_relaxed) != 0 || !oriel_shm_is_open())
         return false;
     struct oriel_wait_noted *noted = &own->noted;
     noting = true;
@@ -63,7 +63,8 @@ void oriel_wait_begin(void)
 void oriel_wait_end(void)
 {
     if (waiting) {
-        atomic_fetch_add_explicit(&own->serial, 1, memory_order_seq_cst); /* even, before anything is written */
+        atomic_fetch_add_explicit(&own->serial, 1,
+                                  memory_order_seq_cst); /* even, before anything is written */
         waiting = false;
     }
     noting = false;
@@ -133,27 +134,31 @@ void oriel_wait_for_key(int world_rank, const struct oriel_key *key)
     oriel_wait_add(&need);
 }
 
-struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call,
-                                       bool below)
+struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering,
+                                       int member, uint64_t number, uint16_t call, bool below)
 {
-    return (struct oriel_wait_need){.kind = ORIEL_NEED_CALL,
-                                    .rank = member,
-                                    .words = {oriel_shm_place(gathering), number,
-                                              (uint64_t)call << 1 | below | (gathering->is_window ? ORIEL_NEED_OF_WINDOW : 0),
-                                              gathering->id}};
+    return (struct oriel_wait_need){
+        .kind = ORIEL_NEED_CALL,
+        .rank = member,
+        .words = {oriel_shm_place(gathering), number,
+                  (uint64_t)call << 1 | below | (gathering->is_window ? ORIEL_NEED_OF_WINDOW : 0),
+                  gathering->id}};
 }
 
-void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call, bool below)
+void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member,
+                         uint64_t number, uint16_t call, bool below)
 {
     struct oriel_wait_need need = oriel_need_call(gathering, member, number, call, below);
     oriel_wait_add(&need);
 }
 
-void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target, bool exclusive)
+void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target,
+                         bool exclusive)
 {
-    struct oriel_wait_need need = {.kind = ORIEL_NEED_LOCK,
-                                   .rank = -1,
-                                   .words = {oriel_shm_place(gathering), (uint64_t)(int64_t)target, exclusive, gathering->id}};
+    struct oriel_wait_need need = {
+        .kind = ORIEL_NEED_LOCK,
+        .rank = -1,
+        .words = {oriel_shm_place(gathering), (uint64_t)(int64_t)target, exclusive, gathering->id}};
     if (gathering->has_locks == 0)
         need.kind = ORIEL_NEED_UNKNOWN;
     oriel_wait_add(&need);
@@ -161,27 +166,32 @@ void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int 
 
 struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag)
 {
-    return (struct oriel_wait_need){.kind = ORIEL_NEED_SEND, .rank = world_rank, .words = {comm, (uint64_t)(int64_t)tag}};
+    return (struct oriel_wait_need){
+        .kind = ORIEL_NEED_SEND, .rank = world_rank, .words = {comm, (uint64_t)(int64_t)tag}};
 }
 
-struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag, const struct oriel_collective_progress *gathering)
+struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag,
+                                          const struct oriel_collective_progress *gathering)
 {
-    return (struct oriel_wait_need){.kind = world_rank < 0 && gathering == NULL ? ORIEL_NEED_UNKNOWN : ORIEL_NEED_RECEIVE,
-                                    .rank = world_rank,
-                                    .words = {comm, (uint64_t)(int64_t)tag, oriel_shm_place(gathering)}};
+    return (struct oriel_wait_need){
+        .kind = world_rank < 0 && gathering == NULL ? ORIEL_NEED_UNKNOWN : ORIEL_NEED_RECEIVE,
+        .rank = world_rank,
+        .words = {comm, (uint64_t)(int64_t)tag, oriel_shm_place(gathering)}};
 }
 
 void oriel_wait_sending(int peer, int count)
 {
     if (own != NULL && oriel_shm_is_open() && peer >= 0)
-        atomic_fetch_add_explicit(&own->sending[peer % ORIEL_WAIT_BUCKETS], count, memory_order_release);
+        atomic_fetch_add_explicit(&own->sending[peer % ORIEL_WAIT_BUCKETS], count,
+                                  memory_order_release);
 }
 
 void oriel_wait_receiving(int peer, int count)
 {
     if (own == NULL || !oriel_shm_is_open())
         return;
-    _Atomic int32_t *counter = peer < 0 ? &own->receiving_any : &own->receiving[peer % ORIEL_WAIT_BUCKETS];
+    _Atomic int32_t *counter =
+        peer < 0 ? &own->receiving_any : &own->receiving[peer % ORIEL_WAIT_BUCKETS];
     atomic_fetch_add_explicit(counter, count, memory_order_release);
 }
 
@@ -238,18 +248,21 @@ static void note_host_threads(struct oriel_wait_record *record)
 
 struct oriel_key oriel_wait_table_key(void)
 {
-    return (struct oriel_key){.words = {UINT64_C(0x5741495453)}}; /* "WAITS": above all kinds of order.h */
+    return (struct oriel_key){
+        .words = {UINT64_C(0x5741495453)}}; /* "WAITS": above all kinds of order.h */
 }
 
 enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads)
 {
     struct oriel_key key = oriel_wait_table_key();
     struct oriel_identity identity;
-    oriel_shm_offset *records = oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)world_size * sizeof *records, NULL));
+    oriel_shm_offset *records =
+        oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)world_size * sizeof *records, NULL));
     oriel_shm_offset place = oriel_shm_allocate(sizeof(struct oriel_wait_record));
     struct oriel_wait_record *record = oriel_shm_at(place);
     if (records == NULL || record == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no room for what rank %d waits for in the checker's memory", world_rank);
+        return oriel_fail(ORIEL_E_NO_MEM,
+                          "no room for what rank %d waits for in the checker's memory", world_rank);
     record->pid = (int32_t)getpid();
     record->process = oriel_identity_make(&identity) ? oriel_identity_own_word() : 0;
     record->threads = threads;
@@ -286,7 +299,9 @@ bool oriel_waits_has_died(int world_rank)
     size_t table_bytes = (size_t)(unsigned)oriel_shm_world_size() * sizeof(oriel_shm_offset);
     const oriel_shm_offset *records = oriel_shm_at(oriel_shm_find(&key, table_bytes, NULL));
     const struct oriel_wait_record *record =
-        records == NULL ? NULL : oriel_shm_at(__atomic_load_n(&records[world_rank], __ATOMIC_ACQUIRE));
-    return record != NULL && atomic_load_explicit(&record->state, memory_order_acquire) == ORIEL_STATE_RUNS &&
+        records == NULL ? NULL
+                        : oriel_shm_at(__atomic_load_n(&records[world_rank], __ATOMIC_ACQUIRE));
+    return record != NULL &&
+           atomic_load_explicit(&record->state, memory_order_acquire) == ORIEL_STATE_RUNS &&
            oriel_wait_record_has_died(record);
 }

@@ -20,13 +20,15 @@ struct oriel_collective_progress;
 
 /* Made by the first member that asks.  is_window: it has locks.  NULL without room: then nothing is said of it, which may be so
  * for some members only.  world_ranks NULL: members are the ranks themselves. */
-struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bool is_window, int n, const int *world_ranks);
+struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bool is_window, int n,
+                                                                 const int *world_ranks);
 
 /* This member needs it no more; the last one frees it. */
 void oriel_collective_progress_leave(struct oriel_collective_progress *gathering, uint64_t id);
 
 /* This member calls a collective function: its number, from 1.  Before the call, blocking or not. */
-uint64_t oriel_collective_progress_arrive(struct oriel_collective_progress *gathering, int member, uint16_t call);
+uint64_t oriel_collective_progress_arrive(struct oriel_collective_progress *gathering, int member,
+                                          uint16_t call);
 
 /* The call failed before it could meet others: it was none. */
 void oriel_collective_progress_return(struct oriel_collective_progress *gathering, int member);
@@ -34,13 +36,15 @@ void oriel_collective_progress_return(struct oriel_collective_progress *gatherin
 /* As oriel_collective_progress_arrive, of the call that frees the window, which has no number: others may come meanwhile, made for those that
  * wait. */
 enum { ORIEL_COLLECTIVE_PROGRESS_LAST = -1 };
-uint64_t oriel_collective_progress_arrive_last(struct oriel_collective_progress *gathering, int member);
+uint64_t oriel_collective_progress_arrive_last(struct oriel_collective_progress *gathering,
+                                               int member);
 
 enum oriel_holding { ORIEL_HOLDS_NOTHING, ORIEL_HOLDS_SHARED, ORIEL_HOLDS_EXCLUSIVE };
 
 /* A window's member has locked a target (-1: all), behind the call that did; ORIEL_HOLDS_NOTHING before the one that unlocks.
  * Locks with MPI_MODE_NOCHECK are none. */
-void oriel_collective_progress_hold(struct oriel_collective_progress *gathering, int member, int target, enum oriel_holding how);
+void oriel_collective_progress_hold(struct oriel_collective_progress *gathering, int member,
+                                    int target, enum oriel_holding how);
 
 /* --- a wait --- */
 
@@ -84,10 +88,10 @@ enum oriel_need {
     ORIEL_NEED_UNKNOWN, /* may be fulfilled by anybody: nobody is stuck for it */
     ORIEL_NEED_RANK,    /* the rank must act */
     ORIEL_NEED_KEY,     /* the rank must give what order.h calls so; words: the key */
-    ORIEL_NEED_CALL,    /* members must make that collective call: gathering, number, call << 1 | whether only lower members |
+    ORIEL_NEED_CALL, /* members must make that collective call: gathering, number, call << 1 | whether only lower members |
                            ORIEL_NEED_OF_WINDOW, gathering's id */
-    ORIEL_NEED_LOCK,    /* holders must unlock: gathering, target, exclusive, gathering's id */
-    ORIEL_NEED_SEND,    /* the rank must receive what this process sends: communicator's id, tag */
+    ORIEL_NEED_LOCK, /* holders must unlock: gathering, target, exclusive, gathering's id */
+    ORIEL_NEED_SEND, /* the rank must receive what this process sends: communicator's id, tag */
     ORIEL_NEED_RECEIVE, /* the rank must send: communicator's id, tag (-1: any), gathering, of rank -1 (whose members may) */
     ORIEL_NEED_MAYBE = 1 << 16, /* beside a kind: it may be fulfilled already, unseen */
 };
@@ -100,12 +104,15 @@ void oriel_wait_add(const struct oriel_wait_need *need);
 void oriel_wait_for_rank(int world_rank);
 struct oriel_key;
 void oriel_wait_for_key(int world_rank, const struct oriel_key *key);
-void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call, bool below);
-void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target, bool exclusive);
-struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call,
-                                       bool below);
+void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member,
+                         uint64_t number, uint16_t call, bool below);
+void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target,
+                         bool exclusive);
+struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering,
+                                       int member, uint64_t number, uint16_t call, bool below);
 struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag);
-struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag, const struct oriel_collective_progress *gathering);
+struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag,
+                                          const struct oriel_collective_progress *gathering);
 
 /* --- messages that go on by themselves --- */
 

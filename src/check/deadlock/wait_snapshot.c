@@ -67,7 +67,8 @@ void oriel_wait_snapshot_states(struct oriel_wait_snapshot *look)
 {
     const oriel_shm_offset *records = find_records(look->n);
     for (int rank = 0; rank < look->n; rank++)
-        look_at(&look->ranks[rank], records == NULL ? 0 : __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
+        look_at(&look->ranks[rank],
+                records == NULL ? 0 : __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
 }
 
 static bool has_gone_on(const struct oriel_wait_snapshot_rank *looked)
@@ -92,7 +93,8 @@ void oriel_wait_snapshot_again(const struct oriel_wait_snapshot *look, bool *set
 static bool report(struct oriel_wait_report *out, const struct oriel_wait_snapshot_rank *looked)
 {
     if (looked->state == ORIEL_DEADLOCK_SET_COMPUTES ||
-        (looked->state == ORIEL_DEADLOCK_SET_WAITS && atomic_load(&looked->record->steady) != looked->serial))
+        (looked->state == ORIEL_DEADLOCK_SET_WAITS &&
+         atomic_load(&looked->record->steady) != looked->serial))
         return false;
     out->state = looked->state;
     out->serial = looked->serial;
@@ -131,7 +133,8 @@ static bool there_is(void *at, bool made, void *closure)
 
 bool oriel_wait_is_given(const struct oriel_key *key)
 {
-    return oriel_shm_refused() > 0 || (key->words[0] == ORIEL_ORDER_MESSAGE && oriel_order_is_doubtful()) ||
+    return oriel_shm_refused() > 0 ||
+           (key->words[0] == ORIEL_ORDER_MESSAGE && oriel_order_is_doubtful()) ||
            oriel_shm_work(key, 0, there_is, NULL);
 }
 
@@ -140,18 +143,23 @@ static bool is_given(const struct oriel_wait_snapshot *look, int waiter, const u
     struct oriel_key asked, key;
     memcpy(asked.words, words, sizeof asked.words);
     int machine = oriel_order_machine(&asked, &key);
-    return look->far == NULL ? oriel_wait_is_given(&key)
-                             : look->far->is_given(machine < 0 ? look->far->machine_of(waiter) : machine, &key);
+    return look->far == NULL
+               ? oriel_wait_is_given(&key)
+               : look->far->is_given(machine < 0 ? look->far->machine_of(waiter) : machine, &key);
 }
 
-const struct oriel_collective_progress *oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank, const struct oriel_wait_need *need)
+const struct oriel_collective_progress *
+oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank,
+                              const struct oriel_wait_need *need)
 {
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
     if (look->far == NULL)
         return oriel_shm_at(need->words[kind == ORIEL_NEED_RECEIVE ? 2 : 0]);
     if (kind == ORIEL_NEED_RECEIVE)
         return oriel_wait_snapshot_met(look, rank, need->words[0], false);
-    return oriel_wait_snapshot_met(look, rank, need->words[3], kind == ORIEL_NEED_LOCK || (need->words[2] & ORIEL_NEED_OF_WINDOW) != 0);
+    return oriel_wait_snapshot_met(look, rank, need->words[3],
+                                   kind == ORIEL_NEED_LOCK ||
+                                       (need->words[2] & ORIEL_NEED_OF_WINDOW) != 0);
 }
 
 static int32_t world_rank(const struct oriel_collective_progress *gathering, int member)
@@ -159,18 +167,22 @@ static int32_t world_rank(const struct oriel_collective_progress *gathering, int
     return atomic_load_explicit(&gathering->slots[member].world_rank, memory_order_relaxed) - 1;
 }
 
-bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call)
+bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member,
+                                  uint64_t number, uint16_t call)
 {
     const struct oriel_collective_progress_slot *slot = &gathering->slots[member];
     if (number == (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST)
         return false;
     uint64_t before = atomic_load_explicit(&slot->number, memory_order_acquire);
-    uint16_t called = atomic_load_explicit(&slot->calls[number % ORIEL_COLLECTIVE_PROGRESS_CALLS], memory_order_acquire);
+    uint16_t called = atomic_load_explicit(&slot->calls[number % ORIEL_COLLECTIVE_PROGRESS_CALLS],
+                                           memory_order_acquire);
     uint64_t behind = atomic_load_explicit(&slot->number, memory_order_relaxed);
-    return before >= number && behind + 1 < number + ORIEL_COLLECTIVE_PROGRESS_CALLS && called != call;
+    return before >= number && behind + 1 < number + ORIEL_COLLECTIVE_PROGRESS_CALLS &&
+           called != call;
 }
 
-static bool has_come(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call)
+static bool has_come(const struct oriel_collective_progress *gathering, int member, uint64_t number,
+                     uint16_t call)
 {
     if (number == (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST)
         return atomic_load_explicit(&gathering->slots[member].last, memory_order_acquire) != 0;
@@ -178,11 +190,14 @@ static bool has_come(const struct oriel_collective_progress *gathering, int memb
            !oriel_wait_snapshot_mismatch(gathering, member, number, call);
 }
 
-static void add_call(struct oriel_wait_snapshot *look, const struct oriel_collective_progress *gathering, const struct oriel_wait_need *need)
+static void add_call(struct oriel_wait_snapshot *look,
+                     const struct oriel_collective_progress *gathering,
+                     const struct oriel_wait_need *need)
 {
     uint16_t call = (uint16_t)(need->words[2] >> 1);
     bool below = need->words[2] & 1;
-    if (need->rank >= gathering->n || (!gathering->is_window && oriel_order_is_doubtful())) /* whose numbers may differ */
+    if (need->rank >= gathering->n ||
+        (!gathering->is_window && oriel_order_is_doubtful())) /* whose numbers may differ */
         return;
     int first = below || need->rank < 0 ? 0 : need->rank;
     int end = need->rank < 0 ? gathering->n : below ? need->rank : need->rank + 1;
@@ -191,25 +206,30 @@ static void add_call(struct oriel_wait_snapshot *look, const struct oriel_collec
             oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
 }
 
-static void add_lock(struct oriel_wait_snapshot *look, const struct oriel_collective_progress *gathering, const struct oriel_wait_need *need,
-                     int waiter)
+static void add_lock(struct oriel_wait_snapshot *look,
+                     const struct oriel_collective_progress *gathering,
+                     const struct oriel_wait_need *need, int waiter)
 {
     int target = (int)(int64_t)need->words[1];
     uint8_t allowed = need->words[2] ? ORIEL_HOLDS_NOTHING : ORIEL_HOLDS_SHARED;
     if (gathering->has_locks == 0 || target >= gathering->n)
         return;
     for (int member = 0; member < gathering->n; member++) {
-        uint8_t all = atomic_load_explicit(oriel_collective_progress_holds(gathering, member, -1), memory_order_acquire);
+        uint8_t all = atomic_load_explicit(oriel_collective_progress_holds(gathering, member, -1),
+                                           memory_order_acquire);
         bool holds = all > allowed;
-        for (int of = target < 0 ? 0 : target; of < (target < 0 ? gathering->n : target + 1) && !holds; of++)
-            holds = atomic_load_explicit(oriel_collective_progress_holds(gathering, member, of), memory_order_acquire) > allowed;
+        for (int of = target < 0 ? 0 : target;
+             of < (target < 0 ? gathering->n : target + 1) && !holds; of++)
+            holds = atomic_load_explicit(oriel_collective_progress_holds(gathering, member, of),
+                                         memory_order_acquire) > allowed;
         if (holds && world_rank(gathering, member) != waiter)
             oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
     }
 }
 
 /* Whether what the rank does now meets a message of that kind from or to the other: communicator alike, and tag. */
-static bool meets(const struct oriel_wait_snapshot *look, int rank, enum oriel_need kind, int other, const struct oriel_wait_need *need)
+static bool meets(const struct oriel_wait_snapshot *look, int rank, enum oriel_need kind, int other,
+                  const struct oriel_wait_need *need)
 {
     const struct oriel_wait_snapshot_rank *looked = &look->ranks[rank];
     if (looked->state != ORIEL_DEADLOCK_SET_WAITS)
@@ -222,8 +242,8 @@ static bool meets(const struct oriel_wait_snapshot *look, int rank, enum oriel_n
             theirs->words[0] == ORIEL_ORDER_MESSAGE && theirs->words[1] == need->words[0] &&
             (int64_t)(theirs->words[3] >> 32) == tag)
             return true;
-        if (theirs_kind == kind && (theirs->rank == other || theirs->rank < 0) && theirs->words[0] == need->words[0] &&
-            (tag == theirs_tag || tag < 0 || theirs_tag < 0))
+        if (theirs_kind == kind && (theirs->rank == other || theirs->rank < 0) &&
+            theirs->words[0] == need->words[0] && (tag == theirs_tag || tag < 0 || theirs_tag < 0))
             return true;
     }
     return false;
@@ -234,28 +254,33 @@ static bool counts(const _Atomic int32_t *counter)
     return atomic_load_explicit(counter, memory_order_acquire) > 0;
 }
 
-static bool is_received(const struct oriel_wait_snapshot *look, int waiter, const struct oriel_wait_need *need)
+static bool is_received(const struct oriel_wait_snapshot *look, int waiter,
+                        const struct oriel_wait_need *need)
 {
     const struct oriel_wait_record *to = look->ranks[need->rank].record;
-    return to == NULL || counts(&to->receiving_any) || counts(&to->receiving[waiter % ORIEL_WAIT_BUCKETS]) ||
+    return to == NULL || counts(&to->receiving_any) ||
+           counts(&to->receiving[waiter % ORIEL_WAIT_BUCKETS]) ||
            meets(look, need->rank, ORIEL_NEED_RECEIVE, waiter, need);
 }
 
-static bool is_sent(const struct oriel_wait_snapshot *look, int from, int waiter, const struct oriel_wait_need *need)
+static bool is_sent(const struct oriel_wait_snapshot *look, int from, int waiter,
+                    const struct oriel_wait_need *need)
 {
     const struct oriel_wait_record *record = look->ranks[from].record;
     return record == NULL || counts(&record->sending[waiter % ORIEL_WAIT_BUCKETS]) ||
            meets(look, from, ORIEL_NEED_SEND, waiter, need);
 }
 
-static void add_receive(struct oriel_wait_snapshot *look, int waiter, const struct oriel_wait_need *need)
+static void add_receive(struct oriel_wait_snapshot *look, int waiter,
+                        const struct oriel_wait_need *need)
 {
     if (need->rank >= 0 && need->rank < look->n && !is_sent(look, need->rank, waiter, need))
         oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
 /* From any member of the gathering. */
-static void add_receive_any(struct oriel_wait_snapshot *look, const struct oriel_collective_progress *gathering, int waiter,
+static void add_receive_any(struct oriel_wait_snapshot *look,
+                            const struct oriel_collective_progress *gathering, int waiter,
                             const struct oriel_wait_need *need)
 {
     for (int member = 0; member < gathering->n; member++) {
@@ -268,9 +293,11 @@ static void add_receive_any(struct oriel_wait_snapshot *look, const struct oriel
             oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
 }
 
-static void add_met(struct oriel_wait_snapshot *look, int waiter, uint32_t kind, const struct oriel_wait_need *need)
+static void add_met(struct oriel_wait_snapshot *look, int waiter, uint32_t kind,
+                    const struct oriel_wait_need *need)
 {
-    const struct oriel_collective_progress *gathering = oriel_wait_snapshot_gathering(look, waiter, need);
+    const struct oriel_collective_progress *gathering =
+        oriel_wait_snapshot_gathering(look, waiter, need);
     if (gathering == NULL || gathering->n > look->n)
         return;
     if (kind == ORIEL_NEED_CALL)
@@ -287,7 +314,8 @@ static void add_need(struct oriel_wait_snapshot *look, int waiter, uint32_t numb
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
     bool is_rank = need->rank >= 0 && need->rank < look->n;
     bool from_any = kind == ORIEL_NEED_RECEIVE && need->rank < 0;
-    oriel_deadlock_set_clause(&look->graph, waiter, number, from_any, (need->kind & ORIEL_NEED_MAYBE) != 0);
+    oriel_deadlock_set_clause(&look->graph, waiter, number, from_any,
+                              (need->kind & ORIEL_NEED_MAYBE) != 0);
     if (kind == ORIEL_NEED_CALL || kind == ORIEL_NEED_LOCK || from_any)
         add_met(look, waiter, kind, need);
     else if (kind == ORIEL_NEED_RECEIVE)
@@ -310,7 +338,9 @@ void oriel_wait_snapshot_waits(struct oriel_wait_snapshot *look, bool *set)
     oriel_deadlock_set_clear(&look->graph);
     for (int rank = 0; rank < look->n; rank++) {
         struct oriel_wait_snapshot_rank *looked = &look->ranks[rank];
-        look->graph.ranks[rank].state = set[rank] || looked->state != ORIEL_DEADLOCK_SET_WAITS ? looked->state : ORIEL_DEADLOCK_SET_COMPUTES;
+        look->graph.ranks[rank].state = set[rank] || looked->state != ORIEL_DEADLOCK_SET_WAITS
+                                            ? looked->state
+                                            : ORIEL_DEADLOCK_SET_COMPUTES;
         if (set[rank])
             looked->noted = looked->record->noted;
         else

@@ -9,8 +9,10 @@
 struct oriel_wait_snapshot_rank {
     uint64_t serial;
     enum oriel_deadlock_set_state state;
-    struct oriel_wait_record *record;       /* NULL: none of this machine; of all machines a copy, NULL of who computes */
-    struct oriel_wait_noted noted;          /* of those that wait, once filled in; of those that have finished the site */
+    struct oriel_wait_record
+        *record; /* NULL: none of this machine; of all machines a copy, NULL of who computes */
+    struct oriel_wait_noted
+        noted; /* of those that wait, once filled in; of those that have finished the site */
 };
 
 /* How machines are asked (remote_waits.c), this one too.  What is returned is from malloc; NULL: no answer, or there is none. */
@@ -28,9 +30,9 @@ struct oriel_wait_snapshot {
     int n;
     struct oriel_wait_snapshot_rank *ranks;
     struct oriel_deadlock_set_graph graph;
-    const struct oriel_wait_snapshot_remote *far;   /* NULL: this machine's ranks only */
-    struct oriel_wait_report **reports; /* by machine; then */
-    struct oriel_wait_snapshot_met *met;         /* gatherings, as all machines had them in this look */
+    const struct oriel_wait_snapshot_remote *far; /* NULL: this machine's ranks only */
+    struct oriel_wait_report **reports;           /* by machine; then */
+    struct oriel_wait_snapshot_met *met; /* gatherings, as all machines had them in this look */
 };
 
 bool oriel_wait_snapshot_open(struct oriel_wait_snapshot *look, int n);
@@ -55,21 +57,26 @@ void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, boo
 void oriel_wait_snapshot_nodes_close(struct oriel_wait_snapshot *look);
 
 /* As its members on all machines have come to it; NULL: not all of them know it any more.  waiter: whose need it is. */
-const struct oriel_collective_progress *oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window);
+const struct oriel_collective_progress *
+oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window);
 
 /* --- needs --- */
 
 /* The gathering of a need of the rank's; NULL: nothing is known of it. */
-const struct oriel_collective_progress *oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank, const struct oriel_wait_need *need);
+const struct oriel_collective_progress *
+oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank,
+                              const struct oriel_wait_need *need);
 
 /* The need that a clause of the rank is made of. */
-static inline const struct oriel_wait_need *oriel_wait_snapshot_need(const struct oriel_wait_snapshot *look, int rank,
-                                                            const struct oriel_deadlock_set_clause *clause)
+static inline const struct oriel_wait_need *
+oriel_wait_snapshot_need(const struct oriel_wait_snapshot *look, int rank,
+                         const struct oriel_deadlock_set_clause *clause)
 {
     return &look->ranks[rank].noted.needs[clause->need];
 }
 
 /* Whether the member has called something else in the place of the call that others wait in. */
-bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member, uint64_t number, uint16_t call);
+bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member,
+                                  uint64_t number, uint16_t call);
 
 #endif

@@ -40,7 +40,9 @@ void oriel_wait_snapshot_nodes_close(struct oriel_wait_snapshot *look)
 bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set)
 {
     int machines = look->far->machines();
-    bool answered = look->reports != NULL || (look->reports = calloc((size_t)(unsigned)machines, sizeof *look->reports)) != NULL;
+    bool answered =
+        look->reports != NULL ||
+        (look->reports = calloc((size_t)(unsigned)machines, sizeof *look->reports)) != NULL;
     forget(look);
     for (int rank = 0; rank < look->n; rank++) {
         look->ranks[rank] = (struct oriel_wait_snapshot_rank){.state = ORIEL_DEADLOCK_SET_COMPUTES};
@@ -52,7 +54,8 @@ bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set)
         answered = reports != NULL;
         for (size_t k = 0; answered && k < count; k++) {
             struct oriel_wait_report *report = &reports[k];
-            if (report->rank < 0 || report->rank >= look->n || look->far->machine_of(report->rank) != i)
+            if (report->rank < 0 || report->rank >= look->n ||
+                look->far->machine_of(report->rank) != i)
                 continue;
             struct oriel_wait_snapshot_rank *looked = &look->ranks[report->rank];
             looked->serial = report->serial;
@@ -86,12 +89,14 @@ void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, boo
 /* --- gatherings --- */
 
 /* What the members of that machine have written, in the place of what stands there. */
-static bool add_machine(const struct oriel_wait_snapshot *look, int machine, struct oriel_collective_progress *into)
+static bool add_machine(const struct oriel_wait_snapshot *look, int machine,
+                        struct oriel_collective_progress *into)
 {
     bool any = false;
     for (int i = 0; i < into->n && !any; i++)
         any = look->far->machine_of(into->slots[i].world_rank - 1) == machine;
-    struct oriel_collective_progress *from = any ? look->far->gathering(machine, into->id, into->is_window != 0) : NULL;
+    struct oriel_collective_progress *from =
+        any ? look->far->gathering(machine, into->id, into->is_window != 0) : NULL;
     if (from == NULL || from->n != into->n || from->has_locks != into->has_locks) {
         free(from);
         return !any;
@@ -101,14 +106,16 @@ static bool add_machine(const struct oriel_wait_snapshot *look, int machine, str
             continue;
         memcpy((void *)&into->slots[i], (const void *)&from->slots[i], sizeof into->slots[i]);
         if (into->has_locks)
-            memcpy((void *)oriel_collective_progress_holds(into, i, 0), (const void *)oriel_collective_progress_holds(from, i, 0),
+            memcpy((void *)oriel_collective_progress_holds(into, i, 0),
+                   (const void *)oriel_collective_progress_holds(from, i, 0),
                    (size_t)(unsigned)into->n + 1);
     }
     free(from);
     return true;
 }
 
-static struct oriel_collective_progress *put_together(const struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window)
+static struct oriel_collective_progress *put_together(const struct oriel_wait_snapshot *look,
+                                                      int waiter, uint64_t id, bool is_window)
 {
     int own = look->far->machine_of(waiter);
     struct oriel_collective_progress *whole = look->far->gathering(own, id, is_window);
@@ -120,7 +127,8 @@ static struct oriel_collective_progress *put_together(const struct oriel_wait_sn
     return whole;
 }
 
-const struct oriel_collective_progress *oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window)
+const struct oriel_collective_progress *
+oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window)
 {
     struct oriel_wait_snapshot_met *met = look->met;
     while (met != NULL && (met->id != id || met->is_window != is_window))
@@ -129,7 +137,8 @@ const struct oriel_collective_progress *oriel_wait_snapshot_met(struct oriel_wai
         met = malloc(sizeof *met);
         if (met == NULL)
             return NULL;
-        *met = (struct oriel_wait_snapshot_met){.next = look->met, .id = id, .is_window = is_window};
+        *met =
+            (struct oriel_wait_snapshot_met){.next = look->met, .id = id, .is_window = is_window};
         met->gathering = put_together(look, waiter, id, is_window);
         look->met = met;
     }

@@ -15,8 +15,8 @@ static _Thread_local struct running {
     uint64_t serial; /* of its beginning, in this thread */
     struct oriel_callback_position place;
     bool is_handler;
-    bool has_released;        /* a handler: the buffers of what its call has completed */
-    bool may_lose;            /* of a call that has to do with messages and requests, or meets others */
+    bool has_released; /* a handler: the buffers of what its call has completed */
+    bool may_lose;     /* of a call that has to do with messages and requests, or meets others */
     struct oriel_begun begun; /* by the call around it, */
     struct oriel_wait_suspended *wait;
 } running[LEVELS];
@@ -59,7 +59,8 @@ static void leave_above(uint32_t around)
     }
     if (may_lose)
         oriel_order_doubt();
-    count_one(is_handler ? "one that failed, whose error handler did not return" : "one that a function of its own left by a jump");
+    count_one(is_handler ? "one that failed, whose error handler did not return"
+                         : "one that a function of its own left by a jump");
 }
 
 void oriel_callback_scope_call_left(void)
@@ -102,7 +103,8 @@ static void enter(struct oriel_callback_scope *inside, struct running function)
     if (has_key)
         pthread_setspecific(key, running);
     function.serial = inside->serial = ++serials;
-    if (inside->depth > 0 && inside->functions < LEVELS) /* else no wrapper is left behind, or nobody will know */
+    if (inside->depth > 0 &&
+        inside->functions < LEVELS) /* else no wrapper is left behind, or nobody will know */
         running[oriel_check_where.in.functions++] = function;
     oriel_begun = (struct oriel_begun){0};
     oriel_check_where.in.depth = 0;
@@ -111,31 +113,39 @@ static void enter(struct oriel_callback_scope *inside, struct running function)
 static void note_inside(struct oriel_callback_scope *inside, struct oriel_wait_suspended *wait)
 {
     *inside = (struct oriel_callback_scope){.depth = oriel_check_where.in.depth,
-                                    .functions = oriel_check_where.in.functions,
-                                    .stack = oriel_check_stack,
-                                    .begun = oriel_begun,
-                                    .wait = wait};
+                                            .functions = oriel_check_where.in.functions,
+                                            .stack = oriel_check_stack,
+                                            .begun = oriel_begun,
+                                            .wait = wait};
 }
 
-void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct oriel_callback_position place)
+void oriel_callback_scope_begin(struct oriel_callback_scope *inside,
+                                struct oriel_callback_position place)
 {
     note_inside(inside, oriel_wait_suspend());
-    enter(inside, (struct running){
-                      .place = place, .may_lose = oriel_begun.is_collective, .begun = oriel_begun, .wait = inside->wait});
+    enter(inside, (struct running){.place = place,
+                                   .may_lose = oriel_begun.is_collective,
+                                   .begun = oriel_begun,
+                                   .wait = inside->wait});
 }
 
 /* The call does not wait; it may have met nobody, and then has a number that the others' next call has; and of a program with
  * several threads others may come to the same before this one goes on. */
-void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside, struct oriel_callback_position place, bool may_lose, int code)
+void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside,
+                                        struct oriel_callback_position place, bool may_lose,
+                                        int code)
 {
     note_inside(inside, NULL);
     if (inside->depth > 0) {
         oriel_wait_interrupt();
-        if (may_lose && (oriel_begun.is_collective || !oriel_check_alone || inside->functions == LEVELS))
+        if (may_lose &&
+            (oriel_begun.is_collective || !oriel_check_alone || inside->functions == LEVELS))
             oriel_order_doubt();
         oriel_claimed_requests_failed(oriel_begun.claim, code);
     }
-    enter(inside, (struct running){.place = place, .is_handler = true, .may_lose = may_lose, .begun = oriel_begun});
+    enter(inside,
+          (struct running){
+              .place = place, .is_handler = true, .may_lose = may_lose, .begun = oriel_begun});
 }
 
 /* One that made calls on another stack has been taken for left, as those around it may have been; its place may be another's. */
@@ -145,7 +155,8 @@ void oriel_callback_scope_end(struct oriel_callback_scope *inside)
     if (oriel_check_where.in.depth != 0)
         oriel_callback_scope_call_left();
     bool is_remembered = inside->depth > 0 && at < LEVELS;
-    bool is_there = is_remembered && oriel_check_where.in.functions > at && running[at].serial == inside->serial;
+    bool is_there = is_remembered && oriel_check_where.in.functions > at &&
+                    running[at].serial == inside->serial;
     leave_above(at + is_there);
     if (is_there)
         oriel_check_where.in.functions = at;
@@ -171,7 +182,8 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *cl
     uintptr_t end = (uintptr_t)_Unwind_GetCFA(frame);
     if (end < walk->place->end)
         return _URC_NO_REASON;
-    walk->is_left = end != walk->place->end || (const void *)_Unwind_GetIP(frame) != walk->place->address;
+    walk->is_left =
+        end != walk->place->end || (const void *)_Unwind_GetIP(frame) != walk->place->address;
     return _URC_NORMAL_STOP;
 }
 

@@ -33,15 +33,21 @@ struct oriel_callback_position {
     const void *address;
     uintptr_t end;
 };
-#define ORIEL_CALLBACK_POSITION() \
-    (struct oriel_callback_position) { __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa() }
+#define ORIEL_CALLBACK_POSITION()                                                                  \
+    (struct oriel_callback_position)                                                               \
+    {                                                                                              \
+        __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa()                              \
+    }
 
 /* Around the program's function.  What the call around it waits for does not stand meanwhile. */
-void oriel_callback_scope_begin(struct oriel_callback_scope *inside, struct oriel_callback_position place);
+void oriel_callback_scope_begin(struct oriel_callback_scope *inside,
+                                struct oriel_callback_position place);
 
 /* The same around an error handler; the call around it has failed with that code.  may_lose: calls that fail with it have to do
  * with messages and requests. */
-void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside, struct oriel_callback_position place, bool may_lose, int code);
+void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside,
+                                        struct oriel_callback_position place, bool may_lose,
+                                        int code);
 
 void oriel_callback_scope_end(struct oriel_callback_scope *inside);
 

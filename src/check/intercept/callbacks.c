@@ -43,7 +43,8 @@ static void attribute_stays(uintptr_t object)
         oriel_callback_failed_at_end();
 }
 
-typedef void any_fn(void); /* in the place of copy and delete functions of the three kinds of objects */
+typedef void
+any_fn(void); /* in the place of copy and delete functions of the three kinds of objects */
 
 struct attribute {
     struct attribute *next;
@@ -61,7 +62,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_cxx(const void *address)
 {
     struct oriel_code_address place;
-    return oriel_code_address_find((uint64_t)(uintptr_t)address, &place) && oriel_code_address_is_cxx_binding(place.module);
+    return oriel_code_address_find((uint64_t)(uintptr_t)address, &place) &&
+           oriel_code_address_is_cxx_binding(place.module);
 }
 
 /* NULL: there is no memory. */
@@ -70,7 +72,8 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
     enum { NEWEST = 64 };
     pthread_mutex_lock(&mutex);
     struct attribute *found = attributes;
-    for (int i = 0; found != NULL && (found->copy != copy || found->del != del || found->extra != extra); i++)
+    for (int i = 0;
+         found != NULL && (found->copy != copy || found->del != del || found->extra != extra); i++)
         found = i < NEWEST ? found->next : NULL;
     if (found == NULL) {
         found = malloc(sizeof *found);
@@ -84,44 +87,50 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
 }
 
 /* The functions of one kind of object, and the call that registers them.  NULL: no function, as hosts have it. */
-#define ATTRIBUTES(Kind, Handle, name, null_copy, dup, null_delete)                                                    \
-    static int copy_##name(Handle object, int keyval, void *extra, void *in, void *out, int *flag)                     \
-    {                                                                                                                  \
-        const struct attribute *attribute = extra;                                                                     \
-        struct oriel_callback_scope inside;                                                                                    \
-        oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());                                                             \
-        int code = ((MPI_##Kind##_copy_attr_function *)attribute->copy)(object, keyval, attribute->extra, in, out, flag); \
-        oriel_callback_scope_end(&inside);                                                                                     \
-        return code;                                                                                                   \
-    }                                                                                                                  \
-    static int delete_##name(Handle object, int keyval, void *value, void *extra)                                      \
-    {                                                                                                                  \
-        const struct attribute *attribute = extra;                                                                     \
-        struct oriel_callback_scope inside;                                                                                    \
-        oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());                                                             \
-        int code = ((MPI_##Kind##_delete_attr_function *)attribute->del)(object, keyval, value, attribute->extra);     \
-        oriel_callback_scope_end(&inside);                                                                                     \
-        if (code != MPI_SUCCESS)                                                                                       \
-            attribute_stays((uintptr_t)object);                                                                        \
-        return code;                                                                                                   \
-    }                                                                                                                  \
-    ORIEL_CHECK_WRAP(name, (MPI_##Kind##_copy_attr_function * copy, MPI_##Kind##_delete_attr_function * del, int *keyval, \
-                            void *extra))                                                                              \
-    {                                                                                                                  \
-        bool copies = copy != NULL && copy != (null_copy) && copy != (dup);                                            \
-        bool deletes = del != NULL && del != (null_delete);                                                            \
-        struct attribute *attribute = NULL;                                                                            \
-        const void *address = __builtin_return_address(0);                                                             \
-        if ((copies || deletes) && !oriel_callback_is_others(address) && !is_cxx(address))                              \
-            attribute = attribute_of((any_fn *)copy, (any_fn *)del, extra);                                            \
-        if (attribute == NULL)                                                                                         \
-            return BEHIND(name)(copy, del, keyval, extra);                                                             \
-        return BEHIND(name)(copies ? copy_##name : copy, deletes ? delete_##name : del, keyval, attribute);            \
+#define ATTRIBUTES(Kind, Handle, name, null_copy, dup, null_delete)                                \
+    static int copy_##name(Handle object, int keyval, void *extra, void *in, void *out, int *flag) \
+    {                                                                                              \
+        const struct attribute *attribute = extra;                                                 \
+        struct oriel_callback_scope inside;                                                        \
+        oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());                            \
+        int code = ((MPI_##Kind##_copy_attr_function *)attribute->copy)(                           \
+            object, keyval, attribute->extra, in, out, flag);                                      \
+        oriel_callback_scope_end(&inside);                                                         \
+        return code;                                                                               \
+    }                                                                                              \
+    static int delete_##name(Handle object, int keyval, void *value, void *extra)                  \
+    {                                                                                              \
+        const struct attribute *attribute = extra;                                                 \
+        struct oriel_callback_scope inside;                                                        \
+        oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());                            \
+        int code = ((MPI_##Kind##_delete_attr_function *)attribute->del)(object, keyval, value,    \
+                                                                         attribute->extra);        \
+        oriel_callback_scope_end(&inside);                                                         \
+        if (code != MPI_SUCCESS)                                                                   \
+            attribute_stays((uintptr_t)object);                                                    \
+        return code;                                                                               \
+    }                                                                                              \
+    ORIEL_CHECK_WRAP(name, (MPI_##Kind##_copy_attr_function * copy,                                \
+                            MPI_##Kind##_delete_attr_function * del, int *keyval, void *extra))    \
+    {                                                                                              \
+        bool copies = copy != NULL && copy != (null_copy) && copy != (dup);                        \
+        bool deletes = del != NULL && del != (null_delete);                                        \
+        struct attribute *attribute = NULL;                                                        \
+        const void *address = __builtin_return_address(0);                                         \
+        if ((copies || deletes) && !oriel_callback_is_others(address) && !is_cxx(address))         \
+            attribute = attribute_of((any_fn *)copy, (any_fn *)del, extra);                        \
+        if (attribute == NULL)                                                                     \
+            return BEHIND(name)(copy, del, keyval, extra);                                         \
+        return BEHIND(name)(copies ? copy_##name : copy, deletes ? delete_##name : del, keyval,    \
+                            attribute);                                                            \
     }
 
-ATTRIBUTES(Comm, MPI_Comm, Comm_create_keyval, MPI_COMM_NULL_COPY_FN, MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN)
-ATTRIBUTES(Win, MPI_Win, Win_create_keyval, MPI_WIN_NULL_COPY_FN, MPI_WIN_DUP_FN, MPI_WIN_NULL_DELETE_FN)
-ATTRIBUTES(Type, MPI_Datatype, Type_create_keyval, MPI_TYPE_NULL_COPY_FN, MPI_TYPE_DUP_FN, MPI_TYPE_NULL_DELETE_FN)
+ATTRIBUTES(Comm, MPI_Comm, Comm_create_keyval, MPI_COMM_NULL_COPY_FN, MPI_COMM_DUP_FN,
+           MPI_COMM_NULL_DELETE_FN)
+ATTRIBUTES(Win, MPI_Win, Win_create_keyval, MPI_WIN_NULL_COPY_FN, MPI_WIN_DUP_FN,
+           MPI_WIN_NULL_DELETE_FN)
+ATTRIBUTES(Type, MPI_Datatype, Type_create_keyval, MPI_TYPE_NULL_COPY_FN, MPI_TYPE_DUP_FN,
+           MPI_TYPE_NULL_DELETE_FN)
 
 /* Of MPI-1 (MPI-4.1, 16.1): hosts have it still. */
 #pragma GCC diagnostic push
@@ -175,12 +184,14 @@ ORIEL_CHECK_WRAP(Grequest_start,
                   MPI_Grequest_cancel_function *cancel, void *extra, MPI_Request *request))
 {
     struct generalised *own = NULL;
-    if (query != NULL && free_function != NULL && cancel != NULL && !oriel_callback_is_others(__builtin_return_address(0)))
+    if (query != NULL && free_function != NULL && cancel != NULL &&
+        !oriel_callback_is_others(__builtin_return_address(0)))
         own = malloc(sizeof *own);
     if (own == NULL)
         return BEHIND(Grequest_start)(query, free_function, cancel, extra, request);
     *own = (struct generalised){query, free_function, cancel, extra};
-    int code = BEHIND(Grequest_start)(query_generalised, free_generalised, cancel_generalised, own, request);
+    int code = BEHIND(Grequest_start)(query_generalised, free_generalised, cancel_generalised, own,
+                                      request);
     if (code != MPI_SUCCESS)
         free(own);
     return code;

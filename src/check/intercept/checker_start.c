@@ -28,7 +28,8 @@ struct arrival {
     struct oriel_check_remote_address address;
 };
 
-static int *machine_of; /* by rank of MPI_COMM_WORLD, counted from 0 in the order of their first ranks */
+static int
+    *machine_of; /* by rank of MPI_COMM_WORLD, counted from 0 in the order of their first ranks */
 static int machines_count;
 static bool reaches_all;
 static bool threaded = true;
@@ -70,7 +71,8 @@ static uint64_t machine_number(void)
         number = (number ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     int node_size = oriel_options()->node_size;
     if (node_size > 0)
-        number = (number ^ (uint64_t)(unsigned)(world_rank / node_size + 1)) * UINT64_C(0x100000001b3);
+        number =
+            (number ^ (uint64_t)(unsigned)(world_rank / node_size + 1)) * UINT64_C(0x100000001b3);
     return number | 1;
 }
 
@@ -80,7 +82,8 @@ static bool find_machines(void)
     uint64_t *numbers = calloc((size_t)(unsigned)world_size, sizeof *numbers);
     machine_of = calloc((size_t)(unsigned)world_size, sizeof *machine_of);
     machines_count = 0;
-    bool found = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, numbers, NULL) == ORIEL_OK &&
+    bool found = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, numbers,
+                                   NULL) == ORIEL_OK &&
                  numbers != NULL && machine_of != NULL;
     for (int i = 0; i < world_size && found; i++) {
         int like = 0;
@@ -109,10 +112,13 @@ static bool is_first_here(void)
 
 static bool keep_addresses(const struct arrival *all)
 {
-    struct oriel_check_remote_address *addresses = calloc((size_t)(unsigned)machines_count, sizeof *addresses);
+    struct oriel_check_remote_address *addresses =
+        calloc((size_t)(unsigned)machines_count, sizeof *addresses);
     for (int i = 0; i < machines_count && addresses != NULL; i++)
         addresses[i] = all[first_of(i)].address;
-    bool kept = addresses != NULL && oriel_check_remote_start(machine_of, world_size, machine_of[world_rank], addresses, machines_count);
+    bool kept = addresses != NULL &&
+                oriel_check_remote_start(machine_of, world_size, machine_of[world_rank], addresses,
+                                         machines_count);
     free(addresses);
     return kept;
 }
@@ -125,11 +131,15 @@ static bool come_to_board(void)
     if (is_first_here()) {
         own.made = oriel_shm_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
         if (own.made && machines_count > 1 && !oriel_check_remote_serve(&own.address))
-            oriel_warn("the checker of rank %d's machine cannot be asked by others: %s", world_rank, oriel_fail_message());
+            oriel_warn("the checker of rank %d's machine cannot be asked by others: %s", world_rank,
+                       oriel_fail_message());
     }
-    bool joined = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK && all != NULL;
+    bool joined =
+        oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK &&
+        all != NULL;
     const struct arrival *first = joined ? &all[first_of(machine_of[world_rank])] : NULL;
-    joined = joined && first->made && keep_addresses(all) && (is_first_here() || oriel_shm_join(first->path) == ORIEL_OK);
+    joined = joined && first->made && keep_addresses(all) &&
+             (is_first_here() || oriel_shm_join(first->path) == ORIEL_OK);
     free(all);
     return joined;
 }
@@ -148,11 +158,12 @@ static bool watch_forks(void)
 
 static bool start_parts(bool threads)
 {
-    return oriel_order_start(world_rank, world_size) == ORIEL_OK && oriel_sites_start() == ORIEL_OK &&
-           oriel_finding_start() == ORIEL_OK &&
+    return oriel_order_start(world_rank, world_size) == ORIEL_OK &&
+           oriel_sites_start() == ORIEL_OK && oriel_finding_start() == ORIEL_OK &&
            oriel_local_start(oriel_buffer_conflict, NULL, oriel_window_order_atomic) == ORIEL_OK &&
-           oriel_waits_start(world_rank, world_size, threads) == ORIEL_OK && oriel_type_start() == ORIEL_OK &&
-           oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK && watch_forks();
+           oriel_waits_start(world_rank, world_size, threads) == ORIEL_OK &&
+           oriel_type_start() == ORIEL_OK && oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK &&
+           watch_forks();
 }
 
 enum { STARTED = 1, REACHES = 2 };
@@ -161,7 +172,8 @@ enum { STARTED = 1, REACHES = 2 };
 static uint32_t agree(uint32_t bits)
 {
     uint32_t agreed = 0;
-    return oriel_host_agree(MPI_COMM_WORLD, "the checker", bits, &agreed, NULL) == ORIEL_OK ? agreed : 0;
+    return oriel_host_agree(MPI_COMM_WORLD, "the checker", bits, &agreed, NULL) == ORIEL_OK ? agreed
+                                                                                            : 0;
 }
 
 /* Once every rank has started: from then on servers may be asked. */
@@ -172,12 +184,15 @@ static void span_machines(void)
     if (reaches_all && machines_count > 1)
         oriel_check_remote_span();
     if (!reaches)
-        oriel_warn("rank %d does not reach the checkers of all machines (%s): the order between machines is not looked at",
+        oriel_warn("rank %d does not reach the checkers of all machines (%s): the order between "
+                   "machines is not looked at",
                    world_rank, oriel_fail_message());
     if (!reaches_all)
-        oriel_finding_count("windows over several machines: the order of accesses was not looked at");
+        oriel_finding_count(
+            "windows over several machines: the order of accesses was not looked at");
     if (machines_count > 1 && !reaches_all)
-        oriel_finding_count("waits for ranks of other machines: deadlocks with them were not looked for");
+        oriel_finding_count(
+            "waits for ranks of other machines: deadlocks with them were not looked for");
 }
 
 typedef int query_fn(int *provided);
@@ -186,12 +201,14 @@ static void start(bool threads)
 {
     const struct oriel_host_calls *host = oriel_host();
     if (oriel_options()->bypass || host->Comm_size(MPI_COMM_WORLD, &world_size) != MPI_SUCCESS ||
-        host->Comm_rank(MPI_COMM_WORLD, &world_rank) != MPI_SUCCESS || !(agree(find_machines() ? STARTED : 0) & STARTED))
+        host->Comm_rank(MPI_COMM_WORLD, &world_rank) != MPI_SUCCESS ||
+        !(agree(find_machines() ? STARTED : 0) & STARTED))
         return;
     bool right = come_to_board() && start_parts(threads);
     if (!(agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
-            oriel_warn("rank %d cannot come to the checker's memory (%s): nothing is checked", world_rank, oriel_fail_message());
+            oriel_warn("rank %d cannot come to the checker's memory (%s): nothing is checked",
+                       world_rank, oriel_fail_message());
         oriel_check_remote_serve_stop();
         return;
     }
@@ -254,8 +271,8 @@ static void attach_stop(void)
 {
     const struct oriel_host_calls *host = oriel_host();
     int keyval;
-    if (!oriel_check_running ||
-        host->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop_with_self, &keyval, NULL) != MPI_SUCCESS)
+    if (!oriel_check_running || host->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop_with_self,
+                                                         &keyval, NULL) != MPI_SUCCESS)
         return;
     stops_with_self = host->Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS;
     host->Comm_free_keyval(&keyval);

@@ -22,11 +22,13 @@ static struct {
 } handlers[HANDLERS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void run(int at, struct oriel_callback_position place, void *handle, int *code, void *const words[WORDS])
+static void run(int at, struct oriel_callback_position place, void *handle, int *code,
+                void *const words[WORDS])
 {
     enum oriel_handler_kind kind = handlers[at].kind;
     struct oriel_callback_scope inside;
-    oriel_callback_scope_handler_begin(&inside, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
+    oriel_callback_scope_handler_begin(
+        &inside, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
     handlers[at].function(handle, code, words[0], words[1], words[2], words[3]);
     oriel_callback_scope_end(&inside);
 }
@@ -34,36 +36,40 @@ static void run(int at, struct oriel_callback_position place, void *handle, int 
 /* --- the table --- */
 
 /* Reads more words than the host may have given: of registers, whatever is in them. */
-#define HANDLER(at)                                                                              \
-    static void handler_##at(void *handle, int *code, ...)                                       \
-    {                                                                                            \
-        void *words[WORDS];                                                                      \
-        va_list list;                                                                            \
-        va_start(list, code);                                                                    \
-        for (int i = 0; i < WORDS; i++)                                                          \
-            words[i] = va_arg(list, void *);                                                     \
-        va_end(list);                                                                            \
-        run(at, ORIEL_CALLBACK_POSITION(), handle, code, words);                                      \
+#define HANDLER(at)                                                                                \
+    static void handler_##at(void *handle, int *code, ...)                                         \
+    {                                                                                              \
+        void *words[WORDS];                                                                        \
+        va_list list;                                                                              \
+        va_start(list, code);                                                                      \
+        for (int i = 0; i < WORDS; i++)                                                            \
+            words[i] = va_arg(list, void *);                                                       \
+        va_end(list);                                                                              \
+        run(at, ORIEL_CALLBACK_POSITION(), handle, code, words);                                   \
     }
 #define NAME(at) handler_##at,
-#define EIGHT(EACH, tens)                                                                        \
-    EACH(tens##0) EACH(tens##1) EACH(tens##2) EACH(tens##3)                                      \
-    EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7)
-#define ALL(EACH)                                                                                \
-    EIGHT(EACH, 00) EIGHT(EACH, 01) EIGHT(EACH, 02) EIGHT(EACH, 03)                              \
-    EIGHT(EACH, 04) EIGHT(EACH, 05) EIGHT(EACH, 06) EIGHT(EACH, 07)
+#define EIGHT(EACH, tens)                                                                          \
+    EACH(tens##0)                                                                                  \
+    EACH(tens##1) EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6)            \
+        EACH(tens##7)
+#define ALL(EACH)                                                                                  \
+    EIGHT(EACH, 00)                                                                                \
+    EIGHT(EACH, 01) EIGHT(EACH, 02) EIGHT(EACH, 03) EIGHT(EACH, 04) EIGHT(EACH, 05)                \
+        EIGHT(EACH, 06) EIGHT(EACH, 07)
 ALL(HANDLER)
 
 static oriel_handler_fn *const in_place[] = {ALL(NAME)};
 _Static_assert(sizeof in_place / sizeof in_place[0] == HANDLERS, "numbered in octal");
 
-oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_handler_kind kind, const void *address)
+oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_handler_kind kind,
+                                         const void *address)
 {
     if (function == NULL || oriel_callback_is_others(address))
         return function;
     pthread_mutex_lock(&mutex);
     int at = 0;
-    while (at < HANDLERS && handlers[at].function != NULL && (handlers[at].function != function || handlers[at].kind != kind))
+    while (at < HANDLERS && handlers[at].function != NULL &&
+           (handlers[at].function != function || handlers[at].kind != kind))
         at++;
     if (at < HANDLERS) {
         handlers[at].kind = kind;
@@ -71,18 +77,20 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
     }
     pthread_mutex_unlock(&mutex);
     if (at == HANDLERS) {
-        oriel_finding_count("error handlers for which there was no room: what they call is not looked at");
+        oriel_finding_count(
+            "error handlers for which there was no room: what they call is not looked at");
         oriel_order_doubt(); /* should one jump out of a call, nobody knows before this thread's next one */
     }
     return at == HANDLERS ? function : in_place[at];
 }
 
-#define CREATE(name, Function, kind)                                                             \
-    ORIEL_CHECK_WRAP(name, (Function * function, MPI_Errhandler * errhandler))                   \
-    {                                                                                            \
-        const void *address = __builtin_return_address(0);                                       \
-        oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, kind, address); \
-        return BEHIND(name)((Function *)own, errhandler);                                        \
+#define CREATE(name, Function, kind)                                                               \
+    ORIEL_CHECK_WRAP(name, (Function * function, MPI_Errhandler * errhandler))                     \
+    {                                                                                              \
+        const void *address = __builtin_return_address(0);                                         \
+        oriel_handler_fn *own =                                                                    \
+            oriel_handler_in_place((oriel_handler_fn *)function, kind, address);                   \
+        return BEHIND(name)((Function *)own, errhandler);                                          \
     }
 CREATE(Comm_create_errhandler, MPI_Comm_errhandler_function, ORIEL_HANDLER_COMM)
 CREATE(Win_create_errhandler, MPI_Win_errhandler_function, ORIEL_HANDLER_WIN)
@@ -91,11 +99,15 @@ CREATE(File_create_errhandler, MPI_File_errhandler_function, ORIEL_HANDLER_FILE)
 /* Of MPI-1, which has gone with MPI-3.0: hosts have it still, without a prototype, or with one that nobody may use. */
 #undef MPI_Errhandler_create
 typedef int create_fn(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
-ORIEL_CHECK_EXPORT int PMPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler)
+ORIEL_CHECK_EXPORT int PMPI_Errhandler_create(MPI_Comm_errhandler_function *function,
+                                              MPI_Errhandler *errhandler)
 {
     static _Atomic(void *) behind;
-    oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_COMM, __builtin_return_address(0));
-    return ((create_fn *)oriel_behind(&behind, "PMPI_Errhandler_create"))((MPI_Comm_errhandler_function *)own, errhandler);
+    oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_COMM,
+                                                   __builtin_return_address(0));
+    return ((create_fn *)oriel_behind(&behind, "PMPI_Errhandler_create"))(
+        (MPI_Comm_errhandler_function *)own, errhandler);
 }
-ORIEL_CHECK_EXPORT int MPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler)
+ORIEL_CHECK_EXPORT int MPI_Errhandler_create(MPI_Comm_errhandler_function *function,
+                                             MPI_Errhandler *errhandler)
     __attribute__((weak, alias("PMPI_Errhandler_create")));

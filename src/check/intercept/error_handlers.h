@@ -6,9 +6,15 @@
  * the host's own: one or two words. */
 typedef void oriel_handler_fn(void *handle, int *code, ...);
 
-enum oriel_handler_kind { ORIEL_HANDLER_COMM, ORIEL_HANDLER_WIN, ORIEL_HANDLER_FILE, ORIEL_HANDLER_SESSION };
+enum oriel_handler_kind {
+    ORIEL_HANDLER_COMM,
+    ORIEL_HANDLER_WIN,
+    ORIEL_HANDLER_FILE,
+    ORIEL_HANDLER_SESSION
+};
 
 /* What is to be registered in the function's place; address: to which the registering call returns. */
-oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_handler_kind kind, const void *address);
+oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_handler_kind kind,
+                                         const void *address);
 
 #endif

@@ -15,20 +15,22 @@ _Thread_local struct oriel_begun oriel_begun;
 
 void oriel_uses_begin(struct oriel_uses *uses, const void *address, uint16_t call, bool pends)
 {
-    *uses = (struct oriel_uses){.site = oriel_site_here(address, call, (uint32_t)oriel_order_rank(), 0)};
+    *uses = (struct oriel_uses){
+        .site = oriel_site_here(address, call, (uint32_t)oriel_order_rank(), 0)};
     if (pends)
         oriel_begun.buffers = uses->group = oriel_local_group_new();
 }
 
-void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count, MPI_Datatype datatype)
+void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count,
+               MPI_Datatype datatype)
 {
     if (buffer == MPI_IN_PLACE || count <= 0 || (uses->group == 0 && uses->is_behind != writes))
         return;
     oriel_local_message(buffer, count, datatype, writes, uses->group, &uses->site);
 }
 
-void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Aint displacement, MPI_Count count,
-                  MPI_Datatype datatype)
+void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer,
+                  MPI_Aint displacement, MPI_Count count, MPI_Datatype datatype)
 {
     MPI_Aint low, extent;
     if (buffer == MPI_IN_PLACE || datatype == MPI_DATATYPE_NULL ||
@@ -42,12 +44,13 @@ void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer
 /* slot: 0 for one entry of all, else the rank above 0 whose own it is. */
 static struct oriel_key key_of(const struct oriel_collective *collective, int slot)
 {
-    uint64_t kind = ORIEL_ORDER_COLLECTIVE | oriel_order_home(oriel_comm_world_rank(collective->comm, 0));
+    uint64_t kind =
+        ORIEL_ORDER_COLLECTIVE | oriel_order_home(oriel_comm_world_rank(collective->comm, 0));
     return (struct oriel_key){{kind, collective->comm->id, collective->number, (uint64_t)slot}};
 }
 
-void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel_comm *entry, enum oriel_flow flow, int root,
-                               const char *name)
+void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel_comm *entry,
+                               enum oriel_flow flow, int root, const char *name)
 {
     *collective = (struct oriel_collective){.flow = flow, .root = root};
     if (entry == NULL || !entry->is_reached) {
@@ -68,7 +71,8 @@ void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel
     oriel_order_give(&key, up ? entry->size - entry->rank : entry->size);
 }
 
-void oriel_collective_begin(struct oriel_collective *collective, MPI_Comm comm, enum oriel_flow flow, int root, const char *name)
+void oriel_collective_begin(struct oriel_collective *collective, MPI_Comm comm,
+                            enum oriel_flow flow, int root, const char *name)
 {
     if (comm == MPI_COMM_NULL) /* an error that the host will tell */
         *collective = (struct oriel_collective){.flow = flow, .root = root};
@@ -102,7 +106,8 @@ void oriel_collective_end(struct oriel_collective *collective, bool failed)
     } else {
         struct oriel_key key = key_of(collective, 0);
         bool is_root = comm->rank == collective->root;
-        takes = collective->flow == ORIEL_FLOW_ALL || is_root == (collective->flow == ORIEL_FLOW_TO_ROOT);
+        takes = collective->flow == ORIEL_FLOW_ALL ||
+                is_root == (collective->flow == ORIEL_FLOW_TO_ROOT);
         oriel_order_end(&key, comm->size, takes);
     }
     if (takes && oriel_order_is_doubtful())
@@ -139,8 +144,9 @@ static void pending_release(void *closure)
 
 static const struct oriel_request_kind pending_kind = {pending_done, pending_release};
 
-struct oriel_collective_request *oriel_collective_request_begin(MPI_Comm comm, enum oriel_flow flow, int root, const char *name,
-                                          oriel_local_group buffers)
+struct oriel_collective_request *oriel_collective_request_begin(MPI_Comm comm, enum oriel_flow flow,
+                                                                int root, const char *name,
+                                                                oriel_local_group buffers)
 {
     struct oriel_collective_request *pending = malloc(sizeof *pending);
     if (pending == NULL) {
@@ -154,19 +160,23 @@ struct oriel_collective_request *oriel_collective_request_begin(MPI_Comm comm, e
     return pending;
 }
 
-void oriel_collective_request_arrived(struct oriel_collective_request *pending, const struct oriel_site *site, MPI_Comm comm)
+void oriel_collective_request_arrived(struct oriel_collective_request *pending,
+                                      const struct oriel_site *site, MPI_Comm comm)
 {
-    struct oriel_collective alone = {.comm = pending == NULL && comm != MPI_COMM_NULL ? oriel_comm_find(comm) : NULL};
+    struct oriel_collective alone = {
+        .comm = pending == NULL && comm != MPI_COMM_NULL ? oriel_comm_find(comm) : NULL};
     oriel_collective_arrived(site, pending == NULL ? &alone : &pending->collective);
 }
 
-int oriel_collective_request_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs)
+int oriel_collective_request_needs(const struct oriel_request_record *record,
+                                   struct oriel_wait_need *needs)
 {
     const struct oriel_collective_request *pending = oriel_request_closure(record, &pending_kind);
     return pending == NULL ? 0 : oriel_collective_needs(&pending->collective, needs);
 }
 
-void oriel_collective_request_started(struct oriel_collective_request *pending, bool failed, MPI_Request request)
+void oriel_collective_request_started(struct oriel_collective_request *pending, bool failed,
+                                      MPI_Request request)
 {
     oriel_begun = (struct oriel_begun){0};
     if (pending == NULL)

@@ -12,7 +12,7 @@
 struct oriel_begun {
     oriel_local_group buffers; /* of the request that it starts, of several the last; 0: none */
     bool is_collective;        /* it has a number, which is none if it meets nobody */
-    uint64_t claim;            /* with which it has claimed the requests that it completes or frees; 0: none */
+    uint64_t claim; /* with which it has claimed the requests that it completes or frees; 0: none */
 };
 extern _Thread_local struct oriel_begun oriel_begun __attribute__((visibility("hidden")));
 
@@ -29,10 +29,11 @@ struct oriel_uses {
 };
 
 void oriel_uses_begin(struct oriel_uses *uses, const void *address, uint16_t call, bool pends);
-void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count, MPI_Datatype datatype);
+void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count,
+               MPI_Datatype datatype);
 /* Displaced by so many extents of the datatype. */
-void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Aint displacement, MPI_Count count,
-                  MPI_Datatype datatype);
+void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer,
+                  MPI_Aint displacement, MPI_Count count, MPI_Datatype datatype);
 
 /* --- collectives --- */
 
@@ -54,21 +55,25 @@ struct oriel_collective {
     uint16_t call;
 };
 
-void oriel_collective_begin(struct oriel_collective *collective, MPI_Comm comm, enum oriel_flow flow, int root, const char *name);
+void oriel_collective_begin(struct oriel_collective *collective, MPI_Comm comm,
+                            enum oriel_flow flow, int root, const char *name);
 /* Of a communicator that the caller knows. */
-void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel_comm *comm, enum oriel_flow flow, int root,
-                               const char *name);
+void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel_comm *comm,
+                               enum oriel_flow flow, int root, const char *name);
 /* failed: it may have met nobody, and then has a number that the others' next call has. */
 void oriel_collective_end(struct oriel_collective *collective, bool failed);
 
 /* One with a request, from begin on in memory of its own; NULL when that is exhausted: then the call is taken as not modelled. */
 struct oriel_collective_request;
-struct oriel_collective_request *oriel_collective_request_begin(MPI_Comm comm, enum oriel_flow flow, int root, const char *name,
-                                          oriel_local_group buffers);
+struct oriel_collective_request *oriel_collective_request_begin(MPI_Comm comm, enum oriel_flow flow,
+                                                                int root, const char *name,
+                                                                oriel_local_group buffers);
 /* Before it. */
-void oriel_collective_request_arrived(struct oriel_collective_request *pending, const struct oriel_site *site, MPI_Comm comm);
+void oriel_collective_request_arrived(struct oriel_collective_request *pending,
+                                      const struct oriel_site *site, MPI_Comm comm);
 /* Behind the call that started it. */
-void oriel_collective_request_started(struct oriel_collective_request *pending, bool failed, MPI_Request request);
+void oriel_collective_request_started(struct oriel_collective_request *pending, bool failed,
+                                      MPI_Request request);
 
 /* A call that is not modelled whose request completes later. */
 void oriel_unknown_started(bool failed, MPI_Request request);

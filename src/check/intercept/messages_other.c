@@ -8,25 +8,25 @@
 
 #include <stdlib.h>
 
-#define CONSTRUCTOR(name, parameters, arguments, parent, made)                                       \
-    ORIEL_CHECK_WRAP(name, parameters)                                                               \
-    {                                                                                                \
-        struct oriel_collective collective;                                                          \
-        int code;                                                                                    \
-        if (!oriel_check_looks())                                                                    \
-            return BEHIND(name) arguments;                                                           \
-        const struct oriel_comm *entry = oriel_comm_find(parent);                                    \
-        struct oriel_comm_making making = oriel_comm_making(entry, #name, 0);                        \
-        oriel_collective_begin(&collective, parent, ORIEL_FLOW_ALL, -1, "MPI_" #name);               \
-        struct oriel_site site =                                                                     \
-            oriel_site_here(__builtin_return_address(0), ORIEL_CALL_##name, (uint32_t)oriel_order_rank(), 0); \
-        bool waits = oriel_wait_collective(&site, &collective);                                      \
-        ORIEL_CHECK_PASS(code, name, arguments);                                                     \
-        oriel_wait_done(waits);                                                                      \
-        oriel_collective_end(&collective, code != MPI_SUCCESS);                                      \
-        if (code == MPI_SUCCESS && entry != NULL)                                                    \
-            oriel_comm_made(&making, *made);                                                         \
-        return code;                                                                                 \
+#define CONSTRUCTOR(name, parameters, arguments, parent, made)                                     \
+    ORIEL_CHECK_WRAP(name, parameters)                                                             \
+    {                                                                                              \
+        struct oriel_collective collective;                                                        \
+        int code;                                                                                  \
+        if (!oriel_check_looks())                                                                  \
+            return BEHIND(name) arguments;                                                         \
+        const struct oriel_comm *entry = oriel_comm_find(parent);                                  \
+        struct oriel_comm_making making = oriel_comm_making(entry, #name, 0);                      \
+        oriel_collective_begin(&collective, parent, ORIEL_FLOW_ALL, -1, "MPI_" #name);             \
+        struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_##name,   \
+                                                 (uint32_t)oriel_order_rank(), 0);                 \
+        bool waits = oriel_wait_collective(&site, &collective);                                    \
+        ORIEL_CHECK_PASS(code, name, arguments);                                                   \
+        oriel_wait_done(waits);                                                                    \
+        oriel_collective_end(&collective, code != MPI_SUCCESS);                                    \
+        if (code == MPI_SUCCESS && entry != NULL)                                                  \
+            oriel_comm_made(&making, *made);                                                       \
+        return code;                                                                               \
     }
 #define UNKNOWN         ORIEL_UNKNOWN
 #define UNKNOWN_REQUEST ORIEL_UNKNOWN_REQUEST
@@ -38,7 +38,9 @@
 ORIEL_CHECK_WRAP(Comm_free, (MPI_Comm * comm))
 {
     MPI_Comm was = comm == NULL ? MPI_COMM_NULL : *comm;
-    struct oriel_comm *entry = oriel_check_running && was != MPI_COMM_WORLD && was != MPI_COMM_SELF ? oriel_comm_find(was) : NULL;
+    struct oriel_comm *entry = oriel_check_running && was != MPI_COMM_WORLD && was != MPI_COMM_SELF
+                                   ? oriel_comm_find(was)
+                                   : NULL;
     int code;
     ORIEL_CHECK_PASS(code, Comm_free, (comm));
     if (code == MPI_SUCCESS && entry != NULL)
@@ -50,7 +52,9 @@ ORIEL_CHECK_WRAP(Comm_free, (MPI_Comm * comm))
 ORIEL_CHECK_WRAP(Comm_disconnect, (MPI_Comm * comm))
 {
     MPI_Comm was = comm == NULL ? MPI_COMM_NULL : *comm;
-    struct oriel_comm *entry = oriel_check_running && was != MPI_COMM_WORLD && was != MPI_COMM_SELF ? oriel_comm_find(was) : NULL;
+    struct oriel_comm *entry = oriel_check_running && was != MPI_COMM_WORLD && was != MPI_COMM_SELF
+                                   ? oriel_comm_find(was)
+                                   : NULL;
     bool looks = oriel_check_looks();
     int code;
     if (looks)

@@ -6,23 +6,24 @@
 #include "check/intercept/messages.h"
 #include "check/intercept/wrap.h"
 
-#define ORIEL_UNKNOWN_UNTIL(name, parameters, arguments, ended)         \
-    ORIEL_CHECK_WRAP(name, parameters)                                  \
-    {                                                                   \
-        int code;                                                       \
-        if (!oriel_check_looks())                                       \
-            return BEHIND(name) arguments;                              \
-        oriel_order_unknown_begin("MPI_" #name);                        \
-        ORIEL_CHECK_PASS(code, name, arguments);                        \
-        ended;                                                          \
-        return code;                                                    \
+#define ORIEL_UNKNOWN_UNTIL(name, parameters, arguments, ended)                                    \
+    ORIEL_CHECK_WRAP(name, parameters)                                                             \
+    {                                                                                              \
+        int code;                                                                                  \
+        if (!oriel_check_looks())                                                                  \
+            return BEHIND(name) arguments;                                                         \
+        oriel_order_unknown_begin("MPI_" #name);                                                   \
+        ORIEL_CHECK_PASS(code, name, arguments);                                                   \
+        ended;                                                                                     \
+        return code;                                                                               \
     }
 
-#define ORIEL_UNKNOWN(name, parameters, arguments)                      \
+#define ORIEL_UNKNOWN(name, parameters, arguments)                                                 \
     ORIEL_UNKNOWN_UNTIL(name, parameters, arguments, oriel_order_unknown_end())
 
-#define ORIEL_UNKNOWN_REQUEST(name, parameters, arguments)              \
-    ORIEL_UNKNOWN_UNTIL(name, parameters, arguments, oriel_unknown_started(code != MPI_SUCCESS, *request))
+#define ORIEL_UNKNOWN_REQUEST(name, parameters, arguments)                                         \
+    ORIEL_UNKNOWN_UNTIL(name, parameters, arguments,                                               \
+                        oriel_unknown_started(code != MPI_SUCCESS, *request))
 
 /* MPI_Comm_idup and its like: what the request's completion makes. */
 void *oriel_idup_begin(MPI_Comm comm, const char *name, MPI_Comm *made);

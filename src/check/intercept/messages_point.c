@@ -7,12 +7,13 @@
 
 /* --- halves --- */
 
-void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int destination, int tag, bool synchronous,
-                           const char *name)
+void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int destination, int tag,
+                           bool synchronous, const char *name)
 {
     struct oriel_comm *entry = oriel_comm_find(comm);
     *half = (struct oriel_send_half){.tag = tag, .destination = -1, .is_synchronous = synchronous};
-    if (destination == MPI_PROC_NULL || comm == MPI_COMM_NULL || (entry != NULL && !oriel_comm_has(entry, destination)))
+    if (destination == MPI_PROC_NULL || comm == MPI_COMM_NULL ||
+        (entry != NULL && !oriel_comm_has(entry, destination)))
         return;
     int world_rank = entry == NULL ? -1 : oriel_comm_world_rank(entry, destination);
     if (entry == NULL || !oriel_order_reaches(world_rank)) {
@@ -44,7 +45,8 @@ void oriel_send_half_done(struct oriel_send_half *half)
         oriel_order_take_rank(half->destination);
 }
 
-void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, int source, int tag, const char *name)
+void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, int source, int tag,
+                              const char *name)
 {
     struct oriel_comm *entry = oriel_comm_find(comm);
     struct oriel_envelope from = {ORIEL_ANY, tag == MPI_ANY_TAG ? ORIEL_ANY : tag};
@@ -95,7 +97,8 @@ static void got(struct oriel_receive_half *half, int source, int tag)
     struct oriel_comm *comm = half->comm;
     int world_rank = oriel_comm_world_rank(comm, source);
     if (half->receiving != NULL)
-        oriel_receive_got(&comm->matching, half->receiving, (struct oriel_envelope){world_rank, tag});
+        oriel_receive_got(&comm->matching, half->receiving,
+                          (struct oriel_envelope){world_rank, tag});
     else
         oriel_order_take_rank(world_rank);
     if (!oriel_order_reaches(world_rank)) {
@@ -137,7 +140,8 @@ void oriel_receive_half_done(struct oriel_receive_half *half, int code, const MP
         return;
     bool named = half->source != MPI_ANY_SOURCE && half->tag != MPI_ANY_TAG;
     bool clear = status != NULL && !half->has_vague_status;
-    bool came = oriel_something_came(code) && !(clear && code == MPI_SUCCESS && is_cancelled(status));
+    bool came =
+        oriel_something_came(code) && !(clear && code == MPI_SUCCESS && is_cancelled(status));
     if (!came && half->receiving != NULL)
         oriel_receive_cancelled(&comm->matching, half->receiving);
     else if (came && status != NULL && named)
@@ -165,17 +169,20 @@ MPI_Status *oriel_status_prepare(MPI_Status *status, MPI_Status *own)
     if (status == MPI_STATUS_IGNORE)
         status = own;
     status->MPI_SOURCE = MPI_UNDEFINED;
-    ((__typeof__(&PMPI_Status_set_cancelled))oriel_behind(&slot, "PMPI_Status_set_cancelled"))(status, 0);
+    ((__typeof__(&PMPI_Status_set_cancelled))oriel_behind(&slot, "PMPI_Status_set_cancelled"))(
+        status, 0);
     return status;
 }
 
-MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count count, MPI_Datatype datatype)
+MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count count,
+                               MPI_Datatype datatype)
 {
     static _Atomic(void *) slot;
     int elements = 0;
     if (code != MPI_SUCCESS)
         return 0;
-    if (((__typeof__(&PMPI_Get_count))oriel_behind(&slot, "PMPI_Get_count"))(status, datatype, &elements) != MPI_SUCCESS ||
+    if (((__typeof__(&PMPI_Get_count))oriel_behind(&slot, "PMPI_Get_count"))(
+            status, datatype, &elements) != MPI_SUCCESS ||
         elements == MPI_UNDEFINED)
         return count;
     return elements < count ? elements : count;
@@ -210,14 +217,18 @@ static void begin_message(struct oriel_message *message)
 {
     oriel_uses_begin(&message->uses, message->address, message->call, true);
     if (!message->sends || message->destination != MPI_PROC_NULL)
-        oriel_use(&message->uses, false, message->sent.address, message->sent.count, message->sent.datatype);
+        oriel_use(&message->uses, false, message->sent.address, message->sent.count,
+                  message->sent.datatype);
     if (!message->receives || message->source != MPI_PROC_NULL)
-        oriel_use(&message->uses, true, message->received.address, message->received.count, message->received.datatype);
+        oriel_use(&message->uses, true, message->received.address, message->received.count,
+                  message->received.datatype);
     if (message->receives)
-        oriel_receive_half_begin(&message->receive, message->comm, message->source, message->receive_tag, message->called);
+        oriel_receive_half_begin(&message->receive, message->comm, message->source,
+                                 message->receive_tag, message->called);
     message->receive.has_vague_status = message->sends;
     if (message->sends)
-        oriel_send_half_begin(&message->send, message->comm, message->destination, message->send_tag, message->synchronous,
+        oriel_send_half_begin(&message->send, message->comm, message->destination,
+                              message->send_tag, message->synchronous,
                               message->receives ? NULL : message->called);
     count_in(message);
 }
@@ -312,7 +323,8 @@ int oriel_message_needs(const struct oriel_request_record *record, struct oriel_
     const struct oriel_message *message = oriel_request_closure(record, &kind);
     if (message == NULL)
         return 0;
-    return oriel_half_needs(message->sends ? &message->send : NULL, message->receives ? &message->receive : NULL, needs);
+    return oriel_half_needs(message->sends ? &message->send : NULL,
+                            message->receives ? &message->receive : NULL, needs);
 }
 
 /* --- cancelling --- */
@@ -324,14 +336,17 @@ static void receive_cancelled(struct oriel_message *message, MPI_Request request
     static _Atomic(void *) slot;
     MPI_Status status;
     int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(&slot, "PMPI_Request_get_status"))(request, &flag, &status);
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(
+        &slot, "PMPI_Request_get_status"))(request, &flag, &status);
     if (code == MPI_SUCCESS && flag && is_cancelled(&status))
         oriel_receive_half_none(&message->receive);
 }
 
 ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
 {
-    struct oriel_message *message = oriel_check_looks() && request != NULL ? oriel_checked_request_closure(*request, &kind) : NULL;
+    struct oriel_message *message = oriel_check_looks() && request != NULL
+                                        ? oriel_checked_request_closure(*request, &kind)
+                                        : NULL;
     int code;
     if (message != NULL && message->sends)
         oriel_order_doubt(); /* what the receiver has counted may never come */

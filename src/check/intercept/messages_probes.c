@@ -24,7 +24,8 @@ ORIEL_CHECK_WRAP(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status)
     if (!oriel_check_looks())
         return BEHIND(Probe)(source, tag, comm, status);
     status = oriel_status_prepare(status, &own);
-    struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Probe, (uint32_t)oriel_order_rank(), 0);
+    struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Probe,
+                                             (uint32_t)oriel_order_rank(), 0);
     bool waits = oriel_wait_probe(&site, comm, source, tag);
     ORIEL_CHECK_PASS(code, Probe, (source, tag, comm, status));
     oriel_wait_done(waits);
@@ -45,7 +46,8 @@ ORIEL_CHECK_WRAP(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Sta
     return code;
 }
 
-ORIEL_CHECK_WRAP(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status))
+ORIEL_CHECK_WRAP(Mprobe,
+                 (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status))
 {
     struct oriel_receive_half half;
     MPI_Status own;
@@ -54,7 +56,8 @@ ORIEL_CHECK_WRAP(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *messa
         return BEHIND(Mprobe)(source, tag, comm, message, status);
     status = oriel_status_prepare(status, &own);
     oriel_receive_half_begin(&half, comm, source, tag, "MPI_Mprobe");
-    struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Mprobe, (uint32_t)oriel_order_rank(), 0);
+    struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Mprobe,
+                                             (uint32_t)oriel_order_rank(), 0);
     bool waits = oriel_wait_message(&site, NULL, &half);
     ORIEL_CHECK_PASS(code, Mprobe, (source, tag, comm, message, status));
     oriel_wait_done(waits);
@@ -62,7 +65,8 @@ ORIEL_CHECK_WRAP(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *messa
     return code;
 }
 
-ORIEL_CHECK_WRAP(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status))
+ORIEL_CHECK_WRAP(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                           MPI_Status *status))
 {
     struct oriel_receive_half half;
     MPI_Status own;

@@ -9,35 +9,41 @@ enum { NEEDS = 2 };
 
 /* --- messages --- */
 
-static struct oriel_wait_need receive_need(struct oriel_comm *comm, const struct oriel_receiving *receiving)
+static struct oriel_wait_need receive_need(struct oriel_comm *comm,
+                                           const struct oriel_receiving *receiving)
 {
     struct oriel_envelope from = receiving->wanted;
     struct oriel_wait_need need = {.kind = ORIEL_NEED_UNKNOWN};
     uint32_t number;
     if (from.peer != ORIEL_ANY && !oriel_order_reaches(from.peer))
         return need;
-    if (from.peer != ORIEL_ANY && from.tag != ORIEL_ANY && oriel_receive_is_numbered(&comm->matching, receiving, &number))
-        return (struct oriel_wait_need){.kind = ORIEL_NEED_KEY,
-                                        .rank = from.peer,
-                                        .words = {ORIEL_ORDER_MESSAGE, comm->id,
-                                                  (uint64_t)(uint32_t)from.peer << 32 | (uint32_t)oriel_order_rank(),
-                                                  (uint64_t)(uint32_t)from.tag << 32 | number}};
+    if (from.peer != ORIEL_ANY && from.tag != ORIEL_ANY &&
+        oriel_receive_is_numbered(&comm->matching, receiving, &number))
+        return (struct oriel_wait_need){
+            .kind = ORIEL_NEED_KEY,
+            .rank = from.peer,
+            .words = {ORIEL_ORDER_MESSAGE, comm->id,
+                      (uint64_t)(uint32_t)from.peer << 32 | (uint32_t)oriel_order_rank(),
+                      (uint64_t)(uint32_t)from.tag << 32 | number}};
     need = oriel_need_receive(from.peer, comm->id, from.tag, comm->gathering);
     need.kind |= ORIEL_NEED_MAYBE;
     return need;
 }
 
-int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_receive_half *receive, struct oriel_wait_need *needs)
+int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_receive_half *receive,
+                     struct oriel_wait_need *needs)
 {
     static const struct oriel_wait_need unknown = {.kind = ORIEL_NEED_UNKNOWN};
     int count = 0;
-    if (send != NULL && (send->is_unknown || (send->destination >= 0 && !oriel_order_reaches(send->destination))))
+    if (send != NULL &&
+        (send->is_unknown || (send->destination >= 0 && !oriel_order_reaches(send->destination))))
         needs[count++] = unknown;
     else if (send != NULL && send->destination >= 0) {
         needs[count] = oriel_need_send(send->destination, send->id, send->tag);
         needs[count++].kind |= ORIEL_NEED_MAYBE;
     }
-    if (receive != NULL && (receive->is_unknown || (receive->comm != NULL && receive->receiving == NULL)))
+    if (receive != NULL &&
+        (receive->is_unknown || (receive->comm != NULL && receive->receiving == NULL)))
         needs[count++] = unknown;
     else if (receive != NULL && receive->comm != NULL)
         needs[count++] = receive_need(receive->comm, receive->receiving);
@@ -63,13 +69,15 @@ bool oriel_wait_message(const struct oriel_site *site, const struct oriel_send_h
 
 bool oriel_wait_probe(const struct oriel_site *site, MPI_Comm comm, int source, int tag)
 {
-    const struct oriel_comm *entry = source == MPI_PROC_NULL || comm == MPI_COMM_NULL ? NULL : oriel_comm_find(comm);
+    const struct oriel_comm *entry =
+        source == MPI_PROC_NULL || comm == MPI_COMM_NULL ? NULL : oriel_comm_find(comm);
     if (entry == NULL || (source != MPI_ANY_SOURCE && (source < 0 || source >= entry->size)))
         return false;
     int peer = source == MPI_ANY_SOURCE ? -1 : oriel_comm_world_rank(entry, source);
     if (peer >= 0 && !oriel_order_reaches(peer))
         return false;
-    struct oriel_wait_need need = oriel_need_receive(peer, entry->id, tag == MPI_ANY_TAG ? -1 : tag, entry->gathering);
+    struct oriel_wait_need need =
+        oriel_need_receive(peer, entry->id, tag == MPI_ANY_TAG ? -1 : tag, entry->gathering);
     return note(site, &need, 1);
 }
 
@@ -90,7 +98,8 @@ int oriel_collective_needs(const struct oriel_collective *collective, struct ori
     bool is_root = comm->rank == collective->root;
     if (collective->flow == ORIEL_FLOW_FROM_ROOT && is_root)
         return 1;
-    bool all = collective->flow == ORIEL_FLOW_ALL || (collective->flow == ORIEL_FLOW_TO_ROOT && is_root);
+    bool all =
+        collective->flow == ORIEL_FLOW_ALL || (collective->flow == ORIEL_FLOW_TO_ROOT && is_root);
     bool up = collective->flow == ORIEL_FLOW_UP;
     int member = all ? -1 : up ? comm->rank : collective->root;
     *need = oriel_need_call(comm->gathering, member, collective->arrival, collective->call, up);
@@ -103,14 +112,16 @@ void oriel_collective_arrived(const struct oriel_site *site, struct oriel_collec
 {
     collective->call = site->call;
     if (collective->comm != NULL && collective->comm->gathering != NULL)
-        collective->arrival = oriel_collective_progress_arrive(collective->comm->gathering, collective->comm->rank, site->call);
+        collective->arrival = oriel_collective_progress_arrive(collective->comm->gathering,
+                                                               collective->comm->rank, site->call);
 }
 
 bool oriel_wait_collective(const struct oriel_site *site, struct oriel_collective *collective)
 {
     struct oriel_wait_need need;
     oriel_collective_arrived(site, collective);
-    return oriel_collective_needs(collective, &need) > 0 && need.kind != ORIEL_NEED_UNKNOWN && note(site, &need, 1);
+    return oriel_collective_needs(collective, &need) > 0 && need.kind != ORIEL_NEED_UNKNOWN &&
+           note(site, &need, 1);
 }
 
 bool oriel_wait_creation(const struct oriel_site *site, MPI_Comm comm, uint16_t call)
@@ -118,15 +129,17 @@ bool oriel_wait_creation(const struct oriel_site *site, MPI_Comm comm, uint16_t 
     const struct oriel_comm *entry = oriel_comm_find(comm);
     if (entry == NULL || entry->gathering == NULL)
         return false;
-    struct oriel_wait_need need =
-        oriel_need_call(entry->gathering, -1, oriel_collective_progress_arrive(entry->gathering, entry->rank, call), call, false);
+    struct oriel_wait_need need = oriel_need_call(
+        entry->gathering, -1, oriel_collective_progress_arrive(entry->gathering, entry->rank, call),
+        call, false);
     return note(site, &need, 1);
 }
 
 /* --- requests --- */
 
-bool oriel_wait_requests(const struct oriel_site *site, const MPI_Request *requests, struct oriel_request_record *const *records,
-                         int count, enum oriel_wait_mode mode)
+bool oriel_wait_requests(const struct oriel_site *site, const MPI_Request *requests,
+                         struct oriel_request_record *const *records, int count,
+                         enum oriel_wait_mode mode)
 {
     struct oriel_wait_need needs[NEEDS] = {{.kind = ORIEL_NEED_UNKNOWN}};
     if (!oriel_wait_open(site, NULL, mode))

@@ -25,13 +25,16 @@ bool oriel_wait_creation(const struct oriel_site *site, MPI_Comm comm, uint16_t 
 
 /* What a request that is under way waits for; at most two needs.  0: that is not known. */
 int oriel_message_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs);
-int oriel_collective_request_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs);
+int oriel_collective_request_needs(const struct oriel_request_record *record,
+                                   struct oriel_wait_need *needs);
 
-int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_receive_half *receive, struct oriel_wait_need *needs);
+int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_receive_half *receive,
+                     struct oriel_wait_need *needs);
 int oriel_collective_needs(const struct oriel_collective *collective, struct oriel_wait_need *need);
 
 /* A call that waits for requests: those of records, and others where a record is NULL and the request is not. */
-bool oriel_wait_requests(const struct oriel_site *site, const MPI_Request *requests, struct oriel_request_record *const *records,
-                         int count, enum oriel_wait_mode mode);
+bool oriel_wait_requests(const struct oriel_site *site, const MPI_Request *requests,
+                         struct oriel_request_record *const *records, int count,
+                         enum oriel_wait_mode mode);
 
 #endif

@@ -13,10 +13,12 @@ union oriel_check_where {
     uint64_t any; /* 0: in the program's own code, as far as this tells */
     struct {
         uint32_t depth;
-        uint32_t functions; /* of the program's, which the host has called inside calls of this thread's: perhaps left by a jump */
+        uint32_t
+            functions; /* of the program's, which the host has called inside calls of this thread's: perhaps left by a jump */
     } in;
 };
-extern _Thread_local union oriel_check_where oriel_check_where __attribute__((visibility("hidden")));
+extern _Thread_local union oriel_check_where oriel_check_where
+    __attribute__((visibility("hidden")));
 
 /* The lower end of the wrapper's frame of the call that this thread is in, of account while its depth is not 0: what runs inside
  * the call stands below.  A call that does not comes behind it, and has been reached by a jump out of it. */
@@ -45,7 +47,8 @@ extern _Atomic uint64_t oriel_check_changes __attribute__((visibility("hidden"))
 static inline void oriel_check_change(void)
 {
     uint64_t before = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
-    atomic_store_explicit(&oriel_check_changes, before + 1, memory_order_relaxed); /* of several threads nobody asks */
+    atomic_store_explicit(&oriel_check_changes, before + 1,
+                          memory_order_relaxed); /* of several threads nobody asks */
 }
 
 /* Inlined also where nothing is optimised: of the exported function itself. */
@@ -58,13 +61,15 @@ ORIEL_CHECK_INLINE uintptr_t oriel_check_frame_low(void)
     __asm__ volatile("mov %%rsp, %0" : "=r"(low));
     return low;
 #else
-    return (uintptr_t)__builtin_frame_address(0); /* not quite: a call left unseen may stay unseen */
+    return (uintptr_t)__builtin_frame_address(
+        0); /* not quite: a call left unseen may stay unseen */
 #endif
 }
 
 /* The same where that has more to it; address: to which the call returns; frame: the upper end of its wrapper's.  callbacks.c's
  * own. */
-bool oriel_check_is_programs_yet(const void *address, uintptr_t frame) __attribute__((visibility("hidden")));
+bool oriel_check_is_programs_yet(const void *address, uintptr_t frame)
+    __attribute__((visibility("hidden")));
 
 /* Whether this call is the program's, and to be looked at. */
 ORIEL_CHECK_INLINE bool oriel_check_is_programs(const void *address)
@@ -91,7 +96,8 @@ ORIEL_CHECK_INLINE bool oriel_check_looks_from(const void *address)
     return true;
 }
 
-#define oriel_check_looks() oriel_check_looks_from(__builtin_return_address(0)) /* of an exported function itself */
+#define oriel_check_looks()                                                                        \
+    oriel_check_looks_from(__builtin_return_address(0)) /* of an exported function itself */
 
 /* By an exported function itself, which does not end before it leaves. */
 ORIEL_CHECK_INLINE void oriel_check_enter(void)

@@ -37,7 +37,8 @@ static bool make_room(struct watch *watch, int count, bool wants_statuses)
     watch->ends = malloc((size_t)count * sizeof *watch->ends);
     if (wants_statuses)
         watch->statuses = malloc((size_t)count * sizeof *watch->statuses);
-    return watch->records != NULL && watch->ends != NULL && (!wants_statuses || watch->statuses != NULL);
+    return watch->records != NULL && watch->ends != NULL &&
+           (!wants_statuses || watch->statuses != NULL);
 }
 
 static void drop_room(struct watch *watch)
@@ -51,7 +52,8 @@ static void drop_room(struct watch *watch)
 }
 
 /* Whether there is something to look at; *statuses is then the room for statuses where the program gives none (none). */
-static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses, const MPI_Status *none)
+static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses,
+                       const MPI_Status *none)
 {
     bool any = false;
     if (!oriel_request_records_exist() || count <= 0 || requests == NULL)
@@ -80,21 +82,25 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
 }
 
 /* Whether the call is to be looked at: then watch_end must follow. */
-#define watch_begin(...) (oriel_check_looks() && watch_open(__VA_ARGS__) && (oriel_check_enter(), true))
+#define watch_begin(...)                                                                           \
+    (oriel_check_looks() && watch_open(__VA_ARGS__) && (oriel_check_enter(), true))
 
 /* The call waits for all of them, or for any. */
-static bool wait_begin(const struct watch *watch, const void *address, uint16_t call, enum oriel_wait_mode mode)
+static bool wait_begin(const struct watch *watch, const void *address, uint16_t call,
+                       enum oriel_wait_mode mode)
 {
     struct oriel_site site = oriel_site_here(address, call, (uint32_t)oriel_order_rank(), 0);
     return oriel_wait_requests(&site, watch->requests, watch->records, watch->count, mode);
 }
-#define WAITS(call, mode) wait_begin(&watch, __builtin_return_address(0), ORIEL_CALL_##call, ORIEL_WAIT_FOR_##mode)
+#define WAITS(call, mode)                                                                          \
+    wait_begin(&watch, __builtin_return_address(0), ORIEL_CALL_##call, ORIEL_WAIT_FOR_##mode)
 
 static void ended(struct watch *watch, int i, const MPI_Status *status)
 {
     if (i < 0 || i >= watch->count || watch->records[i] == NULL)
         return;
-    watch->ends[watch->ended++] = (struct oriel_request_end){.record = watch->records[i], .status = status};
+    watch->ends[watch->ended++] =
+        (struct oriel_request_end){.record = watch->records[i], .status = status};
     watch->records[i] = NULL;
 }
 
@@ -162,16 +168,19 @@ ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status
 /* --- any of many --- */
 
 /* With an error, of one of them: MPICH says which, Open MPI has no handle left of it, also where it persists. */
-static void any_ended(struct watch *watch, int code, bool is_one, int index, const MPI_Status *status)
+static void any_ended(struct watch *watch, int code, bool is_one, int index,
+                      const MPI_Status *status)
 {
     if (code == MPI_SUCCESS && is_one)
         ended(watch, index, status);
     for (int i = 0; i < watch->count && code != MPI_SUCCESS; i++)
-        if (oriel_request_is_over(watch->requests[i], watch->records[i], MPI_SUCCESS) || (i == index && is_over(watch, i, code)))
+        if (oriel_request_is_over(watch->requests[i], watch->records[i], MPI_SUCCESS) ||
+            (i == index && is_over(watch, i, code)))
             ended(watch, i, status);
 }
 
-ORIEL_CHECK_WRAP(Waitany, (int count, MPI_Request array_of_requests[], int *index, MPI_Status *status))
+ORIEL_CHECK_WRAP(Waitany,
+                 (int count, MPI_Request array_of_requests[], int *index, MPI_Status *status))
 {
     struct watch watch;
     int code;
@@ -186,11 +195,13 @@ ORIEL_CHECK_WRAP(Waitany, (int count, MPI_Request array_of_requests[], int *inde
     return code;
 }
 
-ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status))
+ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *index, int *flag,
+                           MPI_Status *status))
 {
     struct watch watch;
     int code;
-    if (index == NULL || flag == NULL || !watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
+    if (index == NULL || flag == NULL ||
+        !watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Testany, (count, array_of_requests, index, flag, status));
     *index = MPI_UNDEFINED;
     *flag = 0;
@@ -205,12 +216,14 @@ ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *inde
 static void all_ended(struct watch *watch, int code, const MPI_Status *statuses)
 {
     for (int i = 0; i < watch->count; i++)
-        if (code == MPI_SUCCESS || (code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_ERR_PENDING) ||
+        if (code == MPI_SUCCESS ||
+            (code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_ERR_PENDING) ||
             oriel_request_is_over(watch->requests[i], watch->records[i], MPI_ERR_IN_STATUS))
             ended(watch, i, &statuses[i]);
 }
 
-ORIEL_CHECK_WRAP(Waitall, (int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]))
+ORIEL_CHECK_WRAP(Waitall,
+                 (int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]))
 {
     struct watch watch;
     int code;
@@ -224,7 +237,8 @@ ORIEL_CHECK_WRAP(Waitall, (int count, MPI_Request array_of_requests[], MPI_Statu
     return code;
 }
 
-ORIEL_CHECK_WRAP(Testall, (int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]))
+ORIEL_CHECK_WRAP(Testall, (int count, MPI_Request array_of_requests[], int *flag,
+                           MPI_Status array_of_statuses[]))
 {
     struct watch watch;
     int code;
@@ -239,7 +253,8 @@ ORIEL_CHECK_WRAP(Testall, (int count, MPI_Request array_of_requests[], int *flag
 
 /* --- some --- */
 
-static void some_ended(struct watch *watch, int code, int found, const int indices[], const MPI_Status *statuses)
+static void some_ended(struct watch *watch, int code, int found, const int indices[],
+                       const MPI_Status *statuses)
 {
     if ((code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) || found == MPI_UNDEFINED)
         return;
@@ -251,19 +266,20 @@ static void some_ended(struct watch *watch, int code, int found, const int indic
     (int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],          \
      MPI_Status array_of_statuses[])
 #define SOME_ARGUMENTS (incount, array_of_requests, outcount, array_of_indices, array_of_statuses)
-#define SOME(name, waits_for)                                                                            \
-    ORIEL_CHECK_WRAP(name, SOME_PARAMETERS)                                                              \
-    {                                                                                                    \
-        struct watch watch;                                                                              \
-        int code;                                                                                        \
-        if (!watch_begin(&watch, incount, array_of_requests, &array_of_statuses, MPI_STATUSES_IGNORE))   \
-            return ORIEL_CHECK_PASS(code, name, SOME_ARGUMENTS);                                         \
-        bool waits = waits_for;                                                                          \
-        code = BEHIND(name) SOME_ARGUMENTS;                                                              \
-        oriel_wait_done(waits);                                                                          \
-        some_ended(&watch, code, *outcount, array_of_indices, array_of_statuses);                        \
-        watch_end(&watch);                                                                               \
-        return code;                                                                                     \
+#define SOME(name, waits_for)                                                                      \
+    ORIEL_CHECK_WRAP(name, SOME_PARAMETERS)                                                        \
+    {                                                                                              \
+        struct watch watch;                                                                        \
+        int code;                                                                                  \
+        if (!watch_begin(&watch, incount, array_of_requests, &array_of_statuses,                   \
+                         MPI_STATUSES_IGNORE))                                                     \
+            return ORIEL_CHECK_PASS(code, name, SOME_ARGUMENTS);                                   \
+        bool waits = waits_for;                                                                    \
+        code = BEHIND(name) SOME_ARGUMENTS;                                                        \
+        oriel_wait_done(waits);                                                                    \
+        some_ended(&watch, code, *outcount, array_of_indices, array_of_statuses);                  \
+        watch_end(&watch);                                                                         \
+        return code;                                                                               \
     }
 SOME(Waitsome, WAITS(Waitsome, ANY))
 SOME(Testsome, false)
@@ -272,7 +288,8 @@ SOME(Testsome, false)
 
 ORIEL_CHECK_WRAP(Start, (MPI_Request * request))
 {
-    struct oriel_startable *startable = oriel_check_looks() && request != NULL ? oriel_request_restart(*request) : NULL;
+    struct oriel_startable *startable =
+        oriel_check_looks() && request != NULL ? oriel_request_restart(*request) : NULL;
     int code;
     if (startable == NULL)
         return ORIEL_CHECK_PASS(code, Start, (request));

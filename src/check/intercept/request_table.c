@@ -53,7 +53,8 @@ _Static_assert(BUCKETS == 1 << (64 - 51), "the shift above");
 static struct oriel_request_record *find(uint64_t key)
 {
     struct oriel_request_record *found = NULL;
-    for (struct oriel_request_record *record = *chain_of(key); record != NULL; record = record->next)
+    for (struct oriel_request_record *record = *chain_of(key); record != NULL;
+         record = record->next)
         if (record->key == key && !record->claimed)
             found = record;
     return found;
@@ -103,7 +104,9 @@ static void end_unseen(struct oriel_request_record *record, unsigned holders)
 static int by_serial(const void *a, const void *b)
 {
     const struct oriel_request_end *one = a, *other = b;
-    return one->record->serial < other->record->serial ? -1 : one->record->serial > other->record->serial;
+    return one->record->serial < other->record->serial
+               ? -1
+               : one->record->serial > other->record->serial;
 }
 
 void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t claim)
@@ -124,7 +127,8 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
     pthread_mutex_unlock(&mutex);
     for (int i = 0; i < count; i++)
         if (ends[i].is_own)
-            ends[i].record->kind->done(ends[i].record->closure, ends[i].record->left ? NULL : ends[i].status);
+            ends[i].record->kind->done(ends[i].record->closure,
+                                       ends[i].record->left ? NULL : ends[i].status);
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++) {
         bool is_out = ends[i].is_own && ends[i].record->startable == NULL;
@@ -138,7 +142,9 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
 /* shares: where the handle has a record, the new one is over at once. */
 static void add(MPI_Request request, struct oriel_request_record made, bool shares)
 {
-    struct oriel_request_record *record = request == MPI_REQUEST_NULL ? NULL : malloc(sizeof *record), *stale = NULL;
+    struct oriel_request_record *record =
+                                    request == MPI_REQUEST_NULL ? NULL : malloc(sizeof *record),
+                                *stale = NULL;
     bool shared = false;
     if (record != NULL) {
         *record = made;
@@ -166,19 +172,26 @@ static void add(MPI_Request request, struct oriel_request_record made, bool shar
     free(record);
 }
 
-void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind, void *closure)
+void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind,
+                               void *closure)
 {
-    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true}, true);
+    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
+        true);
 }
 
-void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind, void *closure)
+void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind,
+                                   void *closure)
 {
-    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true}, false);
+    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
+        false);
 }
 
 void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable)
 {
-    add(request, (struct oriel_request_record){.kind = startable->kind, .closure = startable, .startable = startable}, false);
+    add(request,
+        (struct oriel_request_record){
+            .kind = startable->kind, .closure = startable, .startable = startable},
+        false);
 }
 
 /* --- looking --- */
@@ -192,7 +205,8 @@ void *oriel_checked_request_closure(MPI_Request request, const struct oriel_requ
 {
     pthread_mutex_lock(&mutex);
     struct oriel_request_record *record = find(key_of(request));
-    void *closure = record != NULL && record->active && record->kind == kind ? record->closure : NULL;
+    void *closure =
+        record != NULL && record->active && record->kind == kind ? record->closure : NULL;
     pthread_mutex_unlock(&mutex);
     return closure;
 }
@@ -226,7 +240,8 @@ struct oriel_request_record *oriel_request_claim_any(const MPI_Request *request)
     return claim(request, true);
 }
 
-void *oriel_request_closure(const struct oriel_request_record *record, const struct oriel_request_kind *kind)
+void *oriel_request_closure(const struct oriel_request_record *record,
+                            const struct oriel_request_kind *kind)
 {
     return record->kind == kind ? record->closure : NULL;
 }
@@ -252,7 +267,8 @@ void oriel_claim_end(void)
     oriel_begun.claim = 0;
 }
 
-bool oriel_request_is_over(MPI_Request request, const struct oriel_request_record *record, int class)
+bool oriel_request_is_over(MPI_Request request, const struct oriel_request_record *record,
+                           int class)
 {
     if (request == MPI_REQUEST_NULL)
         return true;
@@ -271,7 +287,8 @@ static bool has_ended(const struct oriel_request_record *record, int class)
             return true;
         now = *record->at; /* a kernel that does not read for us */
     }
-    bool in_status = record->startable != NULL && class == MPI_ERR_IN_STATUS; /* which is not told yet */
+    bool in_status =
+        record->startable != NULL && class == MPI_ERR_IN_STATUS; /* which is not told yet */
     return in_status || oriel_request_is_over(now, record, class);
 }
 
@@ -288,11 +305,14 @@ void oriel_claimed_requests_failed(uint64_t claim, int code)
     int class = oriel_class_of(code);
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next) {
+        for (struct oriel_request_record *record = buckets[i]; record != NULL;
+             record = record->next) {
             if (record->claim != claim)
                 continue;
             record->over = has_ended(record, class);
-            record->claimed = record->over && record->startable == NULL; /* else the handler may complete it, or start it */
+            record->claimed =
+                record->over &&
+                record->startable == NULL; /* else the handler may complete it, or start it */
             if (record->over && oriel_check_alone)
                 release(record);
         }
@@ -305,7 +325,8 @@ void oriel_claimed_requests_release(uint64_t claim)
         return;
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next)
+        for (struct oriel_request_record *record = buckets[i]; record != NULL;
+             record = record->next)
             if (record->claim == claim && record->over)
                 release(record);
     pthread_mutex_unlock(&mutex);
@@ -330,7 +351,8 @@ void oriel_claimed_requests_let_go(uint64_t claim, bool is_known)
         return;
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct oriel_request_record *record = buckets[i], *next; record != NULL; record = next) {
+        for (struct oriel_request_record *record = buckets[i], *next; record != NULL;
+             record = next) {
             next = record->next;
             if (record->claim == claim && let_go(record, is_known)) {
                 take_out(record);

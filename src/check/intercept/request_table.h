@@ -15,23 +15,27 @@ typedef void oriel_request_done_fn(void *closure, const MPI_Status *status);
 /* What a kind of requests is to its owner. */
 struct oriel_request_kind {
     oriel_request_done_fn *done;
-    void (*release)(void *closure); /* its buffers are the program's again, before done says more, which follows; NULL: has none */
+    void (*release)(
+        void *
+            closure); /* its buffers are the program's again, before done says more, which follows; NULL: has none */
 };
 
 /* After the call that made the request has succeeded.  A host gives one handle to several requests that were complete at once:
  * done may be called here.  MPI_REQUEST_NULL is done at once; so is any request when memory is exhausted.  kind: stays. */
-void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind, void *closure);
+void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind,
+                               void *closure);
 
 /* The same for a request that has something to say when it ends (a receive): its handle is no other's, so that an older request
  * of that handle has ended unseen. */
-void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind, void *closure);
+void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind,
+                                   void *closure);
 
 /* What stands for a persistent request; the first member of its owner's struct. */
 struct oriel_startable {
     void (*begin)(struct oriel_startable *startable);                /* before MPI_Start */
     void (*started)(struct oriel_startable *startable, bool failed); /* behind it */
-    const struct oriel_request_kind *kind;                           /* of each start; closure: the startable */
-    void (*drop)(struct oriel_startable *startable);                 /* it is freed */
+    const struct oriel_request_kind *kind;           /* of each start; closure: the startable */
+    void (*drop)(struct oriel_startable *startable); /* it is freed */
 };
 void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable);
 
@@ -66,18 +70,21 @@ void oriel_claimed_requests_let_go(uint64_t claim, bool is_known);
 
 /* Whether the request of a call that has failed is over: hosts leave the handle of one that persists, and the error handler may
  * have put another in its place. */
-bool oriel_request_is_over(MPI_Request request, const struct oriel_request_record *record, int class);
+bool oriel_request_is_over(MPI_Request request, const struct oriel_request_record *record,
+                           int class);
 
 /* Of a claimed one: it is complete.  In the order of their making the functions done are called. */
 struct oriel_request_end {
     struct oriel_request_record *record;
     const MPI_Status *status;
-    bool is_own; /* oriel_requests_end's: the call's still, which no error handler inside it has completed */
+    bool
+        is_own; /* oriel_requests_end's: the call's still, which no error handler inside it has completed */
 };
 void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t claim);
 
 /* The closure of one of that kind; NULL when it is of another. */
-void *oriel_request_closure(const struct oriel_request_record *record, const struct oriel_request_kind *kind);
+void *oriel_request_closure(const struct oriel_request_record *record,
+                            const struct oriel_request_kind *kind);
 
 /* Persistent ones, before a start; NULL when it is none of this table.  Should the last start be under way still, it has ended
  * unseen. */

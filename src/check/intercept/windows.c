@@ -79,7 +79,8 @@ bool oriel_window_wait_open(const struct oriel_checked *window, const struct ori
     return oriel_wait_open(site, name, ORIEL_WAIT_FOR_ALL);
 }
 
-void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding, const struct oriel_site *here)
+void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding,
+                       const struct oriel_site *here)
 {
     char name[MPI_MAX_OBJECT_NAME];
     name_of(window, name);
@@ -91,8 +92,8 @@ void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding 
     finding->window = NULL;
 }
 
-void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding, int32_t target, int64_t offset,
-                        uint64_t len_bytes)
+void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding,
+                        int32_t target, int64_t offset, uint64_t len_bytes)
 {
     int64_t unit = window->members[target].disp_unit;
     finding->target = target;
@@ -135,8 +136,8 @@ int oriel_quiet_end(struct oriel_quiet *quiet, int code)
 
 /* --- order and histories --- */
 
-struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind, uint64_t first,
-                                  uint64_t second)
+struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind,
+                                  uint64_t first, uint64_t second)
 {
     int32_t member = 0;
     if (kind == ORIEL_ORDER_LOCK || kind == ORIEL_ORDER_WORD)
@@ -148,8 +149,10 @@ struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel
 }
 
 /* Of the one that comes first. */
-static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t target, oriel_shm_offset *at,
-                             oriel_shm_offset (*make)(uint64_t size_bytes), void (*drop)(oriel_shm_offset))
+static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t target,
+                                  oriel_shm_offset *at,
+                                  oriel_shm_offset (*make)(uint64_t size_bytes),
+                                  void (*drop)(oriel_shm_offset))
 {
     _Atomic oriel_shm_offset *place = (_Atomic oriel_shm_offset *)at;
     oriel_shm_offset found = 0;
@@ -163,12 +166,14 @@ static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t ta
 
 oriel_shm_offset oriel_window_make_history(const struct oriel_checked *window, int32_t target)
 {
-    return made_once(window, target, &window->common->shares[target].history, oriel_history_make, oriel_history_free);
+    return made_once(window, target, &window->common->shares[target].history, oriel_history_make,
+                     oriel_history_free);
 }
 
 oriel_shm_offset oriel_window_make_words(const struct oriel_checked *window, int32_t target)
 {
-    return made_once(window, target, &window->common->shares[target].words, oriel_words_make, oriel_words_free);
+    return made_once(window, target, &window->common->shares[target].words, oriel_words_make,
+                     oriel_words_free);
 }
 
 static uint64_t ticket_of(int32_t rank)
@@ -189,14 +194,16 @@ static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
         window->touched[target] &= (uint8_t)~bits;
 }
 
-static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *window, int32_t target)
+static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *window,
+                                                          int32_t target)
 {
     oriel_shm_offset history = oriel_window_history(window, target);
     window->touched_histories -= !window->threaded;
     untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
     window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
     if (history != 0)
-        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), oriel_order_now());
+        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(),
+                            oriel_order_now());
 }
 
 void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
@@ -206,11 +213,13 @@ void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
         oriel_local_complete_shared(window->buffers[target]);
     if (!(had & ORIEL_TOUCHED_HISTORY))
         return;
-    if (oriel_likely((had & ORIEL_TOUCHED_TREE) == 0)) { /* callsite_cache.c's alone, which threads have none of */
+    if (oriel_likely((had & ORIEL_TOUCHED_TREE) ==
+                     0)) { /* callsite_cache.c's alone, which threads have none of */
         window->touched_histories--;
         window->touched[target] = (uint8_t)(had & ORIEL_TOUCHED_BUFFERS);
         int32_t rank = (int32_t)window->members[window->rank].world_rank;
-        oriel_history_complete_cells(window->common->shares[target].history, rank, ticket_of(rank), oriel_order_now());
+        oriel_history_complete_cells(window->common->shares[target].history, rank, ticket_of(rank),
+                                     oriel_order_now());
         return;
     }
     complete_everywhere(window, target);
@@ -234,7 +243,8 @@ void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool e
     uint32_t count = 0;
     uint32_t kept = 0;
     oriel_window_enter(window);
-    bool more = window->late_more && (target < 0 || window->late_more_target < 0 || window->late_more_target == target);
+    bool more = window->late_more &&
+                (target < 0 || window->late_more_target < 0 || window->late_more_target == target);
     for (uint32_t i = 0; i < window->late_count; i++) {
         struct oriel_late_word word = window->late[i];
         bool taken = target < 0 || word.target == target;
@@ -302,26 +312,30 @@ void oriel_window_refused(struct oriel_checked *window, int32_t target)
 
 void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags)
 {
-    oriel_shm_offset history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    oriel_shm_offset history =
+        window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
     if (history != 0)
         oriel_part_flag(history, oriel_order_rank(), flags);
 }
 
 void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
 {
-    oriel_shm_offset history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    oriel_shm_offset history =
+        window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
     if (history != 0)
         oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
 }
 
-bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_member_state_ask *ask,
+bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
+                      const struct oriel_member_state_ask *ask,
                       struct oriel_member_state_answer *answer)
 {
     int machine = oriel_check_remote_machine((int)window->members[member].world_rank);
     if (window->notes == NULL)
         return false;
     if (machine != oriel_check_remote_own_machine())
-        return oriel_check_remote_note(machine, window->id, ask, answer) && answer->rank < window->n && answer->gone_rank < window->n;
+        return oriel_check_remote_note(machine, window->id, ask, answer) &&
+               answer->rank < window->n && answer->gone_rank < window->n;
     oriel_member_state_work(window->notes, ask, answer);
     return true;
 }

@@ -39,17 +39,19 @@ struct oriel_checked_member {
     uint64_t promises;
     uint32_t world_rank;
     uint32_t flavour;
-    uint64_t part; /* of a window over several machines: the history of this member's memory (history_proxy.h); 0: there is none */
+    uint64_t
+        part; /* of a window over several machines: the history of this member's memory (history_proxy.h); 0: there is none */
     uint64_t locks; /* likewise, of the first member: that of the locks held */
     struct oriel_site site;
 };
 
 /* One member's part of what all share. */
 struct oriel_share {
-    oriel_shm_offset history;  /* of the accesses to this member's memory; 0 before the first */
-    oriel_shm_offset words;    /* that carry order there; likewise */
-    int32_t pid;          /* 0: it has not made its entry yet */
-    _Atomic uint32_t met; /* 1 more than the last of the counts below that this member has added itself to, to meet all others */
+    oriel_shm_offset history; /* of the accesses to this member's memory; 0 before the first */
+    oriel_shm_offset words;   /* that carry order there; likewise */
+    int32_t pid;              /* 0: it has not made its entry yet */
+    _Atomic uint32_t
+        met; /* 1 more than the last of the counts below that this member has added itself to, to meet all others */
 };
 
 /* What members count while the window is freed. */
@@ -67,7 +69,7 @@ struct oriel_window_shared {
     _Atomic uint32_t counts[ORIEL_ENDING_COUNTS];
     _Atomic uint32_t locked_all; /* MPI_Win_lock_all was used */
     _Atomic uint32_t bulk;       /* accumulates of many elements were */
-    oriel_shm_offset locks;           /* history of the locks held: a member is a byte */
+    oriel_shm_offset locks;      /* history of the locks held: a member is a byte */
     struct oriel_share shares[];
 };
 
@@ -88,11 +90,12 @@ struct oriel_window_target {
     uint32_t epoch;              /* number of the call that opened it: oriel_site's */
     uint32_t disp_unit;          /* 0: it is larger */
     uint64_t size_bytes;
-    uint64_t easy_disps;         /* displacements below this have a cell's bytes before the end */
+    uint64_t easy_disps; /* displacements below this have a cell's bytes before the end */
     oriel_shm_offset history;
     struct oriel_history_ground ground;
     struct oriel_words *words; /* NULL: there are none yet */
-    const char *memory;        /* the member's, as this process has it, from creation on; NULL: it is not known */
+    const char
+        *memory; /* the member's, as this process has it, from creation on; NULL: it is not known */
 };
 
 /* What oriel_window_conflict gets as its closure. */
@@ -118,31 +121,35 @@ struct oriel_checked {
     struct oriel_window_shared *common;
     struct oriel_member_states *notes; /* this machine's; NULL: nothing is asked of other members */
     struct oriel_collective_progress *gathering; /* NULL: waits on it are not noted */
-    struct oriel_attached_list *attached; /* what else this process's loads and stores are watched in */
-    struct oriel_window_request *asked;       /* operations with requests that are open */
-    uint8_t *touched;                /* of each member: what of this process is pending there */
+    struct oriel_attached_list
+        *attached; /* what else this process's loads and stores are watched in */
+    struct oriel_window_request *asked; /* operations with requests that are open */
+    uint8_t *touched;                   /* of each member: what of this process is pending there */
     bool touched_any;
-    uint32_t touched_histories;      /* members whose history holds pending accesses of this process */
-    oriel_local_group *buffers;      /* of operations on each member that have no request */
-    uint64_t *holds;                         /* tickets of locks; [n]: of lock_all */
-    uint32_t *started;                       /* epochs to each member, posts of which are taken */
-    uint32_t *posted;                        /* epochs to each member as origin */
-    uint64_t *unpromised;                    /* the last epoch to each member, of which it has not promised that nobody puts */
-    uint8_t *untaken;                        /* members whose post was not there yet at start */
-    int32_t *spare;                          /* room for the ranks of a group, where there is no memory for them */
+    uint32_t touched_histories; /* members whose history holds pending accesses of this process */
+    oriel_local_group *buffers; /* of operations on each member that have no request */
+    uint64_t *holds;            /* tickets of locks; [n]: of lock_all */
+    uint32_t *started;          /* epochs to each member, posts of which are taken */
+    uint32_t *posted;           /* epochs to each member as origin */
+    uint64_t *
+        unpromised; /* the last epoch to each member, of which it has not promised that nobody puts */
+    uint8_t *untaken; /* members whose post was not there yet at start */
+    int32_t *spare;   /* room for the ranks of a group, where there is no memory for them */
     _Atomic bool spare_taken;
-    uint8_t *lazy;                           /* members whose lock by MPI_Win_lock_all may not be held yet */
-    struct oriel_late_word late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
+    uint8_t *lazy; /* members whose lock by MPI_Win_lock_all may not be held yet */
+    struct oriel_late_word
+        late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
     uint32_t late_count;
-    bool late_more; /* than there is room for */
+    bool late_more;           /* than there is room for */
     int32_t late_more_target; /* whose they all are; -1: of several */
-    bool threaded;             /* MPI_THREAD_MULTIPLE: the mutex is needed */
-    bool prompt;               /* one rank's, or served by Oriel on one machine: operations are done when they return */
-    oriel_shm_offset since;                   /* the moment before the last synchronisation gave its clock; 0: none */
-    bool all_unchecked;                  /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
-    bool known_all;                      /* every exclusive lock's entry was taken once for lock_all */
+    bool threaded;            /* MPI_THREAD_MULTIPLE: the mutex is needed */
+    bool
+        prompt; /* one rank's, or served by Oriel on one machine: operations are done when they return */
+    oriel_shm_offset since; /* the moment before the last synchronisation gave its clock; 0: none */
+    bool all_unchecked;     /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
+    bool known_all;         /* every exclusive lock's entry was taken once for lock_all */
     struct oriel_conflict_place *places; /* the members, for oriel_window_conflict */
-    struct oriel_window_target *ways;              /* to each member */
+    struct oriel_window_target *ways;    /* to each member */
     struct oriel_checked *next_kept;     /* of those that are freed and stay */
 };
 
@@ -155,7 +162,8 @@ struct oriel_checked_last {
     MPI_Win win;
     struct oriel_checked *window;
 };
-extern _Thread_local struct oriel_checked_last oriel_checked_last __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_checked_last oriel_checked_last
+    __attribute__((visibility("hidden")));
 void oriel_checked_look(MPI_Win win, uint64_t version);
 
 /* The window of the handle, NULL when the checker does not know it. */
@@ -176,14 +184,15 @@ struct oriel_site oriel_site_opening(const void *address, enum oriel_call call);
 /* --- findings about a window --- */
 
 /* A finding about it, with its name and flavour filled in; the name lives as long as the text given. */
-void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding, const struct oriel_site *here);
+void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding,
+                       const struct oriel_site *here);
 
 /* Begins to note a wait for what others do with the window (oriel_wait_open), with its name. */
 bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site);
 
 /* The bytes, with the elements that they are at that target. */
-void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding, int32_t target, int64_t offset,
-                        uint64_t len_bytes);
+void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding,
+                        int32_t target, int64_t offset, uint64_t len_bytes);
 
 /* --- going on after a finding --- */
 
@@ -200,8 +209,8 @@ int oriel_quiet_end(struct oriel_quiet *quiet, int code);
 /* --- order and histories --- */
 
 /* A key of this window. */
-struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind, uint64_t first,
-                                  uint64_t second);
+struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind,
+                                  uint64_t first, uint64_t second);
 
 /* Made unless another process has done so first; with common. */
 oriel_shm_offset oriel_window_make_history(const struct oriel_checked *window, int32_t target);
@@ -213,7 +222,8 @@ static inline oriel_shm_offset oriel_window_made(const oriel_shm_offset *place)
 }
 
 /* The history of a member's memory (history_proxy.h), made when first wanted; 0: there is none, the board is full. */
-static inline oriel_shm_offset oriel_window_history(const struct oriel_checked *window, int32_t target)
+static inline oriel_shm_offset oriel_window_history(const struct oriel_checked *window,
+                                                    int32_t target)
 {
     if (!window->ordered)
         return 0;
@@ -224,7 +234,8 @@ static inline oriel_shm_offset oriel_window_history(const struct oriel_checked *
 }
 
 /* The words of a member's memory, likewise; 0 also for windows over several machines. */
-static inline oriel_shm_offset oriel_window_words(const struct oriel_checked *window, int32_t target)
+static inline oriel_shm_offset oriel_window_words(const struct oriel_checked *window,
+                                                  int32_t target)
 {
     if (window->common == NULL)
         return 0;
@@ -250,14 +261,17 @@ void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool e
 void oriel_window_refused(struct oriel_checked *window, int32_t target);
 
 /* Takes the posts of the last start as far as they are there: of one target, waiting for it, or of all that are there. */
-void oriel_window_take_post(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
+void oriel_window_take_post(struct oriel_checked *window, int32_t target,
+                            const struct oriel_site *site);
 void oriel_window_take_posts(struct oriel_checked *window);
 
 /* Waits until the target's lock is held, by reading a byte of it that there is, and takes it. */
-void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, MPI_Aint target_disp);
+void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target,
+                                 MPI_Aint target_disp);
 
 /* Asks what stands on that member's machine; false: nobody knows. */
-bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_member_state_ask *ask,
+bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
+                      const struct oriel_member_state_ask *ask,
                       struct oriel_member_state_answer *answer);
 
 /* The conflict of two accesses to a member's memory: closure is a struct oriel_conflict_place. */

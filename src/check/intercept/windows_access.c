@@ -34,7 +34,8 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
 }
 
 /* Where the board had no room for a word, or it is another machine's, it stands under a key. */
-void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches)
+void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset,
+                            bool fetches)
 {
     oriel_shm_offset words = oriel_window_words(window, target);
     if (words != 0 && oriel_word_give(words, (uint64_t)offset, fetches))
@@ -90,14 +91,15 @@ static void give_word(const struct oriel_operation *operation)
     bool bulk = is_bulk(operation);
     if (bulk && operation->window->common != NULL)
         atomic_store_explicit(&operation->window->common->bulk, 1, memory_order_release);
-    oriel_window_give_word(operation->window, operation->target_rank, bulk ? BULK : operation->offset,
-                           oriel_access_fetches(operation));
+    oriel_window_give_word(operation->window, operation->target_rank,
+                           bulk ? BULK : operation->offset, oriel_access_fetches(operation));
 }
 
 /* More may be read later than there is room for; under the window's lock. */
 static void add_more(struct oriel_checked *window, int32_t target)
 {
-    window->late_more_target = window->late_more && window->late_more_target != target ? -1 : target;
+    window->late_more_target =
+        window->late_more && window->late_more_target != target ? -1 : target;
     window->late_more = true;
 }
 
@@ -109,7 +111,8 @@ static void take_word(struct oriel_operation *operation, int64_t offset)
         return;
     oriel_window_enter(window);
     if (window->late_count < ORIEL_LATE_WORDS)
-        window->late[window->late_count++] = (struct oriel_late_word){operation->target_rank, offset};
+        window->late[window->late_count++] =
+            (struct oriel_late_word){operation->target_rank, offset};
     else
         add_more(window, operation->target_rank);
     oriel_window_leave(window);
@@ -143,12 +146,14 @@ static void take_words(struct oriel_operation *operation)
         return;
     }
     uint64_t element_bytes = operation->target_type->size_bytes / operation->target_type->elements;
-    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset, operation->moving_bytes) ==
-        ORIEL_OK)
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset,
+                           operation->moving_bytes) == ORIEL_OK)
         for (size_t i = 0; i < extents.count; i++)
             for (uint64_t j = 0; j < extents.list[i].count; j++)
                 for (uint64_t at = 0; at < extents.list[i].len_bytes; at += element_bytes)
-                    take_word(operation, extents.list[i].offset + (int64_t)j * extents.list[i].stride_bytes + (int64_t)at);
+                    take_word(operation, extents.list[i].offset +
+                                             (int64_t)j * extents.list[i].stride_bytes +
+                                             (int64_t)at);
     oriel_extents_close(&extents);
 }
 
@@ -169,19 +174,22 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
                                   .flags = flags_of(operation),
                                   .origin = oriel_order_rank(),
                                   .moment = ORIEL_MOMENT_NOW,
-                                  .issued = oriel_order_now() + (oriel_access_writes_words(operation) ? 1 : 0),
+                                  .issued = oriel_order_now() +
+                                            (oriel_access_writes_words(operation) ? 1 : 0),
                                   .site = operation->site};
-    if (operation->request == NULL && (operation->kind == ORIEL_ACCESS_GET || oriel_access_fetches(operation)))
+    if (operation->request == NULL &&
+        (operation->kind == ORIEL_ACCESS_GET || oriel_access_fetches(operation)))
         access.group = oriel_window_local_ticket();
     return access;
 }
 
 /* One run of bytes of a window whose memory stays, here. */
-static bool may_be_lent(const struct oriel_operation *operation, const struct oriel_extents *extents)
+static bool may_be_lent(const struct oriel_operation *operation,
+                        const struct oriel_extents *extents)
 {
     const struct oriel_checked *window = operation->window;
-    return extents->count == 1 && extents->list[0].count == 1 && operation->request == NULL && window->common != NULL &&
-           !window->threaded && window->flavour != ORIEL_CHECK_DYNAMIC;
+    return extents->count == 1 && extents->list[0].count == 1 && operation->request == NULL &&
+           window->common != NULL && !window->threaded && window->flavour != ORIEL_CHECK_DYNAMIC;
 }
 
 static void add_access(struct oriel_operation *operation, oriel_shm_offset history)
@@ -189,11 +197,14 @@ static void add_access(struct oriel_operation *operation, oriel_shm_offset histo
     struct oriel_extents extents;
     struct oriel_checked *window = operation->window;
     struct oriel_access access = oriel_access_of(operation);
-    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset, operation->moving_bytes) ==
-            ORIEL_OK &&
-        extents.count > 0 && !(may_be_lent(operation, &extents) && oriel_record_lease_come(history, &access, extents.list)))
-        operation->ticket = oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
-                                           &window->places[operation->target_rank]);
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset,
+                           operation->moving_bytes) == ORIEL_OK &&
+        extents.count > 0 &&
+        !(may_be_lent(operation, &extents) &&
+          oriel_record_lease_come(history, &access, extents.list)))
+        operation->ticket =
+            oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
+                           &window->places[operation->target_rank]);
     oriel_extents_close(&extents);
 }
 
@@ -202,13 +213,16 @@ static void use_buffers(struct oriel_operation *operation)
     oriel_local_group group = operation->buffers;
     bool is_get = operation->kind == ORIEL_ACCESS_GET;
     if (is_get || operation->origin_type != NULL)
-        oriel_local_items(operation->origin_addr, (uint64_t)operation->origin_count, operation->origin_type, is_get, group,
-                          operation->moving_bytes, &operation->site);
+        oriel_local_items(operation->origin_addr, (uint64_t)operation->origin_count,
+                          operation->origin_type, is_get, group, operation->moving_bytes,
+                          &operation->site);
     if (operation->compare_addr != NULL)
-        oriel_local_items(operation->compare_addr, 1, operation->target_type, false, group, UINT64_MAX, &operation->site);
+        oriel_local_items(operation->compare_addr, 1, operation->target_type, false, group,
+                          UINT64_MAX, &operation->site);
     if (oriel_access_fetches(operation))
-        oriel_local_items(operation->result_addr, (uint64_t)operation->result_count, operation->result_type, true, group,
-                          operation->moving_bytes, &operation->site);
+        oriel_local_items(operation->result_addr, (uint64_t)operation->result_count,
+                          operation->result_type, true, group, operation->moving_bytes,
+                          &operation->site);
 }
 
 static void take_lazy_lock(const struct oriel_operation *operation)
@@ -217,9 +231,11 @@ static void take_lazy_lock(const struct oriel_operation *operation)
     bool dynamic = operation->window->flavour == ORIEL_CHECK_DYNAMIC;
     int64_t low_bytes = 0;
     int64_t high_bytes;
-    if (dynamic && !oriel_layout_bounds(type->layout, operation->items, type->extent_bytes, &low_bytes, &high_bytes))
+    if (dynamic && !oriel_layout_bounds(type->layout, operation->items, type->extent_bytes,
+                                        &low_bytes, &high_bytes))
         return;
-    oriel_window_take_lazy_lock(operation->window, operation->target_rank, dynamic ? operation->offset + low_bytes : 0);
+    oriel_window_take_lazy_lock(operation->window, operation->target_rank,
+                                dynamic ? operation->offset + low_bytes : 0);
 }
 
 void oriel_access_begin(struct oriel_operation *operation)
@@ -233,7 +249,8 @@ void oriel_access_begin(struct oriel_operation *operation)
     if (oriel_unlikely(window->lazy[target]) && operation->items > 0)
         take_lazy_lock(operation);
     operation->accessed = true;
-    operation->buffers = operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
+    operation->buffers =
+        operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
     use_buffers(operation);
     bool something = operation->items > 0 && operation->moving_bytes > 0;
     oriel_shm_offset history = something ? oriel_window_history(window, target) : 0;

@@ -9,8 +9,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
-bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict, struct oriel_finding *finding,
-                        const struct oriel_site *site, struct oriel_quiet *quiet)
+bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict,
+                        struct oriel_finding *finding, const struct oriel_site *site,
+                        struct oriel_quiet *quiet)
 {
     if (oriel_likely(verdict == ORIEL_VERDICT_RIGHT))
         return true;
@@ -31,7 +32,8 @@ static void end_other_epochs(struct oriel_checked *window)
     for (int32_t i = 0; i < window->n; i++)
         if (window->epochs.targets[i] & ORIEL_TARGET_LOCKED) {
             if (window->gathering != NULL)
-                oriel_collective_progress_hold(window->gathering, window->rank, i, ORIEL_HOLDS_NOTHING);
+                oriel_collective_progress_hold(window->gathering, window->rank, i,
+                                               ORIEL_HOLDS_NOTHING);
             oriel_host()->Win_unlock(i, window->win);
             oriel_hint_unhold(window, i);
             oriel_epochs_unlock(&window->epochs, i, &unwanted);
@@ -39,7 +41,8 @@ static void end_other_epochs(struct oriel_checked *window)
         }
     if (window->epochs.lock_all.open) {
         if (window->gathering != NULL)
-            oriel_collective_progress_hold(window->gathering, window->rank, -1, ORIEL_HOLDS_NOTHING);
+            oriel_collective_progress_hold(window->gathering, window->rank, -1,
+                                           ORIEL_HOLDS_NOTHING);
         oriel_host()->Win_unlock_all(window->win);
         oriel_hint_unhold(window, -1);
         window->epochs.lock_all.open = false;
@@ -58,15 +61,18 @@ void oriel_window_end_epochs(struct oriel_checked *window)
     end_other_epochs(window);
 }
 
-bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last, const struct oriel_site *site)
+bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
+                                const struct oriel_site *site)
 {
     if (window->gathering == NULL)
         return false;
     uint64_t number = last ? oriel_collective_progress_arrive_last(window->gathering, window->rank)
-                           : oriel_collective_progress_arrive(window->gathering, window->rank, ORIEL_CALL_Win_fence);
+                           : oriel_collective_progress_arrive(window->gathering, window->rank,
+                                                              ORIEL_CALL_Win_fence);
     if (!oriel_window_wait_open(window, site))
         return false;
-    oriel_wait_for_call(window->gathering, -1, number, last ? ORIEL_CALL_Win_free : ORIEL_CALL_Win_fence, false);
+    oriel_wait_for_call(window->gathering, -1, number,
+                        last ? ORIEL_CALL_Win_free : ORIEL_CALL_Win_fence, false);
     oriel_wait_begin();
     return true;
 }
@@ -117,8 +123,9 @@ static int fence(struct oriel_checked *window, int assert, const struct oriel_si
     bool valid = oriel_argument_assert(window, assert, taken, site);
     oriel_window_enter(window);
     const struct oriel_epochs before = window->epochs;
-    enum oriel_verdict verdict = oriel_epochs_fence(&window->epochs, (assert & MPI_MODE_NOPRECEDE) != 0,
-                                                    (assert & MPI_MODE_NOSUCCEED) != 0, site, &finding);
+    enum oriel_verdict verdict =
+        oriel_epochs_fence(&window->epochs, (assert &MPI_MODE_NOPRECEDE) != 0,
+                           (assert &MPI_MODE_NOSUCCEED) != 0, site, &finding);
     oriel_window_leave(window);
     if (!valid)
         oriel_quiet_begin(&quiet, window->win);
@@ -148,7 +155,8 @@ ORIEL_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)
     oriel_check_leave();
     return code;
 }
-ORIEL_EXPORT int MPI_Win_fence(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_fence")));
+ORIEL_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
+    __attribute__((weak, alias("PMPI_Win_fence")));
 
 /* --- post, start, complete, wait --- */
 
@@ -159,7 +167,8 @@ static uint64_t pair_word(int32_t from, int32_t to)
 
 static struct oriel_key post_key(const struct oriel_checked *window, int32_t target)
 {
-    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(target, window->rank), window->started[target]);
+    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(target, window->rank),
+                            window->started[target]);
 }
 
 static void add_post(const struct oriel_checked *window, int32_t target)
@@ -169,8 +178,8 @@ static void add_post(const struct oriel_checked *window, int32_t target)
 }
 
 /* For the posts that are not known yet, or (fresh) for all of these targets'. */
-static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets, int32_t count, bool fresh,
-                           const struct oriel_site *site)
+static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets,
+                           int32_t count, bool fresh, const struct oriel_site *site)
 {
     if (!window->ordered || !oriel_window_wait_open(window, site))
         return false;
@@ -188,8 +197,8 @@ static bool wait_for_completes(const struct oriel_checked *window, const struct 
         return false;
     for (int32_t i = 0; i < window->epochs.posted_count; i++) {
         int32_t origin = window->epochs.posted[i];
-        struct oriel_key key =
-            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        struct oriel_key key = oriel_window_key(
+            window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
         oriel_wait_for_key((int)window->members[origin].world_rank, &key);
     }
     oriel_wait_begin();
@@ -206,7 +215,8 @@ static bool take_post(struct oriel_checked *window, int32_t target)
 
 /* Hosts may let MPI_Win_start return earlier than the post: then the operation would wait, and waits here.  Oriel does not: a
  * post that did not give has been told to be wrong. */
-void oriel_window_take_post(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+void oriel_window_take_post(struct oriel_checked *window, int32_t target,
+                            const struct oriel_site *site)
 {
     const uint64_t patience_ns = 2000000000;
     if (!take_post(window, target) && !window->prompt) {
@@ -229,7 +239,8 @@ void oriel_window_take_posts(struct oriel_checked *window)
 }
 
 /* A call that fails has begun no epoch: a program that handles errors may try again.  What was given to origins is taken back. */
-static void start_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count, bool fenced)
+static void start_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count,
+                         bool fenced)
 {
     oriel_window_enter(window);
     oriel_epochs_start_failed(&window->epochs, fenced);
@@ -242,7 +253,8 @@ static void start_failed(struct oriel_checked *window, const int32_t *ranks, int
 
 static struct oriel_key own_post_key(const struct oriel_checked *window, int32_t origin)
 {
-    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, origin), window->posted[origin]);
+    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, origin),
+                            window->posted[origin]);
 }
 
 static void post_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count)
@@ -259,7 +271,8 @@ static void post_failed(struct oriel_checked *window, const int32_t *ranks, int3
     }
 }
 
-static int start(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
+static int start(struct oriel_checked *window, MPI_Group group, int assert,
+                 const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -273,7 +286,8 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert, cons
     bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict = oriel_epochs_start(&window->epochs, ranks, count, site, &finding);
     oriel_window_leave(window);
-    bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) && verdict == ORIEL_VERDICT_RIGHT;
+    bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) &&
+                 verdict == ORIEL_VERDICT_RIGHT;
     for (int32_t i = 0; i < count && right; i++) {
         window->started[ranks[i]]++;
         oriel_hint_start(window, ranks[i], assert, site);
@@ -289,13 +303,16 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert, cons
     return oriel_quiet_end(&quiet, code);
 }
 
-static int post(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
+static int post(struct oriel_checked *window, MPI_Group group, int assert,
+                const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
     int32_t count;
     int32_t *ranks = oriel_group_ranks(window, group, &count);
-    if (ranks == NULL || !oriel_argument_assert(window, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, site)) {
+    if (ranks == NULL ||
+        !oriel_argument_assert(window, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT,
+                               site)) {
         oriel_group_free(window, ranks);
         return oriel_host()->Win_post(group, assert, window->win);
     }
@@ -304,7 +321,7 @@ static int post(struct oriel_checked *window, MPI_Group group, int assert, const
     oriel_window_leave(window);
     bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) &&
                  (verdict == ORIEL_VERDICT_RIGHT || finding.rule == ORIEL_RULE_MIXED_EPOCHS);
-    if (right && (assert & MPI_MODE_NOSTORE))
+    if (right && (assert &MPI_MODE_NOSTORE))
         oriel_hint_no_store(window, site);
     for (int32_t i = 0; i < count && right; i++) {
         window->posted[ranks[i]]++;
@@ -334,11 +351,12 @@ static int complete(struct oriel_checked *window, const struct oriel_site *site)
         oriel_window_complete(window, -1);
     for (int32_t i = 0; i < window->epochs.started_count && ordered; i++) {
         int32_t target = window->epochs.started[i];
-        struct oriel_key key =
-            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(window->rank, target), window->started[target]);
+        struct oriel_key key = oriel_window_key(
+            window, ORIEL_ORDER_COMPLETE, pair_word(window->rank, target), window->started[target]);
         oriel_order_give(&key, 1);
     }
-    bool waits = ordered && wait_for_posts(window, window->epochs.started, window->epochs.started_count, false, site);
+    bool waits = ordered && wait_for_posts(window, window->epochs.started,
+                                           window->epochs.started_count, false, site);
     int code = oriel_host()->Win_complete(window->win);
     oriel_wait_done(waits);
     if (ordered) {
@@ -355,8 +373,8 @@ static void take_completes(struct oriel_checked *window)
     oriel_window_leave(window);
     for (int32_t i = 0; i < window->epochs.posted_count && window->ordered; i++) {
         int32_t origin = window->epochs.posted[i];
-        struct oriel_key key =
-            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        struct oriel_key key = oriel_window_key(
+            window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
         oriel_order_take(&key);
     }
     if (window->ordered) {
@@ -380,7 +398,8 @@ static int wait_or_test(struct oriel_checked *window, int *flag, const struct or
     if (!behind)
         return oriel_quiet_end(&quiet, MPI_SUCCESS);
     bool waits = flag == NULL && verdict == ORIEL_VERDICT_RIGHT && wait_for_completes(window, site);
-    int code = flag == NULL ? oriel_host()->Win_wait(window->win) : oriel_host()->Win_test(window->win, flag);
+    int code = flag == NULL ? oriel_host()->Win_wait(window->win)
+                            : oriel_host()->Win_test(window->win, flag);
     oriel_wait_done(waits);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && (flag == NULL || *flag))
         take_completes(window);
@@ -389,11 +408,13 @@ static int wait_or_test(struct oriel_checked *window, int *flag, const struct or
 
 SYNCHRONISE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false,
             start(window, group, assert, &site), oriel_site_opening)
-SYNCHRONISE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false, post(window, group, assert, &site),
-            oriel_site_opening)
+SYNCHRONISE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false,
+            post(window, group, assert, &site), oriel_site_opening)
 SYNCHRONISE(Win_complete, (MPI_Win win), (win), false, complete(window, &site), oriel_site_make)
-SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, wait_or_test(window, NULL, &site), oriel_site_make)
-SYNCHRONISE(Win_test, (MPI_Win win, int *flag), (win, flag), false, wait_or_test(window, flag, &site), oriel_site_make)
+SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, wait_or_test(window, NULL, &site),
+            oriel_site_make)
+SYNCHRONISE(Win_test, (MPI_Win win, int *flag), (win, flag), false,
+            wait_or_test(window, flag, &site), oriel_site_make)
 
 /* --- in place of calls that this process does not make --- */
 
@@ -402,7 +423,9 @@ static MPI_Group group_of(const struct oriel_checked *window, int32_t rank)
 {
     MPI_Group group = MPI_GROUP_NULL;
     int member = rank;
-    return oriel_host()->Group_incl(window->group, 1, &member, &group) == MPI_SUCCESS ? group : MPI_GROUP_NULL;
+    return oriel_host()->Group_incl(window->group, 1, &member, &group) == MPI_SUCCESS
+               ? group
+               : MPI_GROUP_NULL;
 }
 
 void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_site *site)
@@ -414,7 +437,8 @@ void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_sit
     oriel_quiet_end(&quiet, MPI_SUCCESS);
 }
 
-void oriel_window_post_for(struct oriel_checked *window, int32_t origin, const struct oriel_site *site)
+void oriel_window_post_for(struct oriel_checked *window, int32_t origin,
+                           const struct oriel_site *site)
 {
     MPI_Group group = group_of(window, origin);
     int flag = 0;
@@ -425,7 +449,8 @@ void oriel_window_post_for(struct oriel_checked *window, int32_t origin, const s
     oriel_host()->Group_free(&group);
 }
 
-void oriel_window_start_for(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+void oriel_window_start_for(struct oriel_checked *window, int32_t target,
+                            const struct oriel_site *site)
 {
     MPI_Group group = group_of(window, target);
     if (group == MPI_GROUP_NULL)

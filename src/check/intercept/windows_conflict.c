@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum oriel_rule rule_of_kinds(const struct oriel_checked *window, const struct oriel_access *a,
-                                     const struct oriel_access *b)
+static enum oriel_rule rule_of_kinds(const struct oriel_checked *window,
+                                     const struct oriel_access *a, const struct oriel_access *b)
 {
     if ((a->flags | b->flags) & ORIEL_ACCESS_SANITIZER)
         return ORIEL_RULE_LOCAL_ACCESS;
@@ -19,17 +19,21 @@ static enum oriel_rule rule_of_kinds(const struct oriel_checked *window, const s
     if (!first && !second)
         return ORIEL_RULE_CONFLICT;
     if (first != second)
-        return oriel_access_is_local(a) || oriel_access_is_local(b) ? ORIEL_RULE_CONFLICT : ORIEL_RULE_BESIDE_ACCUMULATE;
-    return window != NULL && window->promises & ORIEL_PROMISE_OPS_SET && a->element == b->element ? ORIEL_RULE_ACCUMULATE_OPS
-                                                                                                  : ORIEL_RULE_ACCUMULATE_MIX;
+        return oriel_access_is_local(a) || oriel_access_is_local(b) ? ORIEL_RULE_CONFLICT
+                                                                    : ORIEL_RULE_BESIDE_ACCUMULATE;
+    return window != NULL && window->promises & ORIEL_PROMISE_OPS_SET && a->element == b->element
+               ? ORIEL_RULE_ACCUMULATE_OPS
+               : ORIEL_RULE_ACCUMULATE_MIX;
 }
 
 /* Whether the later one's process knew that the earlier one was issued: it was told too early, not for lack of a message. */
 static bool was_told(const struct oriel_conflict *conflict)
 {
     const struct oriel_access *earlier = &conflict->earlier;
-    const oriel_tick *clock = conflict->later.moment == 0 ? NULL : oriel_order_moment_clock(conflict->later.moment);
-    return clock != NULL && clock[earlier->origin] >= earlier->issued && !oriel_access_is_local(earlier);
+    const oriel_tick *clock =
+        conflict->later.moment == 0 ? NULL : oriel_order_moment_clock(conflict->later.moment);
+    return clock != NULL && clock[earlier->origin] >= earlier->issued &&
+           !oriel_access_is_local(earlier);
 }
 
 /* The mistake that an access shows that others were told of before it was complete; ORIEL_RULE_COUNT: none. */
@@ -47,7 +51,8 @@ static void describe(struct oriel_finding *finding, const struct oriel_conflict 
     finding->here = conflict->later.site;
     finding->other = conflict->earlier.site;
     if (conflict->later.site.epoch != 0)
-        finding->opening = oriel_site_numbered(conflict->later.site.epoch, conflict->later.site.world_rank);
+        finding->opening =
+            oriel_site_numbered(conflict->later.site.epoch, conflict->later.site.world_rank);
 }
 
 void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
@@ -59,14 +64,18 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
         return;
     bool told = was_told(conflict);
     enum oriel_rule mistake = told ? rule_of_mistake(earlier) : ORIEL_RULE_COUNT;
-    finding.rule = mistake != ORIEL_RULE_COUNT ? mistake : rule_of_kinds(place->window, earlier, &conflict->later);
-    finding.missing =
-        told ? oriel_words("MPI_Win_flush(%d, win), or the end of the epoch, between the first call and what orders the two",
-                           place->target)
-             : "a synchronisation between the two calls";
+    finding.rule = mistake != ORIEL_RULE_COUNT
+                       ? mistake
+                       : rule_of_kinds(place->window, earlier, &conflict->later);
+    finding.missing = told ? oriel_words("MPI_Win_flush(%d, win), or the end of the epoch, between "
+                                         "the first call and what orders the two",
+                                         place->target)
+                           : "a synchronisation between the two calls";
     if (conflict->beside)
-        snprintf(finding.detail, sizeof finding.detail, "The other call went through another window over the same memory.");
-    oriel_window_place(place->window, &finding, place->target, conflict->offset, conflict->len_bytes);
+        snprintf(finding.detail, sizeof finding.detail,
+                 "The other call went through another window over the same memory.");
+    oriel_window_place(place->window, &finding, place->target, conflict->offset,
+                       conflict->len_bytes);
     describe(&finding, conflict);
     oriel_window_tell(place->window, &finding, NULL);
 }
@@ -81,7 +90,8 @@ static const char *missing_completion(const struct oriel_access *access)
     case ORIEL_CALL_Rget:
     case ORIEL_CALL_Raccumulate:
     case ORIEL_CALL_Rget_accumulate:
-        return "MPI_Wait, for the request of the first call, or MPI_Win_flush_local, between the two calls";
+        return "MPI_Wait, for the request of the first call, or MPI_Win_flush_local, between the "
+               "two calls";
     default: return "MPI_Win_flush_local, or the end of the epoch, between the two calls";
     }
 }
@@ -92,7 +102,8 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
     (void)closure;
     finding.rule = rule_of_kinds(NULL, &conflict->earlier, &conflict->later);
     finding.missing = missing_completion(&conflict->earlier);
-    snprintf(finding.detail, sizeof finding.detail, "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
+    snprintf(finding.detail, sizeof finding.detail,
+             "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
              (uint64_t)conflict->offset);
     describe(&finding, conflict);
     finding.window = "";

@@ -19,7 +19,7 @@ enum { KEY_COMMON = 100 }; /* words[0] of the board's part of a window; above or
 struct creation {
     enum oriel_check_flavour flavour;
     MPI_Comm comm;
-    bool looks; /* at this communicator; all members do, or none does */
+    bool looks;                           /* at this communicator; all members do, or none does */
     struct oriel_checked_member *members; /* NULL: there is no memory for them */
     int n;
     int rank;
@@ -41,7 +41,8 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
     MPI_Group world = MPI_GROUP_NULL;
     int ranks[PART];
     int world_ranks[PART];
-    bool all = host->Comm_group(comm, &group) == MPI_SUCCESS && host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
+    bool all = host->Comm_group(comm, &group) == MPI_SUCCESS &&
+               host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
     *spans = false;
     for (int from = 0; from < n && all; from += PART) {
         int count = n - from < PART ? n - from : PART;
@@ -94,7 +95,8 @@ static enum oriel_status look_at_members(void *context)
     MPI_Group world = MPI_GROUP_NULL;
     int n = 0;
     int lost = MPI_UNDEFINED;
-    bool known = host->Comm_size(*comm, &n) == MPI_SUCCESS && n > 0 && host->Comm_group(*comm, &group) == MPI_SUCCESS &&
+    bool known = host->Comm_size(*comm, &n) == MPI_SUCCESS && n > 0 &&
+                 host->Comm_group(*comm, &group) == MPI_SUCCESS &&
                  host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
     int few = n < FEW ? n : FEW;
     for (int i = 0; i <= few && known && lost == MPI_UNDEFINED; i++) {
@@ -109,7 +111,9 @@ static enum oriel_status look_at_members(void *context)
         host->Group_free(&group);
     if (world != MPI_GROUP_NULL)
         host->Group_free(&world);
-    return lost == MPI_UNDEFINED ? ORIEL_OK : oriel_fail(ORIEL_E_PEER, "rank %d of MPI_COMM_WORLD has died", lost);
+    return lost == MPI_UNDEFINED
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_PEER, "rank %d of MPI_COMM_WORLD has died", lost);
 }
 
 static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
@@ -121,10 +125,12 @@ static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
            all_of_this_world(comm, *n, spans);
 }
 
-static void begin(struct creation *creation, enum oriel_check_flavour flavour, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
-                  MPI_Comm comm, const void *address, enum oriel_call call)
+static void begin(struct creation *creation, enum oriel_check_flavour flavour, MPI_Aint size,
+                  MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, const void *address,
+                  enum oriel_call call)
 {
-    *creation = (struct creation){.flavour = flavour, .comm = comm, .site = oriel_site_make(address, call)};
+    *creation =
+        (struct creation){.flavour = flavour, .comm = comm, .site = oriel_site_make(address, call)};
     bool spans = false;
     creation->looks = communicator_is_right(comm, &creation->n, &creation->rank, &spans);
     if (!creation->looks)
@@ -132,22 +138,24 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
     spans = spans && oriel_start_reaches_all();
     creation->part = spans ? oriel_part_open() : 0;
     creation->locks = spans && creation->rank == 0 ? oriel_part_open() : 0;
-    static const uint16_t calls[] = {ORIEL_CALL_Win_create, ORIEL_CALL_Win_allocate, ORIEL_CALL_Win_allocate_shared,
-                                     ORIEL_CALL_Win_create_dynamic};
+    static const uint16_t calls[] = {ORIEL_CALL_Win_create, ORIEL_CALL_Win_allocate,
+                                     ORIEL_CALL_Win_allocate_shared, ORIEL_CALL_Win_create_dynamic};
     creation->waits = oriel_wait_creation(&creation->site, comm, calls[flavour]);
     uint32_t world_rank = (uint32_t)oriel_order_rank();
-    struct oriel_checked_member own = {.id = (uint64_t)(world_rank + 1) << 32 | atomic_fetch_add(&made, 1),
-                               .size_bytes = size,
-                               .disp_unit = disp_unit,
-                               .promises = oriel_hint_promises(info),
-                               .world_rank = world_rank,
-                               .flavour = flavour,
-                               .part = creation->part,
-                               .locks = creation->locks,
-                               .site = creation->site};
+    struct oriel_checked_member own = {.id = (uint64_t)(world_rank + 1) << 32 |
+                                             atomic_fetch_add(&made, 1),
+                                       .size_bytes = size,
+                                       .disp_unit = disp_unit,
+                                       .promises = oriel_hint_promises(info),
+                                       .world_rank = world_rank,
+                                       .flavour = flavour,
+                                       .part = creation->part,
+                                       .locks = creation->locks,
+                                       .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
     const struct oriel_watch watch = {.check = look_at_members, .context = &comm};
-    if (oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, &watch) != ORIEL_OK) {
+    if (oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, &watch) !=
+        ORIEL_OK) {
         free(creation->members);
         creation->members = NULL;
     }
@@ -178,15 +186,17 @@ static void find_memory(struct oriel_checked *window)
 static void add_regions(struct oriel_checked *window)
 {
     struct oriel_checked_member *own = &window->members[window->rank];
-    oriel_shm_offset history = window->flavour == ORIEL_CHECK_DYNAMIC ? 0 : oriel_window_history(window, window->rank);
+    oriel_shm_offset history =
+        window->flavour == ORIEL_CHECK_DYNAMIC ? 0 : oriel_window_history(window, window->rank);
     if (history != 0 && own->size_bytes > 0)
-        oriel_local_region_add(window->base, (uint64_t)own->size_bytes, history, 0, oriel_window_conflict,
-                               &window->places[window->rank]);
+        oriel_local_region_add(window->base, (uint64_t)own->size_bytes, history, 0,
+                               oriel_window_conflict, &window->places[window->rank]);
     for (int32_t i = 0; i < window->n && window->flavour == ORIEL_CHECK_SHARED; i++) {
         MPI_Aint size = 0;
         int unit = 0;
         void *base = NULL;
-        if (i != window->rank && oriel_host()->Win_shared_query(window->win, i, &size, &unit, &base) == MPI_SUCCESS)
+        if (i != window->rank &&
+            oriel_host()->Win_shared_query(window->win, i, &size, &unit, &base) == MPI_SUCCESS)
             oriel_window_map(window, i, base, size);
     }
 }
@@ -194,13 +204,15 @@ static void add_regions(struct oriel_checked *window)
 enum { HAS_IT = 1, HAS_COMMON = 2 };
 
 /* What one member has no memory for, none has: the others would wait for it.  NULL: the window is not checked. */
-static struct oriel_checked *make_entry(struct creation *creation, int code, const void *base, MPI_Win win)
+static struct oriel_checked *make_entry(struct creation *creation, int code, const void *base,
+                                        MPI_Win win)
 {
     struct oriel_checked *window = NULL;
     if (!creation->looks)
         return NULL;
     if (code == MPI_SUCCESS && creation->members != NULL)
-        window = oriel_checked_make(win, creation->members, creation->n, creation->rank, base, creation->flavour);
+        window = oriel_checked_make(win, creation->members, creation->n, creation->rank, base,
+                                    creation->flavour);
     else
         free(creation->members);
     uint32_t bits = window == NULL ? 0 : window->common == NULL ? HAS_IT : HAS_IT | HAS_COMMON;
@@ -212,7 +224,8 @@ static struct oriel_checked *make_entry(struct creation *creation, int code, con
     if (agreed & HAS_IT)
         return window;
     if (code == MPI_SUCCESS)
-        oriel_finding_count("windows for which there was no memory, or in whose making a rank died: not looked at");
+        oriel_finding_count(
+            "windows for which there was no memory, or in whose making a rank died: not looked at");
     if (window != NULL) {
         oriel_checked_remove(window);
         oriel_checked_free(window);
@@ -249,7 +262,8 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
 static struct oriel_window_shared *find_common(uint64_t id, int n)
 {
     struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
-    size_t len_bytes = sizeof(struct oriel_window_shared) + (size_t)(unsigned)n * sizeof(struct oriel_share);
+    size_t len_bytes =
+        sizeof(struct oriel_window_shared) + (size_t)(unsigned)n * sizeof(struct oriel_share);
     oriel_shm_offset place = oriel_shm_find(&key, len_bytes, NULL);
     return place == 0 ? NULL : oriel_shm_at(place);
 }
@@ -289,9 +303,10 @@ static bool allocate_parts(struct oriel_checked *window)
     window->ways = aligned_alloc(_Alignof(struct oriel_window_target), n * sizeof *window->ways);
     if (window->ways != NULL)
         memset(window->ways, 0, n * sizeof *window->ways);
-    return window->touched != NULL && window->buffers != NULL && window->holds != NULL && window->started != NULL &&
-           window->posted != NULL && window->untaken != NULL && window->unpromised != NULL && window->lazy != NULL &&
-           window->spare != NULL && window->places != NULL && window->ways != NULL &&
+    return window->touched != NULL && window->buffers != NULL && window->holds != NULL &&
+           window->started != NULL && window->posted != NULL && window->untaken != NULL &&
+           window->unpromised != NULL && window->lazy != NULL && window->spare != NULL &&
+           window->places != NULL && window->ways != NULL &&
            oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
@@ -310,7 +325,8 @@ static bool is_served_by_oriel(MPI_Win win)
     return flag != 0;
 }
 
-struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n, int rank, const void *base,
+struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n,
+                                         int rank, const void *base,
                                          enum oriel_check_flavour flavour)
 {
     struct oriel_checked *window = calloc(1, sizeof *window);
@@ -335,7 +351,8 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
         members[i].locks = oriel_part_of(members[i].locks);
     }
     bool spans = members_here < n;
-    if (!allocate_parts(window) || oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS ||
+    if (!allocate_parts(window) ||
+        oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS ||
         !oriel_checked_add(window)) {
         oriel_checked_free(window);
         return NULL;
@@ -353,7 +370,8 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     if (window->here || window->ordered)
         window->notes = oriel_member_states_find(window->id, n, members_here);
     window->threaded = oriel_start_is_threaded();
-    window->prompt = window->here && (n == 1 || is_served_by_oriel(win)); /* nobody waits for himself */
+    window->prompt =
+        window->here && (n == 1 || is_served_by_oriel(win)); /* nobody waits for himself */
     window->gathering = find_gathering(window);
     return window;
 }
@@ -379,7 +397,8 @@ static void keep_freed(struct oriel_checked *window)
     window->gathering = NULL;
     window->common = NULL;
     window->notes = NULL;
-    window->here = window->ordered = window->prompt = window->late_more = window->touched_any = false;
+    window->here = window->ordered = window->prompt = window->late_more = window->touched_any =
+        false;
     window->late_count = 0;
     memset(window->touched, 0, (size_t)(unsigned)window->n * sizeof *window->touched);
     pthread_mutex_lock(&mutex);
@@ -424,35 +443,41 @@ static const void *given(int code, const void *baseptr)
     return code == MPI_SUCCESS ? *(void *const *)baseptr : NULL;
 }
 
-#define CREATE(name, Unit)                                                                                                      \
-    ORIEL_EXPORT int PMPI_##name(void *base, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)         \
-    {                                                                                                                           \
-        struct creation creation;                                                                                               \
-        if (!oriel_window_look())                                                                                               \
-            return oriel_host()->name(base, size, disp_unit, info, comm, win);                                                  \
-        begin(&creation, ORIEL_CHECK_CREATE, size, disp_unit, info, comm, ORIEL_CALLER, ORIEL_CALL_##name);                     \
-        int code = end(&creation, oriel_host()->name(base, size, disp_unit, info, comm, win), base, win);                       \
-        oriel_check_leave();                                                                                                    \
-        return code;                                                                                                            \
-    }                                                                                                                           \
-    ORIEL_EXPORT int MPI_##name(void *base, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)          \
+#define CREATE(name, Unit)                                                                         \
+    ORIEL_EXPORT int PMPI_##name(void *base, MPI_Aint size, Unit disp_unit, MPI_Info info,         \
+                                 MPI_Comm comm, MPI_Win *win)                                      \
+    {                                                                                              \
+        struct creation creation;                                                                  \
+        if (!oriel_window_look())                                                                  \
+            return oriel_host()->name(base, size, disp_unit, info, comm, win);                     \
+        begin(&creation, ORIEL_CHECK_CREATE, size, disp_unit, info, comm, ORIEL_CALLER,            \
+              ORIEL_CALL_##name);                                                                  \
+        int code =                                                                                 \
+            end(&creation, oriel_host()->name(base, size, disp_unit, info, comm, win), base, win); \
+        oriel_check_leave();                                                                       \
+        return code;                                                                               \
+    }                                                                                              \
+    ORIEL_EXPORT int MPI_##name(void *base, MPI_Aint size, Unit disp_unit, MPI_Info info,          \
+                                MPI_Comm comm, MPI_Win *win)                                       \
         __attribute__((weak, alias("PMPI_" #name)));
 CREATE(Win_create, int)
 CREATE(Win_create_c, MPI_Aint)
 
-#define ALLOCATE(name, Unit, flavour)                                                                                           \
-    ORIEL_EXPORT int PMPI_##name(MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)      \
-    {                                                                                                                           \
-        struct creation creation;                                                                                               \
-        if (!oriel_window_look())                                                                                               \
-            return oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                                               \
-        begin(&creation, flavour, size, disp_unit, info, comm, ORIEL_CALLER, ORIEL_CALL_##name);                                \
-        int code = oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                                               \
-        code = end(&creation, code, given(code, baseptr), win);                                                                 \
-        oriel_check_leave();                                                                                                    \
-        return code;                                                                                                            \
-    }                                                                                                                           \
-    ORIEL_EXPORT int MPI_##name(MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)       \
+#define ALLOCATE(name, Unit, flavour)                                                              \
+    ORIEL_EXPORT int PMPI_##name(MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm,      \
+                                 void *baseptr, MPI_Win *win)                                      \
+    {                                                                                              \
+        struct creation creation;                                                                  \
+        if (!oriel_window_look())                                                                  \
+            return oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                  \
+        begin(&creation, flavour, size, disp_unit, info, comm, ORIEL_CALLER, ORIEL_CALL_##name);   \
+        int code = oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                  \
+        code = end(&creation, code, given(code, baseptr), win);                                    \
+        oriel_check_leave();                                                                       \
+        return code;                                                                               \
+    }                                                                                              \
+    ORIEL_EXPORT int MPI_##name(MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm,       \
+                                void *baseptr, MPI_Win *win)                                       \
         __attribute__((weak, alias("PMPI_" #name)));
 ALLOCATE(Win_allocate, int, ORIEL_CHECK_ALLOCATE)
 ALLOCATE(Win_allocate_c, MPI_Aint, ORIEL_CHECK_ALLOCATE)
@@ -464,7 +489,8 @@ ORIEL_EXPORT int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *
     struct creation creation;
     if (!oriel_window_look())
         return oriel_host()->Win_create_dynamic(info, comm, win);
-    begin(&creation, ORIEL_CHECK_DYNAMIC, 0, 1, info, comm, ORIEL_CALLER, ORIEL_CALL_Win_create_dynamic);
+    begin(&creation, ORIEL_CHECK_DYNAMIC, 0, 1, info, comm, ORIEL_CALLER,
+          ORIEL_CALL_Win_create_dynamic);
     int code = end(&creation, oriel_host()->Win_create_dynamic(info, comm, win), NULL, win);
     oriel_check_leave();
     return code;

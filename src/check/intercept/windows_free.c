@@ -35,7 +35,8 @@ static void help(struct oriel_checked *window, const struct oriel_site *site)
 /* A killed process keeps its number until its parent has heard of it, and may be dead before that. */
 static bool is_gone(const struct oriel_checked *window, int32_t rank, int32_t pid)
 {
-    return (kill(pid, 0) != 0 && errno == ESRCH) || oriel_waits_has_died((int)window->members[rank].world_rank);
+    return (kill(pid, 0) != 0 && errno == ESRCH) ||
+           oriel_waits_has_died((int)window->members[rank].world_rank);
 }
 
 /* Whether somebody who has not come there yet never will. */
@@ -68,7 +69,8 @@ static bool somebody_has_ended(const struct oriel_checked *window)
         struct oriel_wait_report *reports = far->reports(machine, &count);
         ended = reports == NULL;
         for (size_t i = 0; i < count && !ended; i++)
-            ended = reports[i].state == ORIEL_DEADLOCK_SET_FINISHED && is_member(window, reports[i].rank);
+            ended = reports[i].state == ORIEL_DEADLOCK_SET_FINISHED &&
+                    is_member(window, reports[i].rank);
         free(reports);
     }
     return ended;
@@ -80,7 +82,8 @@ static struct oriel_key count_key(const struct oriel_checked *window, enum oriel
 }
 
 /* Adds to what the members count, and answers how many it is then: on the board where all are, or where the first member is. */
-static uint32_t count(const struct oriel_checked *window, enum oriel_ending_count which, uint32_t more)
+static uint32_t count(const struct oriel_checked *window, enum oriel_ending_count which,
+                      uint32_t more)
 {
     if (window->common != NULL)
         return atomic_fetch_add(&window->common->counts[which], more) + more;
@@ -89,13 +92,15 @@ static uint32_t count(const struct oriel_checked *window, enum oriel_ending_coun
 }
 
 /* site NULL: nobody needs help.  False: a member is dead, or does not answer, and what is behind says so. */
-static bool meet(struct oriel_checked *window, enum oriel_ending_count which, const struct oriel_site *site)
+static bool meet(struct oriel_checked *window, enum oriel_ending_count which,
+                 const struct oriel_site *site)
 {
     enum { PATIENT = 32, ANXIOUS = 4096, ANXIOUS_FAR = 2048 };
     static const struct timespec between = {.tv_nsec = 200000};
     uint32_t met = count(window, which, 1);
     if (window->common != NULL) /* not before: who dies in between is not waited for */
-        atomic_store_explicit(&window->common->shares[window->rank].met, (uint32_t)which + 1, memory_order_release);
+        atomic_store_explicit(&window->common->shares[window->rank].met, (uint32_t)which + 1,
+                              memory_order_release);
     for (unsigned tries = 1; met < (uint32_t)window->n; tries++) {
         oriel_wait_progress();
         if (window->common == NULL)
@@ -105,7 +110,8 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which, co
         if (site != NULL && tries % PATIENT == 0)
             help(window, site);
         if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window, which)
-                                   : !oriel_check_remote_counts_all() || (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
+                                   : !oriel_check_remote_counts_all() ||
+                                         (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
             return false;
         met = count(window, which, 0);
     }

@@ -7,7 +7,8 @@
 static int32_t *find_room(struct oriel_checked *window, int size)
 {
     int32_t *ranks = calloc(2 * (size_t)(unsigned)size + 1, sizeof *ranks);
-    if (ranks == NULL && !atomic_exchange_explicit(&window->spare_taken, true, memory_order_acquire))
+    if (ranks == NULL &&
+        !atomic_exchange_explicit(&window->spare_taken, true, memory_order_acquire))
         ranks = window->spare;
     return ranks;
 }
@@ -25,13 +26,15 @@ int32_t *oriel_group_ranks(struct oriel_checked *window, MPI_Group group, int32_
     const struct oriel_host_calls *host = oriel_host();
     int size = 0;
     *count = 0;
-    if (group == MPI_GROUP_NULL || host->Group_size(group, &size) != MPI_SUCCESS || size > window->n)
+    if (group == MPI_GROUP_NULL || host->Group_size(group, &size) != MPI_SUCCESS ||
+        size > window->n)
         return NULL;
     int32_t *ranks = find_room(window, size);
     for (int i = 0; i < size && ranks != NULL; i++)
         ranks[size + i] = i;
     bool right = ranks != NULL &&
-                 (size == 0 || host->Group_translate_ranks(group, size, ranks + size, window->group, ranks) == MPI_SUCCESS);
+                 (size == 0 || host->Group_translate_ranks(group, size, ranks + size, window->group,
+                                                           ranks) == MPI_SUCCESS);
     for (int i = 0; i < size && right; i++)
         right = ranks[i] != MPI_UNDEFINED;
     if (!right) {

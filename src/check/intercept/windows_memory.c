@@ -15,7 +15,8 @@ struct oriel_attached_list {
     int32_t target; /* whose */
 };
 
-static struct oriel_attached_list **find_link(struct oriel_checked *window, const void *base, int32_t target)
+static struct oriel_attached_list **find_link(struct oriel_checked *window, const void *base,
+                                              int32_t target)
 {
     struct oriel_attached_list **link = &window->attached;
     while (*link != NULL && ((*link)->base != base || (*link)->target != target))
@@ -59,7 +60,8 @@ void oriel_window_map(struct oriel_checked *window, int32_t target, const void *
 {
     oriel_shm_offset history = size > 0 && base != NULL ? oriel_window_history(window, target) : 0;
     if (history != 0 && !oriel_part_is_far(history) && keep(window, target, base, (uint64_t)size))
-        oriel_local_region_add(base, (uint64_t)size, history, 0, oriel_window_conflict, &window->places[target]);
+        oriel_local_region_add(base, (uint64_t)size, history, 0, oriel_window_conflict,
+                               &window->places[target]);
 }
 
 static void unmap(const struct oriel_checked *window, int32_t target, const void *base)
@@ -87,12 +89,14 @@ void oriel_window_unmap_all(struct oriel_checked *window)
 /* --- dynamic windows --- */
 
 /* For the origins. */
-static void note(const struct oriel_checked *window, enum oriel_member_state_kind kind, const void *base, uint64_t len_bytes)
+static void note(const struct oriel_checked *window, enum oriel_member_state_kind kind,
+                 const void *base, uint64_t len_bytes)
 {
     struct oriel_member_state_answer answer;
-    struct oriel_member_state_ask ask = {.kind = kind,
-                                 .member = window->rank,
-                                 .extent = {.offset = (int64_t)(uintptr_t)base, .len_bytes = len_bytes, .count = 1}};
+    struct oriel_member_state_ask ask = {
+        .kind = kind,
+        .member = window->rank,
+        .extent = {.offset = (int64_t)(uintptr_t)base, .len_bytes = len_bytes, .count = 1}};
     oriel_window_ask(window, window->rank, &ask, &answer);
 }
 
@@ -103,8 +107,8 @@ static void attach(struct oriel_checked *window, const void *base, MPI_Aint size
     note(window, ORIEL_MEMBER_ATTACH, base, (uint64_t)size);
     oriel_shm_offset history = oriel_window_history(window, window->rank);
     if (history != 0 && keep(window, window->rank, base, (uint64_t)size))
-        oriel_local_region_add(base, (uint64_t)size, history, (int64_t)(uintptr_t)base, oriel_window_conflict,
-                               &window->places[window->rank]);
+        oriel_local_region_add(base, (uint64_t)size, history, (int64_t)(uintptr_t)base,
+                               oriel_window_conflict, &window->places[window->rank]);
 }
 
 static void detach(struct oriel_checked *window, const void *base)
@@ -129,7 +133,8 @@ ORIEL_EXPORT int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     oriel_check_leave();
     return code;
 }
-ORIEL_EXPORT int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) __attribute__((weak, alias("PMPI_Win_attach")));
+ORIEL_EXPORT int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
+    __attribute__((weak, alias("PMPI_Win_attach")));
 
 ORIEL_EXPORT int PMPI_Win_detach(MPI_Win win, const void *base)
 {
@@ -142,7 +147,8 @@ ORIEL_EXPORT int PMPI_Win_detach(MPI_Win win, const void *base)
     oriel_check_leave();
     return code;
 }
-ORIEL_EXPORT int MPI_Win_detach(MPI_Win win, const void *base) __attribute__((weak, alias("PMPI_Win_detach")));
+ORIEL_EXPORT int MPI_Win_detach(MPI_Win win, const void *base)
+    __attribute__((weak, alias("PMPI_Win_detach")));
 
 /* --- memory of other members --- */
 
@@ -153,19 +159,20 @@ static void mapped(MPI_Win win, int rank, MPI_Aint size, const void *baseptr)
         oriel_window_map(window, rank, *(void *const *)baseptr, size);
 }
 
-#define QUERY(name, Unit)                                                                                                       \
-    ORIEL_EXPORT int PMPI_##name(MPI_Win win, int rank, MPI_Aint *size, Unit *disp_unit, void *baseptr)                         \
-    {                                                                                                                           \
-        if (!oriel_window_look())                                                                                               \
-            return oriel_host()->name(win, rank, size, disp_unit, baseptr);                                                     \
-        int code = oriel_host()->name(win, rank, size, disp_unit, baseptr);                                                     \
-        if (code == MPI_SUCCESS)                                                                                                \
-            mapped(win, rank, *size, baseptr);                                                                                  \
-        oriel_check_leave();                                                                                                    \
-        return code;                                                                                                            \
-    }                                                                                                                           \
-    ORIEL_EXPORT int MPI_##name(MPI_Win win, int rank, MPI_Aint *size, Unit *disp_unit, void *baseptr)                          \
-        __attribute__((weak, alias("PMPI_" #name)));
+#define QUERY(name, Unit)                                                                          \
+    ORIEL_EXPORT int PMPI_##name(MPI_Win win, int rank, MPI_Aint *size, Unit *disp_unit,           \
+                                 void *baseptr)                                                    \
+    {                                                                                              \
+        if (!oriel_window_look())                                                                  \
+            return oriel_host()->name(win, rank, size, disp_unit, baseptr);                        \
+        int code = oriel_host()->name(win, rank, size, disp_unit, baseptr);                        \
+        if (code == MPI_SUCCESS)                                                                   \
+            mapped(win, rank, *size, baseptr);                                                     \
+        oriel_check_leave();                                                                       \
+        return code;                                                                               \
+    }                                                                                              \
+    ORIEL_EXPORT int MPI_##name(MPI_Win win, int rank, MPI_Aint *size, Unit *disp_unit,            \
+                                void *baseptr) __attribute__((weak, alias("PMPI_" #name)));
 QUERY(Win_shared_query, int)
 QUERY(Win_shared_query_c, MPI_Aint)
 
@@ -177,10 +184,12 @@ ORIEL_EXPORT int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
     uint64_t promises = window == NULL ? 0 : oriel_hint_promises(info) & ~window->promises;
     if (promises != 0) {
         window->promises |= promises;
-        atomic_fetch_add(&oriel_checked_version, 1); /* callsite_cache.c has kept accesses without them */
+        atomic_fetch_add(&oriel_checked_version,
+                         1); /* callsite_cache.c has kept accesses without them */
     }
     int code = oriel_host()->Win_set_info(win, info);
     oriel_check_leave();
     return code;
 }
-ORIEL_EXPORT int MPI_Win_set_info(MPI_Win win, MPI_Info info) __attribute__((weak, alias("PMPI_Win_set_info")));
+ORIEL_EXPORT int MPI_Win_set_info(MPI_Win win, MPI_Info info)
+    __attribute__((weak, alias("PMPI_Win_set_info")));

@@ -18,9 +18,10 @@ static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *ope
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_checked *window = operation->window;
     oriel_window_enter(window);
-    enum oriel_verdict verdict =
-        oriel_epochs_operation(&window->epochs, operation->target_rank, operation->request != NULL, &finding);
-    const struct oriel_site *opening = oriel_epochs_opening(&window->epochs, operation->target_rank);
+    enum oriel_verdict verdict = oriel_epochs_operation(&window->epochs, operation->target_rank,
+                                                        operation->request != NULL, &finding);
+    const struct oriel_site *opening =
+        oriel_epochs_opening(&window->epochs, operation->target_rank);
     operation->site.epoch = opening == NULL ? 0 : opening->epoch;
     oriel_window_leave(window);
     if (verdict == ORIEL_VERDICT_WRONG) {
@@ -35,7 +36,8 @@ static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *ope
 static bool epoch_allows(struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
-    if (oriel_unlikely(window->threaded || !oriel_epochs_passive(&window->epochs, operation->target_rank)))
+    if (oriel_unlikely(window->threaded ||
+                       !oriel_epochs_passive(&window->epochs, operation->target_rank)))
         return epoch_is_right(operation);
     operation->site.epoch = oriel_epochs_opening(&window->epochs, operation->target_rank)->epoch;
     return true;
@@ -43,10 +45,12 @@ static bool epoch_allows(struct oriel_operation *operation)
 
 static bool arguments_are_right(struct oriel_operation *operation)
 {
-    if ((uint32_t)operation->target_rank < (uint32_t)operation->window->n && oriel_callsite_fill(operation))
+    if ((uint32_t)operation->target_rank < (uint32_t)operation->window->n &&
+        oriel_callsite_fill(operation))
         return true;
     operation->site = oriel_site_make(operation->address, operation->call);
-    if (!oriel_argument_rank(operation->window, operation->target_rank, &operation->site) || !oriel_argument_operation(operation))
+    if (!oriel_argument_rank(operation->window, operation->target_rank, &operation->site) ||
+        !oriel_argument_operation(operation))
         return false;
     oriel_callsite_keep(operation);
     return true;
@@ -59,7 +63,8 @@ static __attribute__((noinline)) int look_at(struct oriel_operation *operation)
     operation->window = find(operation);
     if (operation->window == NULL)
         return operation->target_rank;
-    if (oriel_unlikely(!arguments_are_right(operation) || !epoch_allows(operation) || !oriel_argument_range(operation))) {
+    if (oriel_unlikely(!arguments_are_right(operation) || !epoch_allows(operation) ||
+                       !oriel_argument_range(operation))) {
         oriel_quiet_begin(&operation->quiet, operation->win);
         return operation->withheld ? MPI_PROC_NULL : operation->target_rank;
     }
@@ -96,104 +101,124 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
     return oriel_quiet_end(&operation->quiet, code);
 }
 
-#define ORIGIN(qualifier, Count) qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
-#define RESULT(Count)            void *result_addr, Count result_count, MPI_Datatype result_datatype
-#define TARGET(Count)            int target_rank, MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype
-#define ORIGIN_ARGUMENTS         origin_addr, origin_count, origin_datatype
-#define RESULT_ARGUMENTS         result_addr, result_count, result_datatype
-#define TARGET_ARGUMENTS         target_rank, target_disp, target_count, target_datatype
+#define ORIGIN(qualifier, Count)                                                                   \
+    qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
+#define RESULT(Count) void *result_addr, Count result_count, MPI_Datatype result_datatype
+#define TARGET(Count)                                                                              \
+    int target_rank, MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype
+#define ORIGIN_ARGUMENTS origin_addr, origin_count, origin_datatype
+#define RESULT_ARGUMENTS result_addr, result_count, result_datatype
+#define TARGET_ARGUMENTS target_rank, target_disp, target_count, target_datatype
 
-#define ORIGIN_FIELDS .origin_addr = origin_addr, .origin_count = origin_count, .origin_datatype = origin_datatype
-#define RESULT_FIELDS .result_addr = result_addr, .result_count = result_count, .result_datatype = result_datatype
-#define TARGET_FIELDS                                                                                                           \
-    .target_rank = target_rank, .target_disp = target_disp, .target_count = target_count, .target_datatype = target_datatype
+#define ORIGIN_FIELDS                                                                              \
+    .origin_addr = origin_addr, .origin_count = origin_count, .origin_datatype = origin_datatype
+#define RESULT_FIELDS                                                                              \
+    .result_addr = result_addr, .result_count = result_count, .result_datatype = result_datatype
+#define TARGET_FIELDS                                                                              \
+    .target_rank = target_rank, .target_disp = target_disp, .target_count = target_count,          \
+    .target_datatype = target_datatype
 
-#define GIVEN(name, access_kind, ...)                                                                                           \
-    {.kind = access_kind, .call = ORIEL_CALL_##name, .address = ORIEL_CALLER, .win = win, __VA_ARGS__}
+#define GIVEN(name, access_kind, ...)                                                              \
+    {                                                                                              \
+        .kind = access_kind, .call = ORIEL_CALL_##name, .address = ORIEL_CALLER, .win = win,       \
+        __VA_ARGS__                                                                                \
+    }
 
 /* One exported function: parameters and arguments as in functions.def, and what of them fills the operation.  An operation that
  * goes the short way is not put together: what is asked of it are the parameters themselves. */
-#define OPERATION(name, access_kind, parameters, arguments, ...)                                                                \
-    ORIEL_EXPORT int PMPI_##name parameters                                                                                     \
-    {                                                                                                                           \
-        if (!oriel_pending_slot_look(ORIEL_CALLER))                                                                                     \
-            return oriel_host()->name arguments;                                                                                \
-        int code;                                                                                                               \
-        const struct oriel_operation asked = GIVEN(name, access_kind, __VA_ARGS__);                                             \
-        struct oriel_callsite *again = oriel_pending_slot_begin(&asked);                                                                  \
-        if (oriel_likely(again != NULL)) {                                                                                      \
-            code = oriel_host_calls.name arguments;                                                                             \
-            oriel_pending_slot_end(again, &asked, code);                                                                               \
-        } else {                                                                                                                \
-            oriel_pending_slot_let_go();                                                                                                \
-            oriel_check_change();                                                                                               \
-            struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);                                           \
-            target_rank = look_at(&operation);                                                                                  \
-            code = look_back(&operation, oriel_host()->name arguments);                                                         \
-        }                                                                                                                       \
-        oriel_check_leave();                                                                                                    \
-        return code;                                                                                                            \
-    }                                                                                                                           \
+#define OPERATION(name, access_kind, parameters, arguments, ...)                                   \
+    ORIEL_EXPORT int PMPI_##name parameters                                                        \
+    {                                                                                              \
+        if (!oriel_pending_slot_look(ORIEL_CALLER))                                                \
+            return oriel_host()->name arguments;                                                   \
+        int code;                                                                                  \
+        const struct oriel_operation asked = GIVEN(name, access_kind, __VA_ARGS__);                \
+        struct oriel_callsite *again = oriel_pending_slot_begin(&asked);                           \
+        if (oriel_likely(again != NULL)) {                                                         \
+            code = oriel_host_calls.name arguments;                                                \
+            oriel_pending_slot_end(again, &asked, code);                                           \
+        } else {                                                                                   \
+            oriel_pending_slot_let_go();                                                           \
+            oriel_check_change();                                                                  \
+            struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);              \
+            target_rank = look_at(&operation);                                                     \
+            code = look_back(&operation, oriel_host()->name arguments);                            \
+        }                                                                                          \
+        oriel_check_leave();                                                                       \
+        return code;                                                                               \
+    }                                                                                              \
     ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
 
 #define PLAIN_PARAMETERS(qualifier, Count) (ORIGIN(qualifier, Count), TARGET(Count), MPI_Win win)
 #define PLAIN_ARGUMENTS                    (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win)
-OPERATION(Put, ORIEL_ACCESS_PUT, PLAIN_PARAMETERS(const, int), PLAIN_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS)
-OPERATION(Put_c, ORIEL_ACCESS_PUT, PLAIN_PARAMETERS(const, MPI_Count), PLAIN_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS)
-OPERATION(Get, ORIEL_ACCESS_GET, PLAIN_PARAMETERS(, int), PLAIN_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS)
-OPERATION(Get_c, ORIEL_ACCESS_GET, PLAIN_PARAMETERS(, MPI_Count), PLAIN_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS)
+OPERATION(Put, ORIEL_ACCESS_PUT, PLAIN_PARAMETERS(const, int), PLAIN_ARGUMENTS, ORIGIN_FIELDS,
+          TARGET_FIELDS)
+OPERATION(Put_c, ORIEL_ACCESS_PUT, PLAIN_PARAMETERS(const, MPI_Count), PLAIN_ARGUMENTS,
+          ORIGIN_FIELDS, TARGET_FIELDS)
+OPERATION(Get, ORIEL_ACCESS_GET, PLAIN_PARAMETERS(, int), PLAIN_ARGUMENTS, ORIGIN_FIELDS,
+          TARGET_FIELDS)
+OPERATION(Get_c, ORIEL_ACCESS_GET, PLAIN_PARAMETERS(, MPI_Count), PLAIN_ARGUMENTS, ORIGIN_FIELDS,
+          TARGET_FIELDS)
 
-#define REQUEST_PARAMETERS(qualifier, Count) (ORIGIN(qualifier, Count), TARGET(Count), MPI_Win win, MPI_Request * request)
-#define REQUEST_ARGUMENTS                    (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win, request)
-OPERATION(Rput, ORIEL_ACCESS_PUT, REQUEST_PARAMETERS(const, int), REQUEST_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS,
-          .request = request)
-OPERATION(Rput_c, ORIEL_ACCESS_PUT, REQUEST_PARAMETERS(const, MPI_Count), REQUEST_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS,
-          .request = request)
-OPERATION(Rget, ORIEL_ACCESS_GET, REQUEST_PARAMETERS(, int), REQUEST_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS, .request = request)
-OPERATION(Rget_c, ORIEL_ACCESS_GET, REQUEST_PARAMETERS(, MPI_Count), REQUEST_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS,
-          .request = request)
+#define REQUEST_PARAMETERS(qualifier, Count)                                                       \
+    (ORIGIN(qualifier, Count), TARGET(Count), MPI_Win win, MPI_Request * request)
+#define REQUEST_ARGUMENTS (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win, request)
+OPERATION(Rput, ORIEL_ACCESS_PUT, REQUEST_PARAMETERS(const, int), REQUEST_ARGUMENTS, ORIGIN_FIELDS,
+          TARGET_FIELDS, .request = request)
+OPERATION(Rput_c, ORIEL_ACCESS_PUT, REQUEST_PARAMETERS(const, MPI_Count), REQUEST_ARGUMENTS,
+          ORIGIN_FIELDS, TARGET_FIELDS, .request = request)
+OPERATION(Rget, ORIEL_ACCESS_GET, REQUEST_PARAMETERS(, int), REQUEST_ARGUMENTS, ORIGIN_FIELDS,
+          TARGET_FIELDS, .request = request)
+OPERATION(Rget_c, ORIEL_ACCESS_GET, REQUEST_PARAMETERS(, MPI_Count), REQUEST_ARGUMENTS,
+          ORIGIN_FIELDS, TARGET_FIELDS, .request = request)
 
 #define UPDATE_FIELDS            .op = op, .accumulates = true
 #define UPDATE_PARAMETERS(Count) (ORIGIN(const, Count), TARGET(Count), MPI_Op op, MPI_Win win)
 #define UPDATE_ARGUMENTS         (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win)
-OPERATION(Accumulate, ORIEL_ACCESS_ACCUMULATE, UPDATE_PARAMETERS(int), UPDATE_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS,
-          UPDATE_FIELDS)
-OPERATION(Accumulate_c, ORIEL_ACCESS_ACCUMULATE, UPDATE_PARAMETERS(MPI_Count), UPDATE_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS,
-          UPDATE_FIELDS)
+OPERATION(Accumulate, ORIEL_ACCESS_ACCUMULATE, UPDATE_PARAMETERS(int), UPDATE_ARGUMENTS,
+          ORIGIN_FIELDS, TARGET_FIELDS, UPDATE_FIELDS)
+OPERATION(Accumulate_c, ORIEL_ACCESS_ACCUMULATE, UPDATE_PARAMETERS(MPI_Count), UPDATE_ARGUMENTS,
+          ORIGIN_FIELDS, TARGET_FIELDS, UPDATE_FIELDS)
 
-#define RUPDATE_PARAMETERS(Count) (ORIGIN(const, Count), TARGET(Count), MPI_Op op, MPI_Win win, MPI_Request * request)
-#define RUPDATE_ARGUMENTS         (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win, request)
-OPERATION(Raccumulate, ORIEL_ACCESS_ACCUMULATE, RUPDATE_PARAMETERS(int), RUPDATE_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS,
-          UPDATE_FIELDS, .request = request)
-OPERATION(Raccumulate_c, ORIEL_ACCESS_ACCUMULATE, RUPDATE_PARAMETERS(MPI_Count), RUPDATE_ARGUMENTS, ORIGIN_FIELDS, TARGET_FIELDS,
-          UPDATE_FIELDS, .request = request)
+#define RUPDATE_PARAMETERS(Count)                                                                  \
+    (ORIGIN(const, Count), TARGET(Count), MPI_Op op, MPI_Win win, MPI_Request * request)
+#define RUPDATE_ARGUMENTS (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win, request)
+OPERATION(Raccumulate, ORIEL_ACCESS_ACCUMULATE, RUPDATE_PARAMETERS(int), RUPDATE_ARGUMENTS,
+          ORIGIN_FIELDS, TARGET_FIELDS, UPDATE_FIELDS, .request = request)
+OPERATION(Raccumulate_c, ORIEL_ACCESS_ACCUMULATE, RUPDATE_PARAMETERS(MPI_Count), RUPDATE_ARGUMENTS,
+          ORIGIN_FIELDS, TARGET_FIELDS, UPDATE_FIELDS, .request = request)
 
-#define FETCH_PARAMETERS(Count) (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win)
-#define FETCH_ARGUMENTS         (ORIGIN_ARGUMENTS, RESULT_ARGUMENTS, TARGET_ARGUMENTS, op, win)
-OPERATION(Get_accumulate, ORIEL_ACCESS_ACCUMULATE, FETCH_PARAMETERS(int), FETCH_ARGUMENTS, ORIGIN_FIELDS, RESULT_FIELDS,
-          TARGET_FIELDS, UPDATE_FIELDS)
-OPERATION(Get_accumulate_c, ORIEL_ACCESS_ACCUMULATE, FETCH_PARAMETERS(MPI_Count), FETCH_ARGUMENTS, ORIGIN_FIELDS, RESULT_FIELDS,
-          TARGET_FIELDS, UPDATE_FIELDS)
+#define FETCH_PARAMETERS(Count)                                                                    \
+    (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win)
+#define FETCH_ARGUMENTS (ORIGIN_ARGUMENTS, RESULT_ARGUMENTS, TARGET_ARGUMENTS, op, win)
+OPERATION(Get_accumulate, ORIEL_ACCESS_ACCUMULATE, FETCH_PARAMETERS(int), FETCH_ARGUMENTS,
+          ORIGIN_FIELDS, RESULT_FIELDS, TARGET_FIELDS, UPDATE_FIELDS)
+OPERATION(Get_accumulate_c, ORIEL_ACCESS_ACCUMULATE, FETCH_PARAMETERS(MPI_Count), FETCH_ARGUMENTS,
+          ORIGIN_FIELDS, RESULT_FIELDS, TARGET_FIELDS, UPDATE_FIELDS)
 
-#define RFETCH_PARAMETERS(Count)                                                                                                \
-    (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win, MPI_Request * request)
+#define RFETCH_PARAMETERS(Count)                                                                   \
+    (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win,                   \
+     MPI_Request * request)
 #define RFETCH_ARGUMENTS (ORIGIN_ARGUMENTS, RESULT_ARGUMENTS, TARGET_ARGUMENTS, op, win, request)
-OPERATION(Rget_accumulate, ORIEL_ACCESS_ACCUMULATE, RFETCH_PARAMETERS(int), RFETCH_ARGUMENTS, ORIGIN_FIELDS, RESULT_FIELDS,
-          TARGET_FIELDS, UPDATE_FIELDS, .request = request)
-OPERATION(Rget_accumulate_c, ORIEL_ACCESS_ACCUMULATE, RFETCH_PARAMETERS(MPI_Count), RFETCH_ARGUMENTS, ORIGIN_FIELDS,
-          RESULT_FIELDS, TARGET_FIELDS, UPDATE_FIELDS, .request = request)
+OPERATION(Rget_accumulate, ORIEL_ACCESS_ACCUMULATE, RFETCH_PARAMETERS(int), RFETCH_ARGUMENTS,
+          ORIGIN_FIELDS, RESULT_FIELDS, TARGET_FIELDS, UPDATE_FIELDS, .request = request)
+OPERATION(Rget_accumulate_c, ORIEL_ACCESS_ACCUMULATE, RFETCH_PARAMETERS(MPI_Count),
+          RFETCH_ARGUMENTS, ORIGIN_FIELDS, RESULT_FIELDS, TARGET_FIELDS, UPDATE_FIELDS,
+          .request = request)
 
 /* One element on all sides. */
-#define ELEMENT_FIELDS                                                                                                          \
-    .origin_addr = origin_addr, .origin_count = 1, .origin_datatype = datatype, .result_addr = result_addr, .result_count = 1,  \
-    .result_datatype = datatype, .target_rank = target_rank, .target_disp = target_disp, .target_count = 1,                     \
+#define ELEMENT_FIELDS                                                                             \
+    .origin_addr = origin_addr, .origin_count = 1, .origin_datatype = datatype,                    \
+    .result_addr = result_addr, .result_count = 1, .result_datatype = datatype,                    \
+    .target_rank = target_rank, .target_disp = target_disp, .target_count = 1,                     \
     .target_datatype = datatype
 OPERATION(Fetch_and_op, ORIEL_ACCESS_ACCUMULATE,
-          (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op,
-           MPI_Win win),
-          (origin_addr, result_addr, datatype, target_rank, target_disp, op, win), ELEMENT_FIELDS, UPDATE_FIELDS)
+          (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+           MPI_Aint target_disp, MPI_Op op, MPI_Win win),
+          (origin_addr, result_addr, datatype, target_rank, target_disp, op, win), ELEMENT_FIELDS,
+          UPDATE_FIELDS)
 OPERATION(Compare_and_swap, ORIEL_ACCESS_ACCUMULATE,
-          (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-           MPI_Aint target_disp, MPI_Win win),
-          (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win), ELEMENT_FIELDS,
-          .compare_addr = compare_addr, .accumulates = true, .swaps = true)
+          (const void *origin_addr, const void *compare_addr, void *result_addr,
+           MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win),
+          (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win),
+          ELEMENT_FIELDS, .compare_addr = compare_addr, .accumulates = true, .swaps = true)

@@ -35,14 +35,14 @@ struct oriel_operation {
     const struct oriel_type *target_type;
     const struct oriel_type *result_type; /* of fetching accumulates */
     enum oriel_operator applied;
-    int64_t offset;            /* at the target: a window's byte, or an address */
-    uint64_t items;            /* of the target's datatype that the call names; 0 where they have no bytes */
+    int64_t offset; /* at the target: a window's byte, or an address */
+    uint64_t items; /* of the target's datatype that the call names; 0 where they have no bytes */
     uint64_t moving_bytes;     /* so many are accessed on each side, which may have room for more */
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
     bool accessed;             /* it stands in the history */
     bool allowed;              /* nothing is wrong with arguments and epoch */
-    bool withheld;             /* wrong, and refused with its completion only, where that would end the job */
+    bool withheld; /* wrong, and refused with its completion only, where that would end the job */
 };
 
 /* --- windows_access.c: order and history of an operation that is right --- */
@@ -56,7 +56,8 @@ bool oriel_access_writes_words(const struct oriel_operation *operation);
 bool oriel_access_fetches(const struct oriel_operation *operation);
 
 /* This process's clock goes to the word of the target's memory. */
-void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches);
+void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset,
+                            bool fetches);
 
 /* What was given to the word of an element is taken, and whatever accumulates of many elements gave. */
 void oriel_window_take_element(const struct oriel_checked *window, int32_t target, int64_t offset);
@@ -64,7 +65,8 @@ void oriel_window_take_element(const struct oriel_checked *window, int32_t targe
 /* Whether there were such accumulates. */
 static inline bool oriel_window_has_bulk(const struct oriel_checked *window)
 {
-    return window->common == NULL || atomic_load_explicit(&window->common->bulk, memory_order_acquire) != 0;
+    return window->common == NULL ||
+           atomic_load_explicit(&window->common->bulk, memory_order_acquire) != 0;
 }
 
 /* --- windows_requests.c --- */

@@ -16,19 +16,22 @@ enum { EXCLUSIVE = 0, SHARED = 1 };
 
 static void take_entry(const struct oriel_checked *window, int32_t target, int which)
 {
-    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
+    struct oriel_key key =
+        oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
     oriel_order_take(&key);
 }
 
 static void give_entry(const struct oriel_checked *window, int32_t target, int which)
 {
-    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
+    struct oriel_key key =
+        oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
     oriel_order_give(&key, 0);
 }
 
 static bool all_was_locked(const struct oriel_checked *window)
 {
-    return window->common == NULL || atomic_load_explicit(&window->common->locked_all, memory_order_acquire) != 0;
+    return window->common == NULL ||
+           atomic_load_explicit(&window->common->locked_all, memory_order_acquire) != 0;
 }
 
 static void take_lock(struct oriel_checked *window, int32_t target, bool exclusive)
@@ -62,7 +65,8 @@ static void take_lock_all(struct oriel_checked *window)
 void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, MPI_Aint target_disp)
 {
     char byte;
-    if (oriel_host()->Get(&byte, 1, MPI_BYTE, target, target_disp, 1, MPI_BYTE, window->win) == MPI_SUCCESS)
+    if (oriel_host()->Get(&byte, 1, MPI_BYTE, target, target_disp, 1, MPI_BYTE, window->win) ==
+        MPI_SUCCESS)
         oriel_host()->Win_flush(target, window->win);
     take_entry(window, target, EXCLUSIVE);
     window->lazy[target] = 0;
@@ -77,7 +81,8 @@ static void hold(const struct oriel_checked *window, int32_t target, enum oriel_
         oriel_collective_progress_hold(window->gathering, window->rank, target, how);
 }
 
-static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bool exclusive, const struct oriel_site *site)
+static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bool exclusive,
+                          const struct oriel_site *site)
 {
     if (window->gathering == NULL || !oriel_window_wait_open(window, site))
         return false;
@@ -94,22 +99,25 @@ static void take_back(struct oriel_checked *window, int32_t target, bool fenced)
     oriel_window_leave(window);
 }
 
-static int lock(struct oriel_checked *window, int lock_type, int rank, int assert, const struct oriel_site *site)
+static int lock(struct oriel_checked *window, int lock_type, int rank, int assert,
+                const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
     bool exclusive = lock_type == MPI_LOCK_EXCLUSIVE;
-    bool valid = oriel_argument_rank(window, rank, site) && oriel_argument_assert(window, assert, MPI_MODE_NOCHECK, site) &&
+    bool valid = oriel_argument_rank(window, rank, site) &&
+                 oriel_argument_assert(window, assert, MPI_MODE_NOCHECK, site) &&
                  oriel_argument_lock_type(window, lock_type, site);
     if (!valid) {
         oriel_quiet_begin(&quiet, window->win);
-        return oriel_quiet_end(&quiet, oriel_host()->Win_lock(lock_type, rank, assert, window->win));
+        return oriel_quiet_end(&quiet,
+                               oriel_host()->Win_lock(lock_type, rank, assert, window->win));
     }
     oriel_hint_lock(window, rank, site);
     oriel_window_enter(window);
     bool fenced = window->epochs.fence.open;
-    enum oriel_verdict verdict =
-        oriel_epochs_lock(&window->epochs, rank, exclusive, (assert & MPI_MODE_NOCHECK) != 0, site, &finding);
+    enum oriel_verdict verdict = oriel_epochs_lock(&window->epochs, rank, exclusive,
+                                                   (assert &MPI_MODE_NOCHECK) != 0, site, &finding);
     oriel_window_leave(window);
     oriel_window_judge(window, verdict, &finding, site, &quiet);
     bool waits = verdict == ORIEL_VERDICT_RIGHT && wait_for_lock(window, rank, exclusive, site);
@@ -118,11 +126,11 @@ static int lock(struct oriel_checked *window, int lock_type, int rank, int asser
     if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
         take_back(window, rank, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
-        if (!(assert & MPI_MODE_NOCHECK)) {
+        if (!(assert &MPI_MODE_NOCHECK)) {
             hold(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
             take_lock(window, rank, exclusive);
         }
-        oriel_hint_hold(window, rank, exclusive, (assert & MPI_MODE_NOCHECK) != 0, site);
+        oriel_hint_hold(window, rank, exclusive, (assert &MPI_MODE_NOCHECK) != 0, site);
     }
     return oriel_quiet_end(&quiet, code);
 }
@@ -167,7 +175,7 @@ static int lock_all(struct oriel_checked *window, int assert, const struct oriel
     oriel_window_enter(window);
     bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict = oriel_epochs_lock_all(&window->epochs, site, &finding);
-    window->all_unchecked = (assert & MPI_MODE_NOCHECK) != 0;
+    window->all_unchecked = (assert &MPI_MODE_NOCHECK) != 0;
     oriel_window_leave(window);
     oriel_window_judge(window, verdict, &finding, site, &quiet);
     bool waits = verdict == ORIEL_VERDICT_RIGHT && wait_for_lock(window, -1, false, site);
@@ -215,7 +223,8 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
 static void flag_others(struct oriel_checked *window, int32_t target)
 {
     for (int32_t i = 0; i < window->n; i++)
-        if (i != target && (window->touched[i] & (ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED)) == ORIEL_TOUCHED_HISTORY) {
+        if (i != target && (window->touched[i] & (ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED)) ==
+                               ORIEL_TOUCHED_HISTORY) {
             oriel_window_flag(window, i, ORIEL_ACCESS_FLUSHED_OTHER);
             window->touched[i] |= ORIEL_TOUCHED_FLAGGED;
         }
@@ -245,7 +254,8 @@ typedef int flush_rank_fn(int rank, MPI_Win win);
 typedef int flush_all_fn(MPI_Win win);
 
 /* False: it is in no epoch of a lock, which is told. */
-static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, int target, const struct oriel_site *site,
+static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, int target,
+                                                const struct oriel_site *site,
                                                 struct oriel_quiet *quiet)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
@@ -263,11 +273,14 @@ static struct oriel_site site_unmade(const void *address, enum oriel_call call)
 }
 
 /* One of which it is not known yet whether it is right. */
-static __attribute__((noinline)) int flush_with_care(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind,
-                                                     flush_all_fn *behind_all, const struct oriel_site *unmade)
+static __attribute__((noinline)) int flush_with_care(struct oriel_checked *window, int target,
+                                                     bool remote, flush_rank_fn *behind,
+                                                     flush_all_fn *behind_all,
+                                                     const struct oriel_site *unmade)
 {
     struct oriel_quiet quiet = {.quiet = false};
-    struct oriel_site site = oriel_site_make((const void *)(uintptr_t)unmade->address, unmade->call);
+    struct oriel_site site =
+        oriel_site_make((const void *)(uintptr_t)unmade->address, unmade->call);
     if (behind_all == NULL && !oriel_argument_rank(window, target, &site)) {
         oriel_quiet_begin(&quiet, window->win);
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one of the two calls is there */
@@ -284,10 +297,12 @@ static __attribute__((noinline)) int flush_with_care(struct oriel_checked *windo
 }
 
 /* Any of the four; target -1: all, by flush_all.  Under a lock all is right. */
-static inline int flush(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind, flush_all_fn *behind_all,
+static inline int flush(struct oriel_checked *window, int target, bool remote,
+                        flush_rank_fn *behind, flush_all_fn *behind_all,
                         const struct oriel_site *unmade)
 {
-    bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded && oriel_epochs_passive(&window->epochs, target);
+    bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded &&
+                 oriel_epochs_passive(&window->epochs, target);
     if (oriel_unlikely(!right))
         return flush_with_care(window, target, remote, behind, behind_all, unmade);
     if (oriel_unlikely(!window->ordered))
@@ -320,13 +335,16 @@ static int synchronise(struct oriel_checked *window)
 
 /* --- exported --- */
 
-SYNCHRONISE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win), rank == MPI_PROC_NULL,
+SYNCHRONISE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win),
+            (lock_type, rank, assert, win), rank == MPI_PROC_NULL,
             lock(window, lock_type, rank, assert, &site), oriel_site_opening)
-SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL, unlock(window, rank, &site), oriel_site_make)
-SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false, lock_all(window, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
+            unlock(window, rank, &site), oriel_site_make)
+SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false,
+            lock_all(window, assert, &site), oriel_site_opening)
 SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, unlock_all(window, &site), oriel_site_make)
-SYNCHRONISE(Win_flush_all, (MPI_Win win), (win), false, flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site),
-            site_unmade)
+SYNCHRONISE(Win_flush_all, (MPI_Win win), (win), false,
+            flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site), site_unmade)
 SYNCHRONISE(Win_flush_local, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
             flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), site_unmade)
 SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
@@ -346,14 +364,16 @@ static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const voi
 
 ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) || !oriel_pending_slot_flush(win, rank)))
+    if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) ||
+                       !oriel_pending_slot_flush(win, rank)))
         return flush_rank(rank, win, ORIEL_CALLER);
     oriel_check_enter();
     int code = oriel_host_calls.Win_flush(rank, win);
     oriel_check_leave();
     return code;
 }
-ORIEL_EXPORT int MPI_Win_flush(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush")));
+ORIEL_EXPORT int MPI_Win_flush(int rank, MPI_Win win)
+    __attribute__((weak, alias("PMPI_Win_flush")));
 
 ORIEL_EXPORT int PMPI_Win_sync(MPI_Win win)
 {

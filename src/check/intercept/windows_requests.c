@@ -9,9 +9,10 @@
 #include <stdlib.h>
 
 struct oriel_window_request {
-    struct oriel_window_request *next;     /* in the window's list, while there is something left to do */
-    struct oriel_window_request **link;    /* the word that says where it is */
-    struct oriel_checked *window; /* NULL: nothing is left */
+    struct oriel_window_request
+        *next; /* in the window's list, while there is something left to do */
+    struct oriel_window_request **link; /* the word that says where it is */
+    struct oriel_checked *window;       /* NULL: nothing is left */
     int32_t target;
     bool fetches;
     oriel_shm_offset history;
@@ -79,7 +80,8 @@ static bool is_complete(MPI_Request request)
     static _Atomic(void *) behind;
     MPI_Status status;
     int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(&behind, "PMPI_Request_get_status"))(request, &flag, &status);
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(
+        &behind, "PMPI_Request_get_status"))(request, &flag, &status);
     return code == MPI_SUCCESS && flag;
 }
 
@@ -89,7 +91,8 @@ static void give_own_handle(MPI_Request *request)
 {
     MPI_Request own;
     int done;
-    if (!is_complete(*request) || oriel_host_open_request(tell_status, drop_nothing, NULL, &own) != ORIEL_OK)
+    if (!is_complete(*request) ||
+        oriel_host_open_request(tell_status, drop_nothing, NULL, &own) != ORIEL_OK)
         return;
     (void)oriel_host()->Test(request, &done, MPI_STATUS_IGNORE);
     *request = own;
@@ -100,7 +103,8 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
 {
     struct oriel_checked *window = operation->window;
     struct oriel_window_request *asked = code == MPI_SUCCESS ? malloc(sizeof *asked) : NULL;
-    oriel_shm_offset history = operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
+    oriel_shm_offset history =
+        operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
     if (asked == NULL) { /* nothing is under way, or nobody can know when it ends */
         if (history != 0)
             oriel_part_complete_one(history, operation->ticket, oriel_order_now());
@@ -108,11 +112,12 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
         return;
     }
     *asked = (struct oriel_window_request){.window = window,
-                                  .target = operation->target_rank,
-                                  .fetches = operation->kind == ORIEL_ACCESS_GET || operation->result_addr != NULL,
-                                  .history = history,
-                                  .ticket = operation->ticket,
-                                  .buffers = operation->buffers};
+                                           .target = operation->target_rank,
+                                           .fetches = operation->kind == ORIEL_ACCESS_GET ||
+                                                      operation->result_addr != NULL,
+                                           .history = history,
+                                           .ticket = operation->ticket,
+                                           .buffers = operation->buffers};
     pthread_mutex_lock(&mutex);
     asked->next = window->asked;
     asked->link = &window->asked;

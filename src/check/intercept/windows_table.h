@@ -20,7 +20,8 @@ ORIEL_CHECK_INLINE bool oriel_window_look_from(const void *address)
     return true;
 }
 
-#define oriel_window_look() oriel_window_look_from(ORIEL_CALLER) /* of an exported function itself */
+#define oriel_window_look()                                                                        \
+    oriel_window_look_from(ORIEL_CALLER) /* of an exported function itself */
 
 /* The window's lock, where the program may call from several threads. */
 static inline void oriel_window_enter(struct oriel_checked *window)
@@ -37,9 +38,11 @@ static inline void oriel_window_leave(struct oriel_checked *window)
 
 enum oriel_touched {                            /* bits of struct oriel_checked's touched */
                      ORIEL_TOUCHED_HISTORY = 1, /* accesses of this process are pending there */
-                     ORIEL_TOUCHED_BUFFERS = 2, /* buffers of this process are needed by operations on it */
-                     ORIEL_TOUCHED_FLAGGED = 4, /* the pending ones are flagged: another target was flushed since */
-                     ORIEL_TOUCHED_TREE = 8,    /* some of the accesses do not stand in cells */
+                     ORIEL_TOUCHED_BUFFERS =
+                         2, /* buffers of this process are needed by operations on it */
+                     ORIEL_TOUCHED_FLAGGED =
+                         4, /* the pending ones are flagged: another target was flushed since */
+                     ORIEL_TOUCHED_TREE = 8, /* some of the accesses do not stand in cells */
 };
 
 /* Accesses of this process are pending there, and buffers needed; more: ORIEL_TOUCHED_TREE or nothing. */
@@ -47,8 +50,8 @@ static inline void oriel_window_touch(struct oriel_checked *window, int32_t targ
 {
     uint8_t had = window->touched[target];
     window->touched_histories += (had & ORIEL_TOUCHED_HISTORY) == 0;
-    window->touched[target] =
-        (uint8_t)((had & ORIEL_TOUCHED_TREE) | more | ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_BUFFERS);
+    window->touched[target] = (uint8_t)((had & ORIEL_TOUCHED_TREE) | more | ORIEL_TOUCHED_HISTORY |
+                                        ORIEL_TOUCHED_BUFFERS);
     window->touched_any = true;
 }
 
@@ -57,7 +60,8 @@ void oriel_checked_remove(struct oriel_checked *window);
 
 /* Makes the entry of a window that the program has just made, and adds it: members are its own from now on, the board's part is
  * found or made. NULL: there is no memory for it. */
-struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n, int rank, const void *base,
+struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n,
+                                         int rank, const void *base,
                                          enum oriel_check_flavour flavour);
 void oriel_checked_free(struct oriel_checked *window);
 
@@ -66,7 +70,8 @@ void oriel_checked_part(struct oriel_checked *window);
 void oriel_common_drop(uint64_t id);
 
 /* The target's memory is mapped here: loads and stores of it are this process's. */
-void oriel_window_map(struct oriel_checked *window, int32_t target, const void *base, MPI_Aint size);
+void oriel_window_map(struct oriel_checked *window, int32_t target, const void *base,
+                      MPI_Aint size);
 
 /* No load or store is looked at for this window any more. */
 void oriel_window_unmap_all(struct oriel_checked *window);
@@ -91,11 +96,13 @@ void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)
 
 /* Beginning of a call that knows its verdict: a wrong one is told, and where the program's handler is fatal the call is made
  * quiet. True: pass the call on. */
-bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict, struct oriel_finding *finding,
-                        const struct oriel_site *site, struct oriel_quiet *quiet);
+bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict,
+                        struct oriel_finding *finding, const struct oriel_site *site,
+                        struct oriel_quiet *quiet);
 
 /* Comes to a collective call on the window (last: the one that frees it); true: the wait for the other members is noted. */
-bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last, const struct oriel_site *site);
+bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
+                                const struct oriel_site *site);
 
 /* Ends this process's locks and starts behind the program's back, so that a collective call succeeds.  Their ends are echoes. */
 void oriel_window_end_epochs(struct oriel_checked *window);
@@ -103,8 +110,10 @@ void oriel_window_end_epochs(struct oriel_checked *window);
 /* Makes the call that others wait for and that this process, which is in MPI_Win_free, does not make: a fence; the exposure
  * epoch that an origin has started; an access epoch without operations for a target that has posted. */
 void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_site *site);
-void oriel_window_post_for(struct oriel_checked *window, int32_t origin, const struct oriel_site *site);
-void oriel_window_start_for(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
+void oriel_window_post_for(struct oriel_checked *window, int32_t origin,
+                           const struct oriel_site *site);
+void oriel_window_start_for(struct oriel_checked *window, int32_t target,
+                            const struct oriel_site *site);
 
 /* --- windows_groups.c --- */
 
@@ -115,9 +124,11 @@ void oriel_group_free(struct oriel_checked *window, int32_t *ranks);
 /* --- arguments.c --- */
 
 /* Tells what is wrong with the assertion, or the rank, of a call that takes these; true when right. */
-bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken, const struct oriel_site *site);
+bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken,
+                           const struct oriel_site *site);
 bool oriel_argument_rank(struct oriel_checked *window, int rank, const struct oriel_site *site);
-bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type, const struct oriel_site *site);
+bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type,
+                              const struct oriel_site *site);
 
 struct oriel_operation;
 
@@ -164,8 +175,10 @@ void oriel_hint_no_put(const struct oriel_operation *operation);
 /* --- paired_calls.c --- */
 
 /* A post for the origin, before its order is given; a start of the target, before the post's is taken. */
-void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert, const struct oriel_site *site);
-void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, const struct oriel_site *site);
+void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert,
+                     const struct oriel_site *site);
+void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
+                      const struct oriel_site *site);
 
 /* The post for other, or the start of it, that was told of last has failed. */
 void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts);
@@ -175,26 +188,27 @@ void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
 void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *site);
 
 /* What another member waits for in vain while this process is in MPI_Win_free, told by now. */
-enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site, int32_t *rank);
+enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site,
+                                    int32_t *rank);
 
 /* The wrapper of a synchronisation: code_of is evaluated with window and site where the window is looked at; nothing: the call
  * does nothing. */
-#define SYNCHRONISE(name, parameters, arguments, nothing, code_of, site_of)                                                    \
-    ORIEL_EXPORT int PMPI_##name parameters                                                                                    \
-    {                                                                                                                          \
-        if (!oriel_window_look())                                                                                              \
-            return oriel_host()->name arguments;                                                                               \
-        struct oriel_checked *window = nothing ? NULL : oriel_checked_find(win);                                               \
-        int code;                                                                                                              \
-        if (window == NULL) {                                                                                                  \
-            code = oriel_host()->name arguments;                                                                               \
-        } else {                                                                                                               \
-            struct oriel_site site = site_of(ORIEL_CALLER, ORIEL_CALL_##name);                                                 \
-            code = code_of;                                                                                                    \
-        }                                                                                                                      \
-        oriel_check_leave();                                                                                                   \
-        return code;                                                                                                           \
-    }                                                                                                                          \
+#define SYNCHRONISE(name, parameters, arguments, nothing, code_of, site_of)                        \
+    ORIEL_EXPORT int PMPI_##name parameters                                                        \
+    {                                                                                              \
+        if (!oriel_window_look())                                                                  \
+            return oriel_host()->name arguments;                                                   \
+        struct oriel_checked *window = nothing ? NULL : oriel_checked_find(win);                   \
+        int code;                                                                                  \
+        if (window == NULL) {                                                                      \
+            code = oriel_host()->name arguments;                                                   \
+        } else {                                                                                   \
+            struct oriel_site site = site_of(ORIEL_CALLER, ORIEL_CALL_##name);                     \
+            code = code_of;                                                                        \
+        }                                                                                          \
+        oriel_check_leave();                                                                       \
+        return code;                                                                               \
+    }                                                                                              \
     ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
 
 #endif

@@ -21,10 +21,10 @@ static inline void *oriel_behind(_Atomic(void *) *slot, const char *name)
 }
 
 /* Opens the definition of both names of a function of MPI; BEHIND(name) in it is the next one. */
-#define ORIEL_CHECK_WRAP(name, parameters)                                                      \
-    ORIEL_CHECK_EXPORT int PMPI_##name parameters;                                              \
-    ORIEL_CHECK_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));   \
-    static _Atomic(void *) behind_##name;                                                       \
+#define ORIEL_CHECK_WRAP(name, parameters)                                                         \
+    ORIEL_CHECK_EXPORT int PMPI_##name parameters;                                                 \
+    ORIEL_CHECK_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));      \
+    static _Atomic(void *) behind_##name;                                                          \
     int PMPI_##name parameters
 
 #define BEHIND(name) ((__typeof__(&PMPI_##name))oriel_behind(&behind_##name, "PMPI_" #name))
@@ -36,6 +36,7 @@ static inline int oriel_check_back(int code)
 }
 
 /* Calls the function behind with the guard up; an expression with its code, which goes to code. */
-#define ORIEL_CHECK_PASS(code, name, arguments) (oriel_check_enter(), (code) = oriel_check_back(BEHIND(name) arguments))
+#define ORIEL_CHECK_PASS(code, name, arguments)                                                    \
+    (oriel_check_enter(), (code) = oriel_check_back(BEHIND(name) arguments))
 
 #endif

@@ -51,7 +51,8 @@ bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history)
         if (use->histories[i] == history)
             return true;
     if (use->histories_count == use->histories_room) {
-        oriel_shm_offset *histories = grown(use->histories, &use->histories_room, sizeof *histories);
+        oriel_shm_offset *histories =
+            grown(use->histories, &use->histories_room, sizeof *histories);
         if (histories == NULL)
             return false;
         use->histories = histories;
@@ -63,7 +64,8 @@ bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history)
 /* Loops use one buffer again and again, or one behind the other: the last range grows. */
 void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high)
 {
-    struct oriel_use_range *last = use->ranges_count > 0 ? &use->ranges[use->ranges_count - 1] : NULL;
+    struct oriel_use_range *last =
+        use->ranges_count > 0 ? &use->ranges[use->ranges_count - 1] : NULL;
     uint64_t page = (UINT64_C(1) << oriel_watched_pages_now.shift) - 1;
     low &= ~page;
     high = (high + page) & ~page;

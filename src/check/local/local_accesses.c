@@ -66,7 +66,10 @@ enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, orie
     see_who_watches();
     if (oriel_watched_pages_now.pages != NULL)
         oriel_finding_local_watched();
-    return own.history != 0 ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no room for the buffers' history in the checker's memory");
+    return own.history != 0
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_NO_MEM,
+                            "no room for the buffers' history in the checker's memory");
 }
 
 void oriel_local_stop(void)
@@ -106,14 +109,19 @@ static void access_atomically(uint64_t low, uint64_t len_bytes, bool writes)
 
 /* --- memory of windows --- */
 
-enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_shm_offset history, int64_t offset,
+enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes,
+                                         oriel_shm_offset history, int64_t offset,
                                          oriel_conflict_fn *tell, void *closure)
 {
     uint64_t low = (uint64_t)(uintptr_t)base;
     if (len_bytes == 0 || history == 0)
         return ORIEL_OK;
-    struct oriel_local_region region = {
-        .low = low, .high = low + len_bytes, .history = history, .offset = offset, .tell = tell, .closure = closure};
+    struct oriel_local_region region = {.low = low,
+                                        .high = low + len_bytes,
+                                        .history = history,
+                                        .offset = offset,
+                                        .tell = tell,
+                                        .closure = closure};
     lock();
     oriel_region_put_beside(&region);
     enum oriel_status status = oriel_region_add(&region);
@@ -153,7 +161,8 @@ oriel_local_group oriel_local_group_new(void)
 
 oriel_local_group oriel_local_group_target(uint64_t window_id, int target)
 {
-    uint64_t mixed = (window_id ^ window_id >> 31) * UINT64_C(0xbf58476d1ce4e5b9) + (uint64_t)(uint32_t)target;
+    uint64_t mixed =
+        (window_id ^ window_id >> 31) * UINT64_C(0xbf58476d1ce4e5b9) + (uint64_t)(uint32_t)target;
     mixed = (mixed ^ mixed >> 29) * UINT64_C(0x94d049bb133111eb);
     return ORIEL_ACCESS_GROUP | mixed >> 2;
 }
@@ -184,9 +193,11 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
     if (region == NULL)
         oriel_short_buffer_meet(access, extents->list, extents->count, own.tell, own.closure);
     if (region == NULL && use == NULL)
-        oriel_history_look(own.history, access, extents->list, extents->count, own.tell, own.closure);
+        oriel_history_look(own.history, access, extents->list, extents->count, own.tell,
+                           own.closure);
     else if (region == NULL && oriel_use_note(use, own.history))
-        oriel_history_add(own.history, access, extents->list, extents->count, own.tell, own.closure);
+        oriel_history_add(own.history, access, extents->list, extents->count, own.tell,
+                          own.closure);
     for (; region != NULL; region = oriel_region_find(bounds.low, bounds.high, region))
         if (use == NULL || oriel_use_note(use, region->history))
             oriel_region_use(region, access, extents, &bounds);
@@ -205,7 +216,8 @@ static bool is_outside_windows(uint64_t low, uint64_t high)
     return oriel_regions_are_elsewhere(low, high) || oriel_region_find(low, high, NULL) == NULL;
 }
 
-static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel_local_group group, const struct oriel_site *site)
+static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel_local_group group,
+                const struct oriel_site *site)
 {
     struct oriel_access access;
     if (extents->count == 0 || !make_access(&access, writes, flags, group))
@@ -219,32 +231,37 @@ static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel
 }
 
 /* A plain run; false: it is for use. */
-static bool use_briefly(uint64_t low, uint64_t len_bytes, bool writes, uint8_t flags, oriel_local_group group,
-                        const struct oriel_site *site)
+static bool use_briefly(uint64_t low, uint64_t len_bytes, bool writes, uint8_t flags,
+                        oriel_local_group group, const struct oriel_site *site)
 {
     lock();
     bool done = uses_are_brief() && is_outside_windows(low, low + len_bytes) &&
-                oriel_short_buffer_use(&(struct oriel_short_buffer){low, low + len_bytes, group, *site, writes, flags}, own.tell, own.closure);
+                oriel_short_buffer_use(
+                    &(struct oriel_short_buffer){low, low + len_bytes, group, *site, writes, flags},
+                    own.tell, own.closure);
     unlock();
     return done;
 }
 
-void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, uint8_t flags,
-                        oriel_local_group group, const struct oriel_site *site)
+void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes,
+                        uint8_t flags, oriel_local_group group, const struct oriel_site *site)
 {
     struct oriel_extents extents;
     if (own.history == 0 || inside || count <= 0)
         return;
     settle_owed();
-    if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) == ORIEL_OK &&
+    if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) ==
+            ORIEL_OK &&
         !(extents.count == 1 && extents.list[0].count == 1 &&
-          use_briefly((uint64_t)extents.list[0].offset, extents.list[0].len_bytes, writes, flags, group, site)))
+          use_briefly((uint64_t)extents.list[0].offset, extents.list[0].len_bytes, writes, flags,
+                      group, site)))
         use(&extents, writes, flags, group, site);
     oriel_extents_close(&extents);
 }
 
-void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type, bool writes, oriel_local_group group,
-                       uint64_t most_bytes, const struct oriel_site *site)
+void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type,
+                       bool writes, oriel_local_group group, uint64_t most_bytes,
+                       const struct oriel_site *site)
 {
     struct oriel_extents extents;
     if (own.history == 0 || inside || count == 0)
@@ -252,9 +269,11 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
     settle_owed();
     uint64_t len_bytes = count * type->size_bytes;
     if (oriel_likely(type->plain_bytes != INT64_MAX) &&
-        use_briefly((uint64_t)(uintptr_t)buffer, len_bytes < most_bytes ? len_bytes : most_bytes, writes, 0, group, site))
+        use_briefly((uint64_t)(uintptr_t)buffer, len_bytes < most_bytes ? len_bytes : most_bytes,
+                    writes, 0, group, site))
         return;
-    if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer, most_bytes) == ORIEL_OK)
+    if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer, most_bytes) ==
+        ORIEL_OK)
         use(&extents, writes, 0, group, site);
     oriel_extents_close(&extents);
 }
@@ -268,12 +287,14 @@ static bool runs_are_apart(const struct oriel_short_buffer_run *runs, unsigned c
     return true;
 }
 
-bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
+bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count,
+                      oriel_local_group group, const struct oriel_site *site)
 {
     unsigned first = oriel_short_buffers.count;
     if (own.history == 0 || inside)
         return true;
-    if (oriel_check_several || !uses_are_brief() || first + count > ORIEL_SHORT_BUFFERS_MOST || !runs_are_apart(runs, count))
+    if (oriel_check_several || !uses_are_brief() || first + count > ORIEL_SHORT_BUFFERS_MOST ||
+        !runs_are_apart(runs, count))
         return false;
     for (unsigned i = 0; i < count; i++)
         if (!is_outside_windows(runs[i].low, runs[i].high))
@@ -285,8 +306,8 @@ bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count,
     return true;
 }
 
-void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
-                         const struct oriel_site *site)
+void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes,
+                         oriel_local_group group, const struct oriel_site *site)
 {
     oriel_local_buffer(buffer, count, datatype, writes, ORIEL_ACCESS_MESSAGE, group, site);
 }
@@ -340,11 +361,13 @@ void oriel_local_complete(oriel_local_group group)
 
 /* --- loads and stores --- */
 
-void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic, const void *address_of_call)
+void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
+                        const void *address_of_call)
 {
     uint64_t low = (uint64_t)(uintptr_t)address;
     struct oriel_access access;
-    if (own.history == 0 || inside || oriel_check_where.in.depth != 0 || !oriel_check_running || len_bytes == 0)
+    if (own.history == 0 || inside || oriel_check_where.in.depth != 0 || !oriel_check_running ||
+        len_bytes == 0)
         return;
     oriel_check_look();
     settle_owed();
@@ -352,9 +375,11 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
         access_atomically(low, len_bytes, writes);
         return;
     }
-    if (oriel_shadow_knows(low, len_bytes, writes) || !make_access(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
+    if (oriel_shadow_knows(low, len_bytes, writes) ||
+        !make_access(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
         return;
-    access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load, (uint32_t)access.origin, 0);
+    access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load,
+                                  (uint32_t)access.origin, 0);
     struct oriel_extents extents = {.count = 1, .list = extents.own};
     extents.own[0] = (struct oriel_access_extent){(int64_t)low, len_bytes, 1, 0};
     lock();
@@ -364,7 +389,8 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
 
 bool oriel_local_watched(const void *address, uint64_t len_bytes)
 {
-    return len_bytes > 0 && oriel_watched_pages_sees(&oriel_watched_pages_now, (uint64_t)(uintptr_t)address, len_bytes);
+    return len_bytes > 0 && oriel_watched_pages_sees(&oriel_watched_pages_now,
+                                                     (uint64_t)(uintptr_t)address, len_bytes);
 }
 
 const struct oriel_watched_pages *oriel_check_watch(void)

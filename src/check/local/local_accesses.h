@@ -29,7 +29,8 @@ void oriel_local_stop(void);
 /* len_bytes at base are the bytes from offset on of the memory whose accesses stand in history: this process's part of a window,
  * a region attached to a dynamic one (offset: its address), or another rank's part of a shared window, mapped here.  Regions may
  * overlap: the same memory can be in several windows.  Conflicts of local accesses are told by tell. */
-enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_shm_offset history, int64_t offset,
+enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes,
+                                         oriel_shm_offset history, int64_t offset,
                                          oriel_conflict_fn *tell, void *closure);
 
 /* Of the region of the history that starts at base: nothing when there is none.  Uses of that history, which may have other
@@ -51,21 +52,23 @@ oriel_local_group oriel_local_group_target(uint64_t window_id, int target);
  * before the operation is passed on); 0: the call is a blocking one (call before it when it reads, behind it when it writes:
  * what it brought is ordered then).  flags: ORIEL_ACCESS_MESSAGE for messages and collectives.  MPI_BOTTOM is a buffer like
  * others; MPI_IN_PLACE is the caller's affair; what is no committed datatype, and a count of 0, are no use of anything. */
-void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, uint8_t flags,
-                        oriel_local_group group, const struct oriel_site *site);
+void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes,
+                        uint8_t flags, oriel_local_group group, const struct oriel_site *site);
 
 /* The same of an operation's buffer, of at most most_bytes of count items of the type. */
-void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type, bool writes, oriel_local_group group,
-                       uint64_t most_bytes, const struct oriel_site *site);
+void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type,
+                       bool writes, oriel_local_group group, uint64_t most_bytes,
+                       const struct oriel_site *site);
 
 /* The same of all buffers of an operation, one to three, each of plain bytes; only the last one may be written.  False: nothing
  * has happened, they are for oriel_local_items. */
 struct oriel_short_buffer_run;
-bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site);
+bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count,
+                      oriel_local_group group, const struct oriel_site *site);
 
 /* A buffer of a message or collective: the same with ORIEL_ACCESS_MESSAGE. */
-void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
-                         const struct oriel_site *site);
+void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes,
+                         oriel_local_group group, const struct oriel_site *site);
 
 /* What the group has used of windows' memory, which others may access as soon as the call that completes it lets them go on:
  * over before that call.  The rest of its uses, and the group, end by oriel_local_complete. */
@@ -88,6 +91,7 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes);
 
 /* The program has loaded or stored them; address_of_call: the instruction's.  Atomic: by an atomic instruction, which orders as a
  * fetching accumulate does, and is in conflict with none. */
-void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic, const void *address_of_call);
+void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
+                        const void *address_of_call);
 
 #endif

@@ -28,10 +28,12 @@ extern struct oriel_short_buffers {
 
 /* Compares the run with those that are needed, tells conflicts, and needs it until oriel_short_buffer_end of its group.  False, and
  * nothing has happened: there is no room. */
-bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict_fn *tell, void *closure);
+bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict_fn *tell,
+                            void *closure);
 
 /* The same beside those that are needed behind the first ones, which it does not meet.  There is room. */
-void oriel_short_buffer_use_beside(const struct oriel_short_buffer *use, unsigned first, oriel_conflict_fn *tell, void *closure);
+void oriel_short_buffer_use_beside(const struct oriel_short_buffer *use, unsigned first,
+                                   oriel_conflict_fn *tell, void *closure);
 
 /* A run of an operation's buffers that is not empty: it has one to three. */
 struct oriel_short_buffer_run {
@@ -41,18 +43,21 @@ struct oriel_short_buffer_run {
 };
 enum { ORIEL_SHORT_BUFFER_RUNS = 3 };
 
-static inline struct oriel_short_buffer_run oriel_short_buffer_run_of(const void *buffer, uint64_t len_bytes, bool writes)
+static inline struct oriel_short_buffer_run
+oriel_short_buffer_run_of(const void *buffer, uint64_t len_bytes, bool writes)
 {
     uint64_t low = (uint64_t)(uintptr_t)buffer;
     return (struct oriel_short_buffer_run){low, low + len_bytes, writes};
 }
 
-static inline bool oriel_short_buffer_runs_meet(struct oriel_short_buffer_run a, struct oriel_short_buffer_run b)
+static inline bool oriel_short_buffer_runs_meet(struct oriel_short_buffer_run a,
+                                                struct oriel_short_buffer_run b)
 {
     return a.low < b.high && b.low < a.high;
 }
 
-static inline void oriel_short_buffer_put(unsigned at, const struct oriel_short_buffer_run *run, uint64_t group, const struct oriel_site *site)
+static inline void oriel_short_buffer_put(unsigned at, const struct oriel_short_buffer_run *run,
+                                          uint64_t group, const struct oriel_site *site)
 {
     struct oriel_short_buffer *use = &oriel_short_buffers.list[at];
     use->low = run->low; /* one by one: a whole would be read before its parts are written */
@@ -64,11 +69,14 @@ static inline void oriel_short_buffer_put(unsigned at, const struct oriel_short_
 }
 
 /* As oriel_short_buffer_use_beside; most meet nothing. */
-static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *run, uint64_t group, const struct oriel_site *site,
-                                   unsigned first, oriel_conflict_fn *tell, void *closure)
+static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *run, uint64_t group,
+                                          const struct oriel_site *site, unsigned first,
+                                          oriel_conflict_fn *tell, void *closure)
 {
     for (unsigned i = 0; i < first; i++)
-        if (__builtin_expect(oriel_short_buffers.list[i].low <= run->high && run->low <= oriel_short_buffers.list[i].high, 0)) {
+        if (__builtin_expect(oriel_short_buffers.list[i].low <= run->high &&
+                                 run->low <= oriel_short_buffers.list[i].high,
+                             0)) {
             struct oriel_short_buffer met = {run->low, run->high, group, *site, run->writes, 0};
             oriel_short_buffer_use_beside(&met, first, tell, closure);
             return;
@@ -80,12 +88,14 @@ static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *r
  * windows that do not meet each other may be put, from the first place on, without local_accesses.c. */
 static inline bool oriel_short_buffers_are_quiet(void)
 {
-    return oriel_short_buffers.count == 0 && oriel_short_buffers.open && !oriel_uses_are_open() && !oriel_check_several;
+    return oriel_short_buffers.count == 0 && oriel_short_buffers.open && !oriel_uses_are_open() &&
+           !oriel_check_several;
 }
 
 /* Compares an access that is for the history. */
-void oriel_short_buffer_meet(const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count,
-                      oriel_conflict_fn *tell, void *closure);
+void oriel_short_buffer_meet(const struct oriel_access *access,
+                             const struct oriel_access_extent *extents, size_t count,
+                             oriel_conflict_fn *tell, void *closure);
 
 static inline void oriel_short_buffer_end(uint64_t group)
 {

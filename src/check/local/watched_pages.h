@@ -11,16 +11,18 @@
 /* What the two libraries share: tsan/ finds oriel_check_watch by its name in liboriel_check.so. */
 struct oriel_watched_pages {
     _Atomic uint8_t *pages; /* 0: nothing there; NULL: nobody watches */
-    unsigned shift;               /* of addresses, to pages */
-    uint64_t count;               /* of pages; addresses behind them hold nothing */
+    unsigned shift;         /* of addresses, to pages */
+    uint64_t count;         /* of pages; addresses behind them hold nothing */
     /* A load or store of bytes that may be of interest, by the instruction at address_of_call; atomic ones order. */
-    void (*accessed)(const void *address, uint64_t len_bytes, bool writes, bool atomic, const void *address_of_call);
+    void (*accessed)(const void *address, uint64_t len_bytes, bool writes, bool atomic,
+                     const void *address_of_call);
 };
 
 const struct oriel_watched_pages *oriel_check_watch(void) __attribute__((visibility("default")));
 typedef const struct oriel_watched_pages *oriel_check_watch_fn(void);
 
-static inline bool oriel_watched_pages_sees(const struct oriel_watched_pages *watch, uint64_t address, uint64_t len_bytes)
+static inline bool oriel_watched_pages_sees(const struct oriel_watched_pages *watch,
+                                            uint64_t address, uint64_t len_bytes)
 {
     uint64_t page = address >> watch->shift;
     uint64_t last = (address + len_bytes - 1) >> watch->shift;

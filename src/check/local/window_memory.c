@@ -19,7 +19,8 @@ static void know_bounds(void)
 {
     oriel_regions_bounds = (struct oriel_regions_bounds){0, 0};
     if (own.count > 0)
-        oriel_regions_bounds = (struct oriel_regions_bounds){own.list[0].low, own.list[own.count - 1].reach};
+        oriel_regions_bounds =
+            (struct oriel_regions_bounds){own.list[0].low, own.list[own.count - 1].reach};
 }
 
 static void know_reach(size_t from)
@@ -52,7 +53,8 @@ enum oriel_status oriel_region_add(const struct oriel_local_region *region)
         size_t room = own.room == 0 ? 16 : 2 * own.room;
         struct oriel_local_region *list = realloc(own.list, room * sizeof *list);
         if (list == NULL)
-            return oriel_fail(ORIEL_E_NO_MEM, "no memory to watch a window's %zu regions", own.count);
+            return oriel_fail(ORIEL_E_NO_MEM, "no memory to watch a window's %zu regions",
+                              own.count);
         own.list = list;
         own.room = room;
     }
@@ -86,7 +88,8 @@ void oriel_regions_clear(void)
     know_bounds();
 }
 
-const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high, const struct oriel_local_region *last)
+const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high,
+                                                   const struct oriel_local_region *last)
 {
     size_t at;
     if (last == NULL && oriel_regions_are_elsewhere(low, high))
@@ -110,8 +113,10 @@ void oriel_region_put_beside(const struct oriel_local_region *region)
     while ((other = oriel_region_find(region->low, region->high, other)) != NULL) {
         uint64_t low = other->low > region->low ? other->low : region->low;
         uint64_t high = other->high < region->high ? other->high : region->high;
-        struct oriel_history_bytes here = {region->history, region->offset + (int64_t)(low - region->low)};
-        struct oriel_history_bytes there = {other->history, other->offset + (int64_t)(low - other->low)};
+        struct oriel_history_bytes here = {region->history,
+                                           region->offset + (int64_t)(low - region->low)};
+        struct oriel_history_bytes there = {other->history,
+                                            other->offset + (int64_t)(low - other->low)};
         if (here.history != there.history)
             oriel_history_beside(here, there, high - low);
     }

@@ -40,6 +40,7 @@ static inline bool oriel_regions_are_elsewhere(uint64_t low, uint64_t high)
 }
 
 /* The next region with bytes from low to high: last is NULL, or what was found last; NULL at the end. */
-const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high, const struct oriel_local_region *last);
+const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high,
+                                                   const struct oriel_local_region *last);
 
 #endif

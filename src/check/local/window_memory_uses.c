@@ -28,7 +28,8 @@ static void shift(struct oriel_access_extent *list, size_t count, int64_t by)
 }
 
 /* The parts of an extent that lie in the region. */
-static size_t clip(const struct oriel_access_extent *extent, const struct oriel_local_region *region, struct oriel_access_extent *parts)
+static size_t clip(const struct oriel_access_extent *extent,
+                   const struct oriel_local_region *region, struct oriel_access_extent *parts)
 {
     struct oriel_access_extent runs;
     struct oriel_access_extent behind[ORIEL_RUNS_PIECES];
@@ -39,9 +40,11 @@ static size_t clip(const struct oriel_access_extent *extent, const struct oriel_
     behind[0] = runs;
     int64_t below = (int64_t)region->low - runs.offset;
     if (below > 0)
-        left = oriel_byte_runs_subtract(&runs, &(struct oriel_access_extent){runs.offset, (uint64_t)below, 1, 0}, behind);
+        left = oriel_byte_runs_subtract(
+            &runs, &(struct oriel_access_extent){runs.offset, (uint64_t)below, 1, 0}, behind);
     int64_t above = oriel_byte_runs_end(&runs) - (int64_t)region->high;
-    struct oriel_access_extent over = {(int64_t)region->high, (uint64_t)(above > 0 ? above : 0), 1, 0};
+    struct oriel_access_extent over = {(int64_t)region->high, (uint64_t)(above > 0 ? above : 0), 1,
+                                       0};
     for (size_t i = 0; i < left; i++) {
         if (above > 0)
             count += oriel_byte_runs_subtract(&behind[i], &over, parts + count);
@@ -51,13 +54,14 @@ static size_t clip(const struct oriel_access_extent *extent, const struct oriel_
     return count;
 }
 
-void oriel_region_use(const struct oriel_local_region *region, const struct oriel_access *access, struct oriel_extents *extents,
-                      const struct oriel_use_range *bounds)
+void oriel_region_use(const struct oriel_local_region *region, const struct oriel_access *access,
+                      struct oriel_extents *extents, const struct oriel_use_range *bounds)
 {
     int64_t by = region->offset - (int64_t)region->low;
     if (bounds->low >= region->low && bounds->high <= region->high) {
         shift(extents->list, extents->count, by);
-        oriel_history_add(region->history, access, extents->list, extents->count, region->tell, region->closure);
+        oriel_history_add(region->history, access, extents->list, extents->count, region->tell,
+                          region->closure);
         shift(extents->list, extents->count, -by);
         return;
     }

@@ -42,7 +42,8 @@ void oriel_attached_empty(oriel_shm_offset *list)
 }
 
 /* The region that has the byte; NULL: none, and the nearest. */
-static const struct oriel_member_range *region_of(oriel_shm_offset list, uint64_t at, struct oriel_member_range *nearest)
+static const struct oriel_member_range *region_of(oriel_shm_offset list, uint64_t at,
+                                                  struct oriel_member_range *nearest)
 {
     uint64_t nearest_bytes = UINT64_MAX;
     for (oriel_shm_offset place = list; place != 0;) {
@@ -61,11 +62,13 @@ static const struct oriel_member_range *region_of(oriel_shm_offset list, uint64_
 }
 
 /* From address on, without a hole: up to end, of which the last bytes may not be wanted. */
-static uint64_t covered_up(oriel_shm_offset list, uint64_t address, struct oriel_member_range *nearest)
+static uint64_t covered_up(oriel_shm_offset list, uint64_t address,
+                           struct oriel_member_range *nearest)
 {
     const struct oriel_member_range *region;
     uint64_t end = address;
-    while ((region = region_of(list, end, nearest)) != NULL && region->address + region->len_bytes > end)
+    while ((region = region_of(list, end, nearest)) != NULL &&
+           region->address + region->len_bytes > end)
         end = region->address + region->len_bytes;
     return end - address;
 }
@@ -81,7 +84,8 @@ static uint64_t covered_down(oriel_shm_offset list, uint64_t address)
 }
 
 /* How many runs behind this one are attached as it is: in the same regions. */
-static uint64_t alike(oriel_shm_offset list, struct oriel_member_range run, uint64_t up_bytes, int64_t stride_bytes)
+static uint64_t alike(oriel_shm_offset list, struct oriel_member_range run, uint64_t up_bytes,
+                      int64_t stride_bytes)
 {
     if (run.len_bytes == 0 || stride_bytes == 0)
         return UINT64_MAX;
@@ -89,8 +93,8 @@ static uint64_t alike(oriel_shm_offset list, struct oriel_member_range run, uint
                             : covered_down(list, run.address) / -(uint64_t)stride_bytes;
 }
 
-bool oriel_attached_has(oriel_shm_offset list, struct oriel_member_range *run, uint64_t count, int64_t stride_bytes,
-                        struct oriel_member_range *nearest)
+bool oriel_attached_has(oriel_shm_offset list, struct oriel_member_range *run, uint64_t count,
+                        int64_t stride_bytes, struct oriel_member_range *nearest)
 {
     for (uint64_t left = count; left > 0;) {
         uint64_t up_bytes = run->len_bytes == 0 ? 0 : covered_up(list, run->address, nearest);

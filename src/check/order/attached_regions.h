@@ -13,7 +13,7 @@ void oriel_attached_empty(oriel_shm_offset *list);
 
 /* Whether count runs, from *run on at equal distances, lie in regions, which may touch.  If not, *run is the first that does not,
  * and *nearest the region that lies nearest to what it lacks.  Takes a time that depends on the regions alone. */
-bool oriel_attached_has(oriel_shm_offset list, struct oriel_member_range *run, uint64_t count, int64_t stride_bytes,
-                        struct oriel_member_range *nearest);
+bool oriel_attached_has(oriel_shm_offset list, struct oriel_member_range *run, uint64_t count,
+                        int64_t stride_bytes, struct oriel_member_range *nearest);
 
 #endif

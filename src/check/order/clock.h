@@ -8,7 +8,9 @@
 
 typedef uint64_t oriel_tick;
 
-enum { ORIEL_TICK_PENDING = 0 }; /* of a completion: not complete.  Clocks start at 1 for oneself, 0 for others */
+enum {
+    ORIEL_TICK_PENDING = 0
+}; /* of a completion: not complete.  Clocks start at 1 for oneself, 0 for others */
 
 /* into[i] = max(into[i], from[i]). */
 void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int width);

@@ -81,6 +81,7 @@ void oriel_order_moment_release(oriel_shm_offset place)
     if (place == ORIEL_MOMENT_NOW)
         return;
     struct moment *moment = oriel_shm_at(place);
-    if (moment != NULL && atomic_fetch_sub_explicit(&moment->references, 1, memory_order_acq_rel) == 1)
+    if (moment != NULL &&
+        atomic_fetch_sub_explicit(&moment->references, 1, memory_order_acq_rel) == 1)
         oriel_shm_free(place, moment_bytes());
 }

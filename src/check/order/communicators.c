@@ -14,7 +14,8 @@
 enum { WORLD_ID = 1, SELF_ID = 2 };
 
 static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of the first look at the predefined ones */
+static pthread_mutex_t mutex =
+    PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of the first look at the predefined ones */
 
 /* How many communicators were made of one parent, call and group. */
 static struct drawn {
@@ -141,7 +142,8 @@ void oriel_comm_add(MPI_Comm comm, uint64_t id)
 
 void oriel_comm_freed(MPI_Comm was, struct oriel_comm *entry)
 {
-    oriel_hash_table_remove(&table, handle_key(was), entry); /* unless the handle is somebody else's already */
+    oriel_hash_table_remove(&table, handle_key(was),
+                            entry); /* unless the handle is somebody else's already */
     oriel_comm_release(entry);
 }
 
@@ -152,7 +154,8 @@ static struct oriel_comm *add_predefined(MPI_Comm comm)
     if (entry == NULL) {
         entry = make(comm);
         if (entry != NULL)
-            set_id(entry, comm == MPI_COMM_WORLD ? WORLD_ID : mix(SELF_ID, (uint64_t)oriel_order_rank()));
+            set_id(entry,
+                   comm == MPI_COMM_WORLD ? WORLD_ID : mix(SELF_ID, (uint64_t)oriel_order_rank()));
         if (entry != NULL && !oriel_hash_table_set(&table, handle_key(comm), entry)) {
             oriel_comm_release(entry);
             entry = NULL;
@@ -165,7 +168,8 @@ static struct oriel_comm *add_predefined(MPI_Comm comm)
 struct oriel_comm *oriel_comm_find(MPI_Comm comm)
 {
     struct oriel_comm *entry = oriel_hash_table_find(&table, handle_key(comm));
-    return entry == NULL && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) ? add_predefined(comm) : entry;
+    return entry == NULL && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) ? add_predefined(comm)
+                                                                              : entry;
 }
 
 static void release(void *entry, void *nothing)
@@ -182,9 +186,11 @@ void oriel_comm_stop(void)
 
 /* --- ids --- */
 
-struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call, int tag)
+struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call,
+                                           int tag)
 {
-    struct oriel_comm_making making = {.parent_id = parent == NULL ? 0 : parent->id, .tag = (uint64_t)(uint32_t)tag};
+    struct oriel_comm_making making = {.parent_id = parent == NULL ? 0 : parent->id,
+                                       .tag = (uint64_t)(uint32_t)tag};
     for (const char *c = call; *c != '\0'; c++)
         making.tag = mix(making.tag, (unsigned char)*c);
     return making;

@@ -21,7 +21,8 @@ struct oriel_comm {
     bool is_reached;             /* order is known of all members */
     _Atomic uint32_t references; /* of the handle, and of what is under way */
     _Atomic uint64_t collectives;
-    struct oriel_collective_progress *gathering; /* NULL: waits on it are not noted, or for ranks only */
+    struct oriel_collective_progress
+        *gathering; /* NULL: waits on it are not noted, or for ranks only */
     struct oriel_matching matching;
 };
 
@@ -50,7 +51,8 @@ struct oriel_comm_making {
     uint64_t parent_id;
     uint64_t tag;
 };
-struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call, int tag);
+struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call,
+                                           int tag);
 
 /* Behind it: the intracommunicator is found from now on, if all its processes are of MPI_COMM_WORLD.  Members that
  * make communicators of one group from one parent make them in one order: the nth such one has the same id for all. */

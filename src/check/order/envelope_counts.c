@@ -8,7 +8,8 @@ enum { BUCKETS_FIRST = 64 };
 
 static uint32_t bucket_of(const struct oriel_matching *matching, struct oriel_envelope envelope)
 {
-    uint64_t h = ((uint64_t)(uint32_t)envelope.peer << 32 | (uint32_t)envelope.tag) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = ((uint64_t)(uint32_t)envelope.peer << 32 | (uint32_t)envelope.tag) *
+                 UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(h >> 33) & (matching->buckets - 1);
 }
 
@@ -22,7 +23,8 @@ static void grow(struct oriel_matching *matching)
     matching->tallies = tallies;
     matching->buckets = buckets;
     for (uint32_t i = 0; i < old.buckets; i++)
-        for (struct oriel_envelope_count *tally = old.tallies[i], *next; tally != NULL; tally = next) {
+        for (struct oriel_envelope_count *tally = old.tallies[i], *next; tally != NULL;
+             tally = next) {
             struct oriel_envelope_count **first = &tallies[bucket_of(matching, tally->envelope)];
             next = tally->next;
             tally->next = *first;
@@ -31,7 +33,8 @@ static void grow(struct oriel_matching *matching)
     free(old.tallies);
 }
 
-struct oriel_envelope_count *oriel_envelope_count_of(struct oriel_matching *matching, struct oriel_envelope envelope)
+struct oriel_envelope_count *oriel_envelope_count_of(struct oriel_matching *matching,
+                                                     struct oriel_envelope envelope)
 {
     if (matching->used >= 2 * matching->buckets)
         grow(matching);
@@ -54,7 +57,8 @@ struct oriel_envelope_count *oriel_envelope_count_of(struct oriel_matching *matc
 void oriel_tallies_free(struct oriel_matching *matching)
 {
     for (uint32_t i = 0; i < matching->buckets; i++)
-        for (struct oriel_envelope_count *tally = matching->tallies[i], *next; tally != NULL; tally = next) {
+        for (struct oriel_envelope_count *tally = matching->tallies[i], *next; tally != NULL;
+             tally = next) {
             next = tally->next;
             free(tally);
         }

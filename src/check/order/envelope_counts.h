@@ -18,7 +18,8 @@ static inline bool oriel_envelope_same(struct oriel_envelope a, struct oriel_env
 }
 
 /* The envelope's, made when it is first asked for; NULL when memory is exhausted. */
-struct oriel_envelope_count *oriel_envelope_count_of(struct oriel_matching *matching, struct oriel_envelope envelope);
+struct oriel_envelope_count *oriel_envelope_count_of(struct oriel_matching *matching,
+                                                     struct oriel_envelope envelope);
 
 void oriel_tallies_free(struct oriel_matching *matching);
 

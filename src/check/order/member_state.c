@@ -18,9 +18,9 @@ struct pair {
 
 struct member {
     oriel_shm_offset regions;
-    oriel_shm_offset pairs;  /* by origin, this member being the target */
-    uint64_t fences;    /* that this member has called */
-    uint64_t no_put[2]; /* number of the fence with MPI_MODE_NOPUT, by its parity */
+    oriel_shm_offset pairs; /* by origin, this member being the target */
+    uint64_t fences;        /* that this member has called */
+    uint64_t no_put[2];     /* number of the fence with MPI_MODE_NOPUT, by its parity */
     struct oriel_site no_put_site[2];
     struct oriel_site fence_site;
     struct oriel_site free_site;
@@ -50,7 +50,9 @@ struct oriel_member_states {
 static const int alike = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
 /* The first member that begins a fence notes its assertion, the others compare. */
-static void compare_fence(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void compare_fence(struct oriel_member_states *notes,
+                          const struct oriel_member_state_ask *ask,
+                          struct oriel_member_state_answer *answer)
 {
     struct fence *fence = &notes->fences[ask->number % FENCES];
     if (fence->number != ask->number) {
@@ -62,7 +64,8 @@ static void compare_fence(struct oriel_member_states *notes, const struct oriel_
 }
 
 /* A member that is in MPI_Win_free with fewer fences will not come. */
-static void note_fence(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void note_fence(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask,
+                       struct oriel_member_state_answer *answer)
 {
     struct member *own = &notes->members[ask->member];
     own->fences = ask->number;
@@ -80,7 +83,8 @@ static void note_fence(struct oriel_member_states *notes, const struct oriel_mem
 }
 
 /* Where nobody else has begun the fence, its assertion is nobody's. */
-static void forget_fence(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask)
+static void forget_fence(struct oriel_member_states *notes,
+                         const struct oriel_member_state_ask *ask)
 {
     struct member *own = &notes->members[ask->member];
     if (own->fences != ask->number || own->fences == 0)
@@ -94,7 +98,9 @@ static void forget_fence(struct oriel_member_states *notes, const struct oriel_m
     notes->fences[ask->number % FENCES].number = 0;
 }
 
-static void find_no_put(const struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void find_no_put(const struct oriel_member_states *notes,
+                        const struct oriel_member_state_ask *ask,
+                        struct oriel_member_state_answer *answer)
 {
     const struct member *target = &notes->members[ask->other];
     answer->found = target->no_put[ask->number % 2] == ask->number;
@@ -144,7 +150,8 @@ static void tell_posted(const struct pair *pair, struct oriel_member_state_answe
 }
 
 /* found 0: nothing is known of the two. */
-static void note_start(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void note_start(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask,
+                       struct oriel_member_state_answer *answer)
 {
     struct pair *pair = find_pair(notes, ask->other, ask->member);
     if (pair == NULL)
@@ -166,21 +173,25 @@ static void forget_post(struct oriel_member_states *notes, const struct oriel_me
         pair->posts--;
 }
 
-static void forget_start(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask)
+static void forget_start(struct oriel_member_states *notes,
+                         const struct oriel_member_state_ask *ask)
 {
     struct pair *pair = find_pair(notes, ask->other, ask->member);
     if (pair != NULL && pair->starts > 0)
         pair->starts--;
 }
 
-static void find_posted(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void find_posted(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask,
+                        struct oriel_member_state_answer *answer)
 {
     const struct pair *pair = find_pair(notes, ask->other, ask->member);
     if (pair != NULL)
         tell_posted(pair, answer);
 }
 
-static void find_unequal(const struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void find_unequal(const struct oriel_member_states *notes,
+                         const struct oriel_member_state_ask *ask,
+                         struct oriel_member_state_answer *answer)
 {
     uint64_t number = 0;
     for (oriel_shm_offset place = notes->members[ask->member].pairs; place != 0;) {
@@ -198,7 +209,8 @@ static void find_unequal(const struct oriel_member_states *notes, const struct o
 
 /* --- the end --- */
 
-static void note_end(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void note_end(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask,
+                     struct oriel_member_state_answer *answer)
 {
     struct member *own = &notes->members[ask->member];
     own->freeing = 1;
@@ -212,10 +224,12 @@ static void note_end(struct oriel_member_states *notes, const struct oriel_membe
 }
 
 /* A member that waits for a start of this one. */
-static void find_waiting_post(const struct oriel_member_states *notes, int32_t origin, struct oriel_member_state_answer *answer)
+static void find_waiting_post(const struct oriel_member_states *notes, int32_t origin,
+                              struct oriel_member_state_answer *answer)
 {
     for (int32_t i = 0; i < notes->n; i++)
-        for (oriel_shm_offset place = notes->members[i].freeing ? 0 : notes->members[i].pairs; place != 0;) {
+        for (oriel_shm_offset place = notes->members[i].freeing ? 0 : notes->members[i].pairs;
+             place != 0;) {
             const struct pair *pair = oriel_shm_at(place);
             if (pair->origin == origin && pair->posts > pair->starts) {
                 answer->found = ORIEL_WANTED_START;
@@ -227,7 +241,8 @@ static void find_waiting_post(const struct oriel_member_states *notes, int32_t o
         }
 }
 
-static void find_wanted(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void find_wanted(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask,
+                        struct oriel_member_state_answer *answer)
 {
     struct member *own = &notes->members[ask->member];
     for (int32_t i = 0; i < notes->n; i++)
@@ -252,19 +267,25 @@ static void find_wanted(struct oriel_member_states *notes, const struct oriel_me
 
 static struct oriel_member_range stretch_of(const struct oriel_access_extent *extent)
 {
-    return (struct oriel_member_range){.address = (uint64_t)extent->offset, .len_bytes = extent->len_bytes};
+    return (struct oriel_member_range){.address = (uint64_t)extent->offset,
+                                       .len_bytes = extent->len_bytes};
 }
 
-static void find_attached(const struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+static void find_attached(const struct oriel_member_states *notes,
+                          const struct oriel_member_state_ask *ask,
+                          struct oriel_member_state_answer *answer)
 {
     answer->run = stretch_of(&ask->extent);
-    answer->found = oriel_attached_has(notes->members[ask->other].regions, &answer->run, ask->extent.count,
-                                       ask->extent.stride_bytes, &answer->nearest);
+    answer->found =
+        oriel_attached_has(notes->members[ask->other].regions, &answer->run, ask->extent.count,
+                           ask->extent.stride_bytes, &answer->nearest);
 }
 
 /* --- questions --- */
 
-void oriel_member_state_work(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+void oriel_member_state_work(struct oriel_member_states *notes,
+                             const struct oriel_member_state_ask *ask,
+                             struct oriel_member_state_answer *answer)
 {
     *answer = (struct oriel_member_state_answer){.rank = -1, .gone_rank = -1};
     oriel_shm_lock(&notes->lock);
@@ -280,7 +301,9 @@ void oriel_member_state_work(struct oriel_member_states *notes, const struct ori
     case ORIEL_MEMBER_END: note_end(notes, ask, answer); break;
     case ORIEL_MEMBER_UNEQUAL: find_unequal(notes, ask, answer); break;
     case ORIEL_MEMBER_WANTED: find_wanted(notes, ask, answer); break;
-    case ORIEL_MEMBER_ATTACH: oriel_attached_add(&notes->members[ask->member].regions, stretch_of(&ask->extent)); break;
+    case ORIEL_MEMBER_ATTACH:
+        oriel_attached_add(&notes->members[ask->member].regions, stretch_of(&ask->extent));
+        break;
     case ORIEL_MEMBER_DETACH:
         oriel_attached_remove(&notes->members[ask->member].regions, (uint64_t)ask->extent.offset);
         break;
@@ -301,9 +324,11 @@ static bool work_under_key(void *at, bool made, void *closure)
     struct oriel_member_states *notes = at;
     struct question *question = closure;
     (void)made;
-    question->is_right = question->ask->kind < ORIEL_MEMBER_KINDS && question->ask->kind != ORIEL_MEMBER_ATTACH &&
+    question->is_right = question->ask->kind < ORIEL_MEMBER_KINDS &&
+                         question->ask->kind != ORIEL_MEMBER_ATTACH &&
                          question->ask->kind != ORIEL_MEMBER_DETACH && question->ask->member >= 0 &&
-                         question->ask->member < notes->n && question->ask->other >= 0 && question->ask->other < notes->n;
+                         question->ask->member < notes->n && question->ask->other >= 0 &&
+                         question->ask->other < notes->n;
     if (question->is_right)
         oriel_member_state_work(notes, question->ask, question->answer);
     return true;
@@ -311,10 +336,12 @@ static bool work_under_key(void *at, bool made, void *closure)
 
 static struct oriel_key key_of(uint64_t window)
 {
-    return (struct oriel_key){.words = {UINT64_C(0x4e4f544553), window}}; /* "NOTES": above all kinds of order.h */
+    return (struct oriel_key){
+        .words = {UINT64_C(0x4e4f544553), window}}; /* "NOTES": above all kinds of order.h */
 }
 
-bool oriel_member_state_answer(uint64_t window, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+bool oriel_member_state_answer(uint64_t window, const struct oriel_member_state_ask *ask,
+                               struct oriel_member_state_answer *answer)
 {
     struct oriel_key key = key_of(window);
     struct question question = {.ask = ask, .answer = answer};
@@ -332,7 +359,8 @@ static void init(void *at)
 struct oriel_member_states *oriel_member_states_find(uint64_t window, int n, int members_here)
 {
     struct oriel_key key = key_of(window);
-    size_t len_bytes = sizeof(struct oriel_member_states) + (size_t)(unsigned)n * sizeof(struct member);
+    size_t len_bytes =
+        sizeof(struct oriel_member_states) + (size_t)(unsigned)n * sizeof(struct member);
     struct oriel_member_states *notes = oriel_shm_at(oriel_shm_find(&key, len_bytes, init));
     if (notes == NULL)
         return NULL;

@@ -41,20 +41,22 @@ void oriel_matching_close(struct oriel_matching *matching)
     pthread_mutex_destroy(&matching->mutex);
 }
 
-static struct oriel_key key_of(const struct oriel_matching *matching, int32_t source, int32_t destination, int32_t tag,
-                               uint32_t number)
+static struct oriel_key key_of(const struct oriel_matching *matching, int32_t source,
+                               int32_t destination, int32_t tag, uint32_t number)
 {
     return (struct oriel_key){{ORIEL_ORDER_MESSAGE | oriel_order_home(destination), matching->id,
                                (uint64_t)(uint32_t)source << 32 | (uint32_t)destination,
                                (uint64_t)(uint32_t)tag << 32 | number}};
 }
 
-static struct oriel_key sent_key(const struct oriel_matching *matching, struct oriel_envelope to, uint32_t number)
+static struct oriel_key sent_key(const struct oriel_matching *matching, struct oriel_envelope to,
+                                 uint32_t number)
 {
     return key_of(matching, matching->rank, to.peer, to.tag, number);
 }
 
-static struct oriel_key received_key(const struct oriel_matching *matching, struct oriel_envelope from, uint32_t number)
+static struct oriel_key received_key(const struct oriel_matching *matching,
+                                     struct oriel_envelope from, uint32_t number)
 {
     return key_of(matching, from.peer, matching->rank, from.tag, number);
 }
@@ -67,7 +69,8 @@ static void give_to_others(struct oriel_matching *matching, const struct oriel_s
 {
     uint32_t most = 0;
     for (const struct oriel_sending *other = matching->sending; other != NULL; other = other->next)
-        if (oriel_envelope_same(other->envelope, sending->envelope) && sending->number - other->number > most)
+        if (oriel_envelope_same(other->envelope, sending->envelope) &&
+            sending->number - other->number > most)
             most = sending->number - other->number;
     if (most >= RANGE_MOST)
         oriel_order_doubt();
@@ -79,15 +82,18 @@ static void give_to_others(struct oriel_matching *matching, const struct oriel_s
 
 struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to)
 {
-    struct oriel_sending *sending = malloc(sizeof *sending); /* not the caller's: it may be left by a jump */
+    struct oriel_sending *sending =
+        malloc(sizeof *sending); /* not the caller's: it may be left by a jump */
     pthread_mutex_lock(&matching->mutex);
-    struct oriel_envelope_count *tally = sending == NULL ? NULL : oriel_envelope_count_of(matching, to);
+    struct oriel_envelope_count *tally =
+        sending == NULL ? NULL : oriel_envelope_count_of(matching, to);
     if (tally == NULL) {
         oriel_order_doubt();
         free(sending);
         sending = NULL;
     } else {
-        *sending = (struct oriel_sending){.envelope = to, .number = tally->sent++, .next = matching->sending};
+        *sending = (struct oriel_sending){
+            .envelope = to, .number = tally->sent++, .next = matching->sending};
         give_to_others(matching, sending);
         struct oriel_key key = sent_key(matching, to, sending->number);
         oriel_order_give(&key, 1);
@@ -167,7 +173,8 @@ static void unlink_numbered(struct oriel_matching *matching, struct oriel_receiv
 /* Whether a message of the envelope fits what a receive wants. */
 static bool fits(struct oriel_envelope wanted, struct oriel_envelope envelope)
 {
-    return (wanted.peer == ORIEL_ANY || wanted.peer == envelope.peer) && (wanted.tag == ORIEL_ANY || wanted.tag == envelope.tag);
+    return (wanted.peer == ORIEL_ANY || wanted.peer == envelope.peer) &&
+           (wanted.tag == ORIEL_ANY || wanted.tag == envelope.tag);
 }
 
 /* Whether there may be a message that fits both. */
@@ -183,18 +190,21 @@ static bool is_named(struct oriel_envelope wanted)
 }
 
 /* Whether an open receive before this one (NULL: any) may get or have got a message of the envelope. */
-static bool one_before_may_get(const struct oriel_matching *matching, const struct oriel_receiving *limit,
-                               struct oriel_envelope envelope)
+static bool one_before_may_get(const struct oriel_matching *matching,
+                               const struct oriel_receiving *limit, struct oriel_envelope envelope)
 {
-    for (const struct oriel_receiving *open = matching->open_first; open != limit; open = open->next)
-        if (open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, envelope) : fits(open->wanted, envelope))
+    for (const struct oriel_receiving *open = matching->open_first; open != limit;
+         open = open->next)
+        if (open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, envelope)
+                                             : fits(open->wanted, envelope))
             return true;
     return false;
 }
 
 /* --- taking --- */
 
-static void take_number(struct oriel_matching *matching, struct oriel_envelope from, uint32_t number, bool uncertain)
+static void take_number(struct oriel_matching *matching, struct oriel_envelope from,
+                        uint32_t number, bool uncertain)
 {
     struct oriel_key key = received_key(matching, from, number);
     if (!oriel_order_take(&key) || uncertain || oriel_order_is_doubtful())
@@ -202,8 +212,8 @@ static void take_number(struct oriel_matching *matching, struct oriel_envelope f
 }
 
 /* M3: up to so many more than what is received for sure. */
-static void look_at_range(struct oriel_matching *matching, struct oriel_envelope from, uint32_t first, uint32_t more,
-                          bool uncertain)
+static void look_at_range(struct oriel_matching *matching, struct oriel_envelope from,
+                          uint32_t first, uint32_t more, bool uncertain)
 {
     bool any = false;
     for (uint32_t i = 0; i <= more && more < RANGE_MOST; i++) {
@@ -215,14 +225,17 @@ static void look_at_range(struct oriel_matching *matching, struct oriel_envelope
 }
 
 /* What a message of the envelope that matches after the open receives before limit may be numbered. */
-static void look_behind(struct oriel_matching *matching, const struct oriel_receiving *limit, struct oriel_envelope from,
-                        bool uncertain)
+static void look_behind(struct oriel_matching *matching, const struct oriel_receiving *limit,
+                        struct oriel_envelope from, bool uncertain)
 {
     uint32_t more = 0;
     struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, from);
-    for (const struct oriel_receiving *open = matching->open_first; open != limit; open = open->next)
-        more += open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, from) : fits(open->wanted, from);
-    look_at_range(matching, from, tally == NULL ? 0 : tally->received, more, uncertain || tally == NULL);
+    for (const struct oriel_receiving *open = matching->open_first; open != limit;
+         open = open->next)
+        more += open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, from)
+                                                 : fits(open->wanted, from);
+    look_at_range(matching, from, tally == NULL ? 0 : tally->received, more,
+                  uncertain || tally == NULL);
 }
 
 /* M2: whatever is known now gets its number. */
@@ -260,7 +273,8 @@ static void note_others(struct oriel_receiving *list, struct oriel_receiving *re
             other->uncertain = receiving->uncertain = true;
 }
 
-struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching, struct oriel_envelope from)
+struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching,
+                                           struct oriel_envelope from)
 {
     struct oriel_receiving *receiving = calloc(1, sizeof *receiving);
     if (receiving == NULL)
@@ -299,7 +313,8 @@ void oriel_receive_posted(struct oriel_matching *matching, struct oriel_receivin
     pthread_mutex_unlock(&matching->mutex);
 }
 
-bool oriel_receive_is_numbered(struct oriel_matching *matching, const struct oriel_receiving *receiving, uint32_t *number)
+bool oriel_receive_is_numbered(struct oriel_matching *matching,
+                               const struct oriel_receiving *receiving, uint32_t *number)
 {
     pthread_mutex_lock(&matching->mutex);
     bool is_numbered = receiving->state == ORIEL_RECEIVE_NUMBERED;
@@ -308,7 +323,8 @@ bool oriel_receive_is_numbered(struct oriel_matching *matching, const struct ori
     return is_numbered;
 }
 
-void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *receiving, struct oriel_envelope from)
+void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *receiving,
+                       struct oriel_envelope from)
 {
     pthread_mutex_lock(&matching->mutex);
     is_posted(matching, receiving);

@@ -21,15 +21,16 @@ struct oriel_envelope {
 /* One communicator's messages of this process. */
 struct oriel_matching {
     pthread_mutex_t mutex;
-    uint64_t id;                        /* the communicator's */
-    int32_t rank;                       /* this process */
-    struct oriel_envelope_count **tallies;       /* envelope_counts.h; buckets, a power of 2 */
+    uint64_t id;                           /* the communicator's */
+    int32_t rank;                          /* this process */
+    struct oriel_envelope_count **tallies; /* envelope_counts.h; buckets, a power of 2 */
     uint32_t buckets, used;
-    struct oriel_sending *sending;      /* sends that threads are posting */
-    struct oriel_receiving *numbered;   /* outstanding */
-    struct oriel_receiving *open_first; /* receives whose number is not known, in the order of posting */
+    struct oriel_sending *sending;    /* sends that threads are posting */
+    struct oriel_receiving *numbered; /* outstanding */
+    struct oriel_receiving
+        *open_first; /* receives whose number is not known, in the order of posting */
     struct oriel_receiving *open_last;
-    uint32_t posting;                   /* receives whose calls have not returned */
+    uint32_t posting; /* receives whose calls have not returned */
 };
 
 /* A send from before its call until it is posted.  One whose call is left by a jump, or with its thread, is being posted for ever,
@@ -67,13 +68,16 @@ void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sendi
 
 /* Before a receive is posted; NULL when memory is exhausted.  Behind the call that posts it, unless that has received at once:
  * posted. Behind its completion: got, with what; cancelled, when it got nothing. */
-struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching, struct oriel_envelope from);
+struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching,
+                                           struct oriel_envelope from);
 void oriel_receive_posted(struct oriel_matching *matching, struct oriel_receiving *receiving);
-void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *receiving, struct oriel_envelope from);
+void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *receiving,
+                       struct oriel_envelope from);
 void oriel_receive_cancelled(struct oriel_matching *matching, struct oriel_receiving *receiving);
 
 /* Whether the number of one that is not over yet is known by now, and which: any thread may settle it meanwhile. */
-bool oriel_receive_is_numbered(struct oriel_matching *matching, const struct oriel_receiving *receiving, uint32_t *number);
+bool oriel_receive_is_numbered(struct oriel_matching *matching,
+                               const struct oriel_receiving *receiving, uint32_t *number);
 
 /* For a program that frees an active receive: it may get a message still, unseen. */
 void oriel_receive_abandoned(struct oriel_matching *matching, struct oriel_receiving *receiving);

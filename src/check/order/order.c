@@ -30,7 +30,7 @@
 static struct {
     pthread_mutex_t mutex; /* of the row's growth, the kept moment and the scratch */
     int rank, width;
-    oriel_tick *scratch; /* a clock on its way */
+    oriel_tick *scratch;               /* a clock on its way */
     const struct oriel_order_far *far; /* NULL: no other machine is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
@@ -51,14 +51,16 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
     oriel_moments_start(world_size);
     atomic_store(&oriel_order_own.asked, 0);
     own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
-    oriel_order_own.row = own.scratch != NULL && oriel_ranks_open() ? oriel_ranks_add(world_rank) : NULL;
+    oriel_order_own.row =
+        own.scratch != NULL && oriel_ranks_open() ? oriel_ranks_add(world_rank) : NULL;
     if (oriel_order_own.row != NULL) {
         oriel_order_own.number = &oriel_order_own.row->known[world_rank];
         return ORIEL_OK;
     }
     free(own.scratch);
     own.scratch = NULL;
-    return oriel_fail(ORIEL_E_NO_MEM, "no room for the clock of rank %d in the checker's memory", world_rank);
+    return oriel_fail(ORIEL_E_NO_MEM, "no room for the clock of rank %d in the checker's memory",
+                      world_rank);
 }
 
 void oriel_order_span(const struct oriel_order_far *far)
@@ -71,7 +73,8 @@ void oriel_order_stop(void)
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
         oriel_moments_drop();
-        atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED, memory_order_release);
+        atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
+                              memory_order_release);
     }
     oriel_order_own.row = NULL;
     own.far = NULL;
@@ -92,7 +95,8 @@ bool oriel_order_is_here(int world_rank)
 
 bool oriel_order_reaches(int world_rank)
 {
-    return oriel_order_is_here(world_rank) || (is_started() && own.far != NULL && world_rank >= 0 && world_rank < own.width);
+    return oriel_order_is_here(world_rank) ||
+           (is_started() && own.far != NULL && world_rank >= 0 && world_rank < own.width);
 }
 
 uint64_t oriel_order_home(int world_rank)
@@ -252,7 +256,8 @@ bool oriel_order_take_rank(int world_rank)
     pthread_mutex_lock(&own.mutex);
     if (is_started() && world_rank != own.rank) {
         oriel_tick *ticks = empty_scratch();
-        taken = oriel_rank_take(world_rank, ticks) || (own.far != NULL && own.far->take_rank(world_rank, ticks));
+        taken = oriel_rank_take(world_rank, ticks) ||
+                (own.far != NULL && own.far->take_rank(world_rank, ticks));
         learn(ticks);
     }
     pthread_mutex_unlock(&own.mutex);
@@ -286,7 +291,8 @@ void oriel_order_doubt(void)
     if (!is_started() || oriel_given_is_doubtful())
         return;
     oriel_given_doubt();
-    oriel_finding_count("messages that cannot be told apart: from then on each orders all that its sender did");
+    oriel_finding_count(
+        "messages that cannot be told apart: from then on each orders all that its sender did");
     if (own.far != NULL)
         own.far->doubt();
 }

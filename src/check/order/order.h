@@ -13,17 +13,18 @@
 
 /* words[0] of a key; in its upper half the key's home (oriel_order_home) */
 enum oriel_order_kind {
-    ORIEL_ORDER_MESSAGE = 1, /* communicator's id; source << 32 | destination (world ranks); tag << 32 | number, from 0 */
-    ORIEL_ORDER_COLLECTIVE,  /* communicator's id; number of the collective on it; 0 */
-    ORIEL_ORDER_POST,        /* window's id; target << 32 | origin; number */
-    ORIEL_ORDER_COMPLETE,    /* window's id; origin << 32 | target; number */
-    ORIEL_ORDER_FENCE,       /* window's id; number; 0 */
-    ORIEL_ORDER_LOCK,        /* window's id; target; 0 exclusive holders, 1 shared ones */
-    ORIEL_ORDER_WORD,        /* window's id; target; offset in bytes: accumulates that order */
-    ORIEL_ORDER_SYNC,        /* window's id; 0; 0: MPI_Win_sync */
-    ORIEL_ORDER_UNKNOWN,     /* 0; 0; 0: calls that are not modelled */
-    ORIEL_ORDER_COUNT,       /* window's id; which; 0: oriel_order_count */
-    ORIEL_ORDER_CLOCKS,      /* 0; 0; 0: rank_clocks.c's own: where each process's clock lies */
+    ORIEL_ORDER_MESSAGE =
+        1, /* communicator's id; source << 32 | destination (world ranks); tag << 32 | number, from 0 */
+    ORIEL_ORDER_COLLECTIVE, /* communicator's id; number of the collective on it; 0 */
+    ORIEL_ORDER_POST,       /* window's id; target << 32 | origin; number */
+    ORIEL_ORDER_COMPLETE,   /* window's id; origin << 32 | target; number */
+    ORIEL_ORDER_FENCE,      /* window's id; number; 0 */
+    ORIEL_ORDER_LOCK,       /* window's id; target; 0 exclusive holders, 1 shared ones */
+    ORIEL_ORDER_WORD,       /* window's id; target; offset in bytes: accumulates that order */
+    ORIEL_ORDER_SYNC,       /* window's id; 0; 0: MPI_Win_sync */
+    ORIEL_ORDER_UNKNOWN,    /* 0; 0; 0: calls that are not modelled */
+    ORIEL_ORDER_COUNT,      /* window's id; which; 0: oriel_order_count */
+    ORIEL_ORDER_CLOCKS,     /* 0; 0; 0: rank_clocks.c's own: where each process's clock lies */
 };
 enum { ORIEL_ORDER_HOME_SHIFT = 32 };
 
@@ -38,7 +39,8 @@ int oriel_order_rank(void);
 struct oriel_order_far {
     uint64_t (*home)(int world_rank);
     void (*give)(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock);
-    bool (*take)(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made, bool *lost);
+    bool (*take)(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out,
+                 bool *made, bool *lost);
     void (*forget)(const struct oriel_key *key);
     bool (*take_rank)(int world_rank, oriel_tick *out);
     void (*take_all)(oriel_tick *out);

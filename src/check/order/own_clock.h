@@ -9,10 +9,11 @@
 #include "check/order/rank_clocks.h"
 
 extern struct oriel_order_own {
-    struct oriel_rank *row; /* NULL: not started */
+    struct oriel_rank *row;     /* NULL: not started */
     _Atomic oriel_tick *number; /* in the row: the own one */
-    _Atomic uint64_t news;  /* how often something was learnt */
-    _Atomic uint64_t asked; /* how often others had asked for a larger number when it was raised for that last */
+    _Atomic uint64_t news;      /* how often something was learnt */
+    _Atomic uint64_t
+        asked; /* how often others had asked for a larger number when it was raised for that last */
 } oriel_order_own __attribute__((visibility("hidden")));
 
 /* Others have asked for a larger number. */
@@ -21,7 +22,8 @@ void oriel_order_raise_as_asked(void);
 static inline bool oriel_order_is_heeded(void)
 {
     uint64_t asked = atomic_load_explicit(&oriel_order_own.row->asked, memory_order_acquire);
-    return oriel_likely(asked == atomic_load_explicit(&oriel_order_own.asked, memory_order_acquire));
+    return oriel_likely(asked ==
+                        atomic_load_explicit(&oriel_order_own.asked, memory_order_acquire));
 }
 
 /* O2.  Of several threads each raises it before it goes on. */

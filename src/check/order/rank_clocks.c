@@ -26,14 +26,16 @@ bool oriel_ranks_open(void)
 {
     struct oriel_key key = {{ORIEL_ORDER_CLOCKS, 0, 0, 0}};
     width = oriel_shm_world_size();
-    ranks = oriel_shm_at(oriel_shm_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_shm_offset), NULL));
+    ranks = oriel_shm_at(
+        oriel_shm_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_shm_offset), NULL));
     oriel_given_lost = ranks == NULL ? NULL : &ranks->lost;
     return ranks != NULL;
 }
 
 struct oriel_rank *oriel_ranks_add(int world_rank)
 {
-    oriel_shm_offset place = oriel_shm_allocate(sizeof(struct oriel_rank) + (size_t)width * sizeof(oriel_tick));
+    oriel_shm_offset place =
+        oriel_shm_allocate(sizeof(struct oriel_rank) + (size_t)width * sizeof(oriel_tick));
     struct oriel_rank *rank = oriel_shm_at(place);
     if (rank == NULL)
         return NULL;
@@ -78,7 +80,8 @@ void oriel_ranks_floor(oriel_tick *out, bool *any)
 {
     for (int world_rank = 0; world_rank < width; world_rank++) {
         const struct oriel_rank *rank = oriel_rank_at(world_rank);
-        if (rank == NULL || atomic_load_explicit(&rank->state, memory_order_acquire) != ORIEL_RANK_RUNNING)
+        if (rank == NULL ||
+            atomic_load_explicit(&rank->state, memory_order_acquire) != ORIEL_RANK_RUNNING)
             continue;
         for (int i = 0; i < width; i++) {
             oriel_tick tick = oriel_rank_tick(rank, i);
@@ -110,7 +113,8 @@ static size_t given_bytes(void)
     return sizeof(struct given) + (size_t)width * sizeof(oriel_tick);
 }
 
-void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock)
+void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more,
+                      const oriel_tick *clock)
 {
     struct joining joining = {.takers = takers, .clock = clock};
     if (!oriel_shm_work(key, more ? 0 : given_bytes(), join_given, &joining) && !more)
@@ -138,7 +142,8 @@ static bool take_given(void *at, bool made, void *closure)
     return given->takers == 0 || given->taken < given->takers;
 }
 
-bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made)
+bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out,
+                      bool *made)
 {
     struct taking taking = {.takers = takers, .how = how, .out = out};
     bool found = oriel_shm_work(key, takers > 0 ? given_bytes() : 0, take_given, &taking);

@@ -51,17 +51,20 @@ void oriel_ranks_floor(oriel_tick *out, bool *any);
 enum { ORIEL_GIVEN_TAKES = 1, ORIEL_GIVEN_COUNTS = 2 };
 
 /* Joins the clock with what stands there; more: only where something does.  Where there is no room, that is remembered. */
-void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock);
+void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more,
+                      const oriel_tick *clock);
 
 /* Takes what stands there into out.  takers 0: nothing is made where nothing is.  made: nobody has given yet. */
-bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made);
+bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out,
+                      bool *made);
 
 /* A number that stands there: adds to it, and answers what it is then. */
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
 
 /* Something that was given has found no room: who finds nothing takes all that there is. */
 enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_ASKER = 2 };
-extern const _Atomic uint32_t *oriel_given_lost __attribute__((visibility("hidden"))); /* of this board */
+extern const _Atomic uint32_t *oriel_given_lost
+    __attribute__((visibility("hidden"))); /* of this board */
 void oriel_given_lose(void);
 static inline bool oriel_given_was_lost(void)
 {
@@ -72,7 +75,8 @@ static inline bool oriel_given_was_lost(void)
 void oriel_given_lose_asker(void);
 static inline bool oriel_given_lost_asker(void)
 {
-    return (atomic_load_explicit(oriel_given_lost, memory_order_acquire) & ORIEL_GIVEN_LOST_ASKER) != 0;
+    return (atomic_load_explicit(oriel_given_lost, memory_order_acquire) &
+            ORIEL_GIVEN_LOST_ASKER) != 0;
 }
 
 /* Numbers of messages are in doubt. */

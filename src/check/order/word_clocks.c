@@ -33,7 +33,8 @@
 
 enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = ORIEL_WORD_SHIFT };
 
-#define SHARED ((oriel_word_link)1) /* in the place of a next word (W0): there the board's head is */
+#define SHARED                                                                                     \
+    ((oriel_word_link)1) /* in the place of a next word (W0): there the board's head is */
 #define MIXED UINT32_MAX /* of several, or of one that has not taken it */
 
 static size_t words_bytes(uint64_t chains)
@@ -43,8 +44,10 @@ static size_t words_bytes(uint64_t chains)
 
 static size_t word_bytes(void)
 {
-    size_t len_bytes = sizeof(struct oriel_word_clock) + (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
-    return (len_bytes + ORIEL_CACHE_LINE - 1) & ~(size_t)(ORIEL_CACHE_LINE - 1); /* lines of its own */
+    size_t len_bytes =
+        sizeof(struct oriel_word_clock) + (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
+    return (len_bytes + ORIEL_CACHE_LINE - 1) &
+           ~(size_t)(ORIEL_CACHE_LINE - 1); /* lines of its own */
 }
 
 oriel_shm_offset oriel_words_make(uint64_t size_bytes)
@@ -73,7 +76,8 @@ void oriel_words_free(oriel_shm_offset place)
 }
 
 /* The word at the offset, or the one that it shares; NULL: nobody has given, and *link is where its chain ends. */
-static struct oriel_word_clock *find(struct oriel_words *words, uint64_t offset, _Atomic oriel_word_link **link)
+static struct oriel_word_clock *find(struct oriel_words *words, uint64_t offset,
+                                     _Atomic oriel_word_link **link)
 {
     struct oriel_word_clock *first = NULL;
     *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
@@ -104,7 +108,8 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
     struct oriel_word_clock *word;
     while ((word = find(words, offset, &link)) == NULL) {
         oriel_word_link end = 0;
-        if (!is_first(words, link) && atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST) {
+        if (!is_first(words, link) &&
+            atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST) {
             oriel_delay();
             atomic_compare_exchange_strong(link, &end, SHARED);
             continue;
@@ -116,7 +121,8 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
         made->offset = offset;
         made->giver = MIXED;
         oriel_delay();
-        linked = atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE));
+        linked =
+            atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE));
     }
     if (linked)
         atomic_fetch_add_explicit(&words->count, 1, memory_order_relaxed);
@@ -135,7 +141,8 @@ bool oriel_word_enter(struct oriel_word_clock *word, bool fetches)
     oriel_delay();
     oriel_shm_word_lock(&word->owner);
     oriel_fence_after_locked(); /* W3 */
-    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
+    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) !=
+                       (mine ? rank : giver))) { /* W4 */
         mine = false;
         atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
         oriel_delay();
@@ -159,7 +166,8 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
         if (fetches && !mine)
             oriel_order_learn(word->clock);
         atomic_store_explicit(&word->news, oriel_order_news(), memory_order_release);
-        oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW), oriel_shm_world_size());
+        oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW),
+                         oriel_shm_world_size());
     }
     oriel_delay();
     oriel_shm_word_unlock(&word->owner);
@@ -174,7 +182,8 @@ void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
 
 bool oriel_word_give(oriel_shm_offset place, uint64_t offset, bool fetches)
 {
-    struct oriel_word_clock *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : oriel_word_at(place, offset);
+    struct oriel_word_clock *word =
+        oriel_order_now() == ORIEL_TICK_PENDING ? NULL : oriel_word_at(place, offset);
     if (word != NULL)
         oriel_word_give_to(word, fetches);
     return word != NULL;

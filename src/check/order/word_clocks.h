@@ -27,8 +27,10 @@ struct oriel_word_clock {
     _Atomic oriel_word_link next;
     oriel_tick clock[];
 };
-_Static_assert(sizeof(struct oriel_word_clock) + 4 * sizeof(oriel_tick) == ORIEL_CACHE_LINE, "one line");
-_Static_assert(ORIEL_SHM_MOST_BYTES / ORIEL_CACHE_LINE - 1 <= UINT32_MAX, "a link reaches all of the board");
+_Static_assert(sizeof(struct oriel_word_clock) + 4 * sizeof(oriel_tick) == ORIEL_CACHE_LINE,
+               "one line");
+_Static_assert(ORIEL_SHM_MOST_BYTES / ORIEL_CACHE_LINE - 1 <= UINT32_MAX,
+               "a link reaches all of the board");
 
 enum { ORIEL_WORD_SHIFT = 3 };
 struct oriel_words {
@@ -39,7 +41,8 @@ struct oriel_words {
 
 static inline struct oriel_word_clock *oriel_word_linked(oriel_word_link link)
 {
-    return (struct oriel_word_clock *)(void *)(oriel_shm_base + (oriel_shm_offset)link * ORIEL_CACHE_LINE);
+    return (struct oriel_word_clock *)(void *)(oriel_shm_base +
+                                               (oriel_shm_offset)link * ORIEL_CACHE_LINE);
 }
 
 /* The own clock goes to the word at the offset; then the own number is raised.  fetches: and the word's is taken.  False, and
@@ -66,16 +69,19 @@ void oriel_word_learn(struct oriel_word_clock *word);
 /* The same in two steps; most words are the first of their chains, and that line is on its way from the first step on. */
 static inline oriel_word_link oriel_word_first(const struct oriel_words *words, uint64_t offset)
 {
-    oriel_word_link first =
-        atomic_load_explicit(&words->first[(offset >> ORIEL_WORD_SHIFT) & (words->chains - 1)], memory_order_acquire);
+    oriel_word_link first = atomic_load_explicit(
+        &words->first[(offset >> ORIEL_WORD_SHIFT) & (words->chains - 1)], memory_order_acquire);
     oriel_prefetch_to_write(oriel_word_linked(first));
     return first;
 }
 
-static inline struct oriel_word_clock *oriel_word_behind(struct oriel_words *words, oriel_word_link first, uint64_t offset)
+static inline struct oriel_word_clock *oriel_word_behind(struct oriel_words *words,
+                                                         oriel_word_link first, uint64_t offset)
 {
     struct oriel_word_clock *word = oriel_word_linked(first);
-    return oriel_likely(first != 0 && word->offset == offset) ? word : oriel_word_find_or_make(words, offset);
+    return oriel_likely(first != 0 && word->offset == offset)
+               ? word
+               : oriel_word_find_or_make(words, offset);
 }
 
 static inline struct oriel_word_clock *oriel_word_at(oriel_shm_offset words, uint64_t offset)
@@ -107,7 +113,8 @@ static inline bool oriel_word_offer(struct oriel_word_clock *word, uint32_t rank
     return true;
 }
 
-static inline void oriel_word_give_offered(struct oriel_word_clock *word, uint32_t rank, bool offered, bool fetches)
+static inline void oriel_word_give_offered(struct oriel_word_clock *word, uint32_t rank,
+                                           bool offered, bool fetches)
 {
     oriel_delay();
     oriel_fence_after_locked();

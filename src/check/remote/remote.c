@@ -35,8 +35,9 @@ static struct {
     _Atomic bool gap; /* another machine has lost one who asked */
 } far;
 
-bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine, const struct oriel_check_remote_address *addresses,
-                     int machines_count)
+bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine,
+                              const struct oriel_check_remote_address *addresses,
+                              int machines_count)
 {
     size_t machines = (size_t)(unsigned)machines_count;
     far.machine_of = calloc((size_t)(unsigned)world_size, sizeof *far.machine_of);
@@ -120,8 +121,11 @@ static void lose(void)
 {
     if (atomic_exchange(&far.lost, true))
         return;
-    oriel_warn("the checker of another machine does not answer (%s): no conflict is told from now on", oriel_fail_message());
-    oriel_finding_count("the checker of another machine did not answer: conflicts after that were not told");
+    oriel_warn(
+        "the checker of another machine does not answer (%s): no conflict is told from now on",
+        oriel_fail_message());
+    oriel_finding_count(
+        "the checker of another machine did not answer: conflicts after that were not told");
 }
 
 static bool connect_channel(struct channel *channel, int machine, int thread)
@@ -145,9 +149,11 @@ bool oriel_check_remote_try(void)
     return true;
 }
 
-static bool exchange(int fd, struct iovec *parts, int count, struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
+static bool exchange(int fd, struct iovec *parts, int count,
+                     struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
 {
-    bool answered = oriel_check_remote_write(fd, parts, count) && oriel_check_remote_read(fd, answer, sizeof *answer);
+    bool answered = oriel_check_remote_write(fd, parts, count) &&
+                    oriel_check_remote_read(fd, answer, sizeof *answer);
     bool fits = answered && answer->len_bytes <= room_bytes;
     if (fits && oriel_check_remote_read(fd, data, answer->len_bytes))
         return true;
@@ -159,8 +165,9 @@ static bool exchange(int fd, struct iovec *parts, int count, struct oriel_check_
     return false;
 }
 
-bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request, const struct iovec *parts, int parts_count,
-                   struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
+bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request,
+                            const struct iovec *parts, int parts_count,
+                            struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
 {
     int thread = request->kind >= ORIEL_CHECK_REMOTE_LEAVES;
     struct iovec all[PARTS_MOST] = {{.iov_base = request, .iov_len = sizeof *request}};
@@ -184,11 +191,13 @@ bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *requ
     return answered;
 }
 
-bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer)
+bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask,
+                             struct oriel_member_state_answer *answer)
 {
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_NOTE, .words = {window}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_NOTE,
+                                                 .words = {window}};
     struct oriel_check_remote_answer about;
     struct iovec part = {.iov_base = (void *)(uintptr_t)ask, .iov_len = sizeof *ask};
-    return oriel_check_remote_ask(machine, &request, &part, 1, &about, answer, sizeof *answer) && about.word != 0 &&
-           about.len_bytes == sizeof *answer;
+    return oriel_check_remote_ask(machine, &request, &part, 1, &about, answer, sizeof *answer) &&
+           about.word != 0 && about.len_bytes == sizeof *answer;
 }

@@ -24,7 +24,8 @@ enum { ORIEL_CHECK_REMOTE_ADDRESSES = 8 };
 
 /* Where a machine's server listens, for all ranks of the others. */
 struct oriel_check_remote_address {
-    uint64_t key[2]; /* by which both ends know each other; it is told over MPI alone (remote_auth.c) */
+    uint64_t
+        key[2]; /* by which both ends know each other; it is told over MPI alone (remote_auth.c) */
     uint16_t ports[2]; /* of the two threads; 0: there is none */
     uint16_t count;
     uint16_t families[ORIEL_CHECK_REMOTE_ADDRESSES];
@@ -36,8 +37,9 @@ bool oriel_check_remote_serve(struct oriel_check_remote_address *out);
 void oriel_check_remote_serve_stop(void);
 
 /* Who is where: machine_of[rank] for each of MPI_COMM_WORLD, machines counted from 0, addresses by machine.  Copied. */
-bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine, const struct oriel_check_remote_address *addresses,
-                     int machines_count);
+bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine,
+                              const struct oriel_check_remote_address *addresses,
+                              int machines_count);
 
 /* Whether all other machines answer; if not, with a reason. */
 bool oriel_check_remote_try(void);
@@ -62,26 +64,26 @@ void oriel_check_remote_note_gap(void);
 /* --- asking --- */
 
 enum oriel_check_remote_kind {
-    ORIEL_CHECK_REMOTE_GIVE,         /* key; takers, whether only more; a clock */
-    ORIEL_CHECK_REMOTE_TAKE,         /* key; takers, how: found | made << 1 | lost << 2; a clock */
-    ORIEL_CHECK_REMOTE_FORGET,       /* key */
-    ORIEL_CHECK_REMOTE_TAKE_RANK,    /* rank: whether it is there; a clock */
-    ORIEL_CHECK_REMOTE_TAKE_ALL,     /* : a clock */
+    ORIEL_CHECK_REMOTE_GIVE,      /* key; takers, whether only more; a clock */
+    ORIEL_CHECK_REMOTE_TAKE,      /* key; takers, how: found | made << 1 | lost << 2; a clock */
+    ORIEL_CHECK_REMOTE_FORGET,    /* key */
+    ORIEL_CHECK_REMOTE_TAKE_RANK, /* rank: whether it is there; a clock */
+    ORIEL_CHECK_REMOTE_TAKE_ALL,  /* : a clock */
     ORIEL_CHECK_REMOTE_DOUBT,
-    ORIEL_CHECK_REMOTE_COUNT,        /* key; more: the number, and 1 << 32 where the server has lost one who asked */
-    ORIEL_CHECK_REMOTE_ADD,          /* history; struct oriel_access, clock, extents: ticket; conflicts */
+    ORIEL_CHECK_REMOTE_COUNT, /* key; more: the number, and 1 << 32 where the server has lost one who asked */
+    ORIEL_CHECK_REMOTE_ADD, /* history; struct oriel_access, clock, extents: ticket; conflicts */
     ORIEL_CHECK_REMOTE_COMPLETE,     /* history, origin, number, ticket */
     ORIEL_CHECK_REMOTE_COMPLETE_ONE, /* history, ticket, number */
     ORIEL_CHECK_REMOTE_FLAG,         /* history, origin, flags */
     ORIEL_CHECK_REMOTE_REQUEST_DONE, /* history, ticket */
     ORIEL_CHECK_REMOTE_LEAVES,       /* from here on: asked of the thread that asks nobody */
     ORIEL_CHECK_REMOTE_FLOOR = ORIEL_CHECK_REMOTE_LEAVES, /* : whether any rank runs; a clock */
-    ORIEL_CHECK_REMOTE_NOTE,         /* window; struct oriel_member_state_ask: whether it was answered; struct oriel_member_state_answer */
-    ORIEL_CHECK_REMOTE_SITE,         /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
-    ORIEL_CHECK_REMOTE_QUIET,        /* from here on: nobody misses the answer */
+    ORIEL_CHECK_REMOTE_NOTE, /* window; struct oriel_member_state_ask: whether it was answered; struct oriel_member_state_answer */
+    ORIEL_CHECK_REMOTE_SITE, /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
+    ORIEL_CHECK_REMOTE_QUIET, /* from here on: nobody misses the answer */
     ORIEL_CHECK_REMOTE_WAITS = ORIEL_CHECK_REMOTE_QUIET, /* : struct oriel_wait_report */
-    ORIEL_CHECK_REMOTE_GATHERING,    /* id, is_window: struct oriel_collective_progress */
-    ORIEL_CHECK_REMOTE_GIVEN,        /* key: whether it was given */
+    ORIEL_CHECK_REMOTE_GATHERING, /* id, is_window: struct oriel_collective_progress */
+    ORIEL_CHECK_REMOTE_GIVEN,     /* key: whether it was given */
     ORIEL_CHECK_REMOTE_KINDS,
 };
 
@@ -99,12 +101,15 @@ struct oriel_check_remote_answer {
 
 /* Asks a machine; parts follow the request, whose length is set here.  The answer's data goes to data; one that has no room there
  * is none.  False: no answer will come any more. */
-bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request, const struct iovec *parts, int parts_count,
-                   struct oriel_check_remote_answer *answer, void *data, size_t room_bytes);
+bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request,
+                            const struct iovec *parts, int parts_count,
+                            struct oriel_check_remote_answer *answer, void *data,
+                            size_t room_bytes);
 
 /* The question about a window's members (member_state.h). */
 struct oriel_member_state_ask;
 struct oriel_member_state_answer;
-bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask, struct oriel_member_state_answer *answer);
+bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask,
+                             struct oriel_member_state_answer *answer);
 
 #endif

@@ -16,7 +16,8 @@
 
 enum { CONFLICTS = 16 };
 
-_Static_assert(sizeof(struct oriel_member_state_answer) <= ORIEL_SITE_SLOT_BYTES, "an answer to a question about a window has room");
+_Static_assert(sizeof(struct oriel_member_state_answer) <= ORIEL_SITE_SLOT_BYTES,
+               "an answer to a question about a window has room");
 
 struct told {
     struct oriel_conflict conflicts[CONFLICTS];
@@ -31,15 +32,18 @@ static void collect(const struct oriel_conflict *conflict, void *closure)
 }
 
 /* False: it does not hold. */
-static bool add(const struct oriel_check_remote_request *request, char *data, struct told *told, uint64_t *ticket)
+static bool add(const struct oriel_check_remote_request *request, char *data, struct told *told,
+                uint64_t *ticket)
 {
     size_t clock_bytes = (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
     struct oriel_access *access = (struct oriel_access *)(void *)data;
-    struct oriel_access_extent *extents = (struct oriel_access_extent *)(void *)(data + sizeof *access + clock_bytes);
+    struct oriel_access_extent *extents =
+        (struct oriel_access_extent *)(void *)(data + sizeof *access + clock_bytes);
     size_t count = (request->len_bytes - sizeof *access - clock_bytes) / sizeof *extents;
     if (!oriel_check_remote_access_holds(access, extents, count))
         return false;
-    access->moment = oriel_order_moment_of((const oriel_tick *)(const void *)(data + sizeof *access));
+    access->moment =
+        oriel_order_moment_of((const oriel_tick *)(const void *)(data + sizeof *access));
     *ticket = oriel_history_add(request->words[0], access, extents, count, collect, told);
     oriel_order_moment_release(access->moment);
     return true;
@@ -52,13 +56,19 @@ static void work_on_history(const struct oriel_check_remote_request *request)
     case ORIEL_CHECK_REMOTE_COMPLETE:
         oriel_history_complete(words[0], (int32_t)words[1], words[3], words[2]);
         break;
-    case ORIEL_CHECK_REMOTE_COMPLETE_ONE: oriel_history_complete_one(words[0], words[1], words[2]); break;
-    case ORIEL_CHECK_REMOTE_FLAG: oriel_history_flag(words[0], (int32_t)words[1], (uint8_t)words[2]); break;
+    case ORIEL_CHECK_REMOTE_COMPLETE_ONE:
+        oriel_history_complete_one(words[0], words[1], words[2]);
+        break;
+    case ORIEL_CHECK_REMOTE_FLAG:
+        oriel_history_flag(words[0], (int32_t)words[1], (uint8_t)words[2]);
+        break;
     default: oriel_history_request_done(words[0], words[1]); break;
     }
 }
 
-static struct iovec answer_note(struct oriel_check_remote_desk *desk, const struct oriel_check_remote_request *request, uint64_t *answered)
+static struct iovec answer_note(struct oriel_check_remote_desk *desk,
+                                const struct oriel_check_remote_request *request,
+                                uint64_t *answered)
 {
     struct oriel_member_state_ask ask;
     struct oriel_member_state_answer *out = (struct oriel_member_state_answer *)(void *)desk->data;
@@ -68,7 +78,8 @@ static struct iovec answer_note(struct oriel_check_remote_desk *desk, const stru
 }
 
 /* A history that its member leaves meanwhile, in a program that is wrong, stays until this is done. */
-static bool work_on_part(struct oriel_check_remote_desk *desk, const struct oriel_check_remote_request *request, struct told *told,
+static bool work_on_part(struct oriel_check_remote_desk *desk,
+                         const struct oriel_check_remote_request *request, struct told *told,
                          uint64_t *ticket)
 {
     bool holds = true;
@@ -83,7 +94,8 @@ static bool work_on_part(struct oriel_check_remote_desk *desk, const struct orie
 }
 
 /* What follows the answer. */
-static struct iovec work(struct oriel_check_remote_desk *desk, const struct oriel_check_remote_request *request,
+static struct iovec work(struct oriel_check_remote_desk *desk,
+                         const struct oriel_check_remote_request *request,
                          struct oriel_check_remote_answer *answer)
 {
     const uint64_t *words = request->words;
@@ -94,18 +106,23 @@ static struct iovec work(struct oriel_check_remote_desk *desk, const struct orie
     bool made = false;
     switch (request->kind) {
     case ORIEL_CHECK_REMOTE_GIVE:
-        oriel_given_join(&request->key, (uint32_t)words[0], words[1] != 0, (const oriel_tick *)(const void *)desk->data);
+        oriel_given_join(&request->key, (uint32_t)words[0], words[1] != 0,
+                         (const oriel_tick *)(const void *)desk->data);
         return nothing;
     case ORIEL_CHECK_REMOTE_TAKE:
-        any = oriel_given_take(&request->key, (uint32_t)words[0], (unsigned)words[1], desk->clock, &made);
+        any = oriel_given_take(&request->key, (uint32_t)words[0], (unsigned)words[1], desk->clock,
+                               &made);
         answer->word = (uint64_t)any | (uint64_t)made << 1 | (uint64_t)oriel_given_was_lost() << 2;
         return any ? clock : nothing;
     case ORIEL_CHECK_REMOTE_FORGET: oriel_shm_drop(&request->key); return nothing;
-    case ORIEL_CHECK_REMOTE_TAKE_RANK: answer->word = oriel_rank_take((int)words[0], desk->clock); return clock;
+    case ORIEL_CHECK_REMOTE_TAKE_RANK:
+        answer->word = oriel_rank_take((int)words[0], desk->clock);
+        return clock;
     case ORIEL_CHECK_REMOTE_TAKE_ALL: oriel_ranks_take_all(-1, desk->clock); return clock;
     case ORIEL_CHECK_REMOTE_DOUBT: oriel_given_doubt(); return nothing;
     case ORIEL_CHECK_REMOTE_COUNT:
-        answer->word = oriel_given_count(&request->key, (uint32_t)words[0]) | (uint64_t)oriel_given_lost_asker() << 32;
+        answer->word = oriel_given_count(&request->key, (uint32_t)words[0]) |
+                       (uint64_t)oriel_given_lost_asker() << 32;
         return nothing;
     case ORIEL_CHECK_REMOTE_FLOOR:
         oriel_ranks_floor(desk->clock, &any);
@@ -114,11 +131,13 @@ static struct iovec work(struct oriel_check_remote_desk *desk, const struct orie
     case ORIEL_CHECK_REMOTE_NOTE: return answer_note(desk, request, &answer->word);
     case ORIEL_CHECK_REMOTE_SITE:
         return (struct iovec){.iov_base = desk->data,
-                              .iov_len = oriel_site_slot((uint32_t)words[0], (uint32_t)words[1], desk->data,
-                                                         (size_t)request->len_bytes, &answer->word)};
+                              .iov_len = oriel_site_slot((uint32_t)words[0], (uint32_t)words[1],
+                                                         desk->data, (size_t)request->len_bytes,
+                                                         &answer->word)};
     default:
-        return (struct iovec){.iov_base = desk->data,
-                              .iov_len = oriel_check_remote_waits_answer(request, desk->data, &answer->word)};
+        return (struct iovec){
+            .iov_base = desk->data,
+            .iov_len = oriel_check_remote_waits_answer(request, desk->data, &answer->word)};
     }
 }
 
@@ -136,12 +155,14 @@ static bool make_room(struct oriel_check_remote_desk *desk, size_t len_bytes)
 
 static size_t answer_room_bytes(const struct oriel_check_remote_request *request)
 {
-    return request->kind < ORIEL_CHECK_REMOTE_QUIET ? ORIEL_SITE_SLOT_BYTES : oriel_check_remote_waits_bytes();
+    return request->kind < ORIEL_CHECK_REMOTE_QUIET ? ORIEL_SITE_SLOT_BYTES
+                                                    : oriel_check_remote_waits_bytes();
 }
 
 static bool is_of_part(const struct oriel_check_remote_request *request)
 {
-    return request->kind >= ORIEL_CHECK_REMOTE_ADD && request->kind <= ORIEL_CHECK_REMOTE_REQUEST_DONE;
+    return request->kind >= ORIEL_CHECK_REMOTE_ADD &&
+           request->kind <= ORIEL_CHECK_REMOTE_REQUEST_DONE;
 }
 
 bool oriel_check_remote_answer(struct oriel_check_remote_desk *desk, int fd)
@@ -150,7 +171,8 @@ bool oriel_check_remote_answer(struct oriel_check_remote_desk *desk, int fd)
     struct oriel_check_remote_answer answer = {.word = 0};
     struct told told = {.count = 0};
     struct iovec parts[2] = {{.iov_base = &answer, .iov_len = sizeof answer}};
-    if (!oriel_check_remote_read(fd, &request, sizeof request) || !oriel_check_remote_request_holds(&request) ||
+    if (!oriel_check_remote_read(fd, &request, sizeof request) ||
+        !oriel_check_remote_request_holds(&request) ||
         (request.kind >= ORIEL_CHECK_REMOTE_LEAVES) != desk->leaf ||
         !make_room(desk, request.len_bytes + answer_room_bytes(&request)) ||
         !oriel_check_remote_read(fd, desk->data, request.len_bytes))
@@ -158,7 +180,8 @@ bool oriel_check_remote_answer(struct oriel_check_remote_desk *desk, int fd)
     if (!is_of_part(&request))
         parts[1] = work(desk, &request, &answer);
     else if (work_on_part(desk, &request, &told, &answer.word))
-        parts[1] = (struct iovec){.iov_base = told.conflicts, .iov_len = told.count * sizeof told.conflicts[0]};
+        parts[1] = (struct iovec){.iov_base = told.conflicts,
+                                  .iov_len = told.count * sizeof told.conflicts[0]};
     else
         return false;
     answer.len_bytes = parts[1].iov_len;

@@ -57,7 +57,8 @@ static bool add_place(struct said *said, int fd, oriel_socket_name name_of)
     return name.ss_family == AF_INET6;
 }
 
-static void add_numbers(struct said *said, const struct oriel_check_remote_challenge *challenge, const struct oriel_check_remote_claim *claim)
+static void add_numbers(struct said *said, const struct oriel_check_remote_challenge *challenge,
+                        const struct oriel_check_remote_claim *claim)
 {
     memcpy(said->challenge, challenge->nonce, sizeof said->challenge);
     memcpy(said->claim, claim->nonce, sizeof said->claim);
@@ -97,14 +98,17 @@ bool oriel_check_remote_prove(int fd, const uint64_t key[2])
     struct oriel_check_remote_challenge challenge;
     struct oriel_check_remote_claim claim;
     struct oriel_check_remote_proof proof;
-    bool challenged = draw(claim.nonce) && add_place(&said, fd, getpeername) && oriel_check_remote_await(fd, POLLIN) == 1 &&
+    bool challenged = draw(claim.nonce) && add_place(&said, fd, getpeername) &&
+                      oriel_check_remote_await(fd, POLLIN) == 1 &&
                       take_piece(fd, &challenge, sizeof challenge);
     if (challenged) {
         add_numbers(&said, &challenge, &claim);
         claim.digest = digest_of(&said, ASKS, key);
     }
-    bool proven = challenged && send_piece(fd, &claim, sizeof claim) && oriel_check_remote_await(fd, POLLIN) == 1 &&
-                  take_piece(fd, &proof, sizeof proof) && is_same(proof.digest, digest_of(&said, ANSWERS, key));
+    bool proven = challenged && send_piece(fd, &claim, sizeof claim) &&
+                  oriel_check_remote_await(fd, POLLIN) == 1 &&
+                  take_piece(fd, &proof, sizeof proof) &&
+                  is_same(proof.digest, digest_of(&said, ANSWERS, key));
     errno = ECONNREFUSED;
     return proven;
 }
@@ -114,7 +118,8 @@ bool oriel_check_remote_challenge(int fd, struct oriel_check_remote_challenge *o
     return draw(out->nonce) && send_piece(fd, out, sizeof *out);
 }
 
-bool oriel_check_remote_admits(int fd, const uint64_t key[2], const struct oriel_check_remote_challenge *challenge)
+bool oriel_check_remote_admits(int fd, const uint64_t key[2],
+                               const struct oriel_check_remote_challenge *challenge)
 {
     struct said said = {.end = ASKS};
     struct oriel_check_remote_claim claim;

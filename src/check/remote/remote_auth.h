@@ -26,6 +26,7 @@ bool oriel_check_remote_prove(int fd, const uint64_t key[2]);
 
 /* Who answers: the first message, and once something comes, the third.  Neither waits.  False: this one is not of the job. */
 bool oriel_check_remote_challenge(int fd, struct oriel_check_remote_challenge *out);
-bool oriel_check_remote_admits(int fd, const uint64_t key[2], const struct oriel_check_remote_challenge *challenge);
+bool oriel_check_remote_admits(int fd, const uint64_t key[2],
+                               const struct oriel_check_remote_challenge *challenge);
 
 #endif

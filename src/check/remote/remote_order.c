@@ -19,12 +19,15 @@ static size_t clock_bytes(void)
 static uint64_t home(int world_rank)
 {
     int machine = oriel_check_remote_machine(world_rank);
-    return machine < 0 || machine == oriel_check_remote_own_machine() ? 0 : (uint64_t)(unsigned)(machine + 1) << ORIEL_ORDER_HOME_SHIFT;
+    return machine < 0 || machine == oriel_check_remote_own_machine()
+               ? 0
+               : (uint64_t)(unsigned)(machine + 1) << ORIEL_ORDER_HOME_SHIFT;
 }
 
 static void give(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock)
 {
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE, .words = {takers, more}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE,
+                                                 .words = {takers, more}};
     struct oriel_check_remote_answer answer;
     struct iovec part = {.iov_base = (void *)(uintptr_t)clock, .iov_len = clock_bytes()};
     int machine = oriel_order_machine(key, &request.key);
@@ -32,11 +35,13 @@ static void give(const struct oriel_key *key, uint32_t takers, bool more, const 
 }
 
 /* Answers with a clock, which is joined with out. */
-static bool ask_clock(int machine, struct oriel_check_remote_request *request, uint64_t *word, oriel_tick *out)
+static bool ask_clock(int machine, struct oriel_check_remote_request *request, uint64_t *word,
+                      oriel_tick *out)
 {
     struct oriel_check_remote_answer answer;
     oriel_tick *clock = calloc(1, clock_bytes());
-    bool asked = clock != NULL && oriel_check_remote_ask(machine, request, NULL, 0, &answer, clock, clock_bytes());
+    bool asked = clock != NULL &&
+                 oriel_check_remote_ask(machine, request, NULL, 0, &answer, clock, clock_bytes());
     if (asked && answer.len_bytes == clock_bytes())
         oriel_clock_take(out, clock, oriel_shm_world_size());
     if (asked)
@@ -45,9 +50,11 @@ static bool ask_clock(int machine, struct oriel_check_remote_request *request, u
     return asked;
 }
 
-static bool take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made, bool *lost)
+static bool take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out,
+                 bool *made, bool *lost)
 {
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE, .words = {takers, how}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE,
+                                                 .words = {takers, how}};
     uint64_t word = 0;
     ask_clock(oriel_order_machine(key, &request.key), &request, &word, out);
     *made = (word & 2) != 0;
@@ -65,7 +72,8 @@ static void forget(const struct oriel_key *key)
 
 static bool take_rank(int world_rank, oriel_tick *out)
 {
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE_RANK, .words = {(uint64_t)world_rank}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE_RANK,
+                                                 .words = {(uint64_t)world_rank}};
     uint64_t word = 0;
     ask_clock(oriel_check_remote_machine(world_rank), &request, &word, out);
     return word != 0;
@@ -112,7 +120,8 @@ static void floor_over(oriel_tick *out)
         struct oriel_check_remote_answer answer;
         if (machine == oriel_check_remote_own_machine())
             continue;
-        known = oriel_check_remote_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes()) && answer.len_bytes == clock_bytes();
+        known = oriel_check_remote_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes()) &&
+                answer.len_bytes == clock_bytes();
         for (int i = 0; i < oriel_shm_world_size() && known && answer.word != 0; i++)
             out[i] = clock[i] < out[i] ? clock[i] : out[i];
     }
@@ -123,11 +132,12 @@ static void floor_over(oriel_tick *out)
 
 static bool ask_site(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims)
 {
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_SITE, .words = {table, slot}};
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_SITE,
+                                                 .words = {table, slot}};
     struct oriel_check_remote_answer answer;
     struct iovec part = {.iov_base = entry, .iov_len = entry_bytes};
-    return oriel_check_remote_ask(0, &request, &part, claims, &answer, entry, entry_bytes) && answer.word != 0 &&
-           answer.len_bytes == entry_bytes;
+    return oriel_check_remote_ask(0, &request, &part, claims, &answer, entry, entry_bytes) &&
+           answer.word != 0 && answer.len_bytes == entry_bytes;
 }
 
 void oriel_check_remote_order_span(void)

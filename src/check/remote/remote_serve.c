@@ -87,7 +87,8 @@ static void admit(struct server *server)
         close(fd);
         return;
     }
-    oriel_check_remote_limit(fd, PATIENCE_S); /* a question comes in one piece: all others wait meanwhile */
+    oriel_check_remote_limit(
+        fd, PATIENCE_S); /* a question comes in one piece: all others wait meanwhile */
     if (server->count == server->room) {
         size_t room = 2 * server->room;
         struct pollfd *fds = realloc(server->fds, room * sizeof *fds);
@@ -120,7 +121,8 @@ static void *serve(void *closure)
                 continue;
             struct asker *asker = &server->askers[i];
             int fd = server->fds[i].fd;
-            if (asker->proven ? oriel_check_remote_answer(&server->desk, fd) : oriel_check_remote_admits(fd, server->key, &asker->challenge))
+            if (asker->proven ? oriel_check_remote_answer(&server->desk, fd)
+                              : oriel_check_remote_admits(fd, server->key, &asker->challenge))
                 asker->proven = true;
             else
                 drop(server, i);
@@ -137,12 +139,14 @@ static void block_signals(sigset_t *before)
 {
     sigset_t blocked;
     sigfillset(&blocked);
-    for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) /* by which threads are stopped for a moment */
+    for (int signal = SIGRTMIN; signal <= SIGRTMAX;
+         signal++) /* by which threads are stopped for a moment */
         sigdelset(&blocked, signal);
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
 
-static bool start_one(struct server *server, const struct oriel_check_remote_address *address, uint16_t *port)
+static bool start_one(struct server *server, const struct oriel_check_remote_address *address,
+                      uint16_t *port)
 {
     pthread_attr_t how;
     sigset_t before;
@@ -183,7 +187,8 @@ bool oriel_check_remote_serve(struct oriel_check_remote_address *out)
         return false;
     }
     oriel_check_remote_addresses(out);
-    bool serves = oriel_ranks_open() && getrandom(out->key, sizeof out->key, 0) == (ssize_t)sizeof out->key;
+    bool serves =
+        oriel_ranks_open() && getrandom(out->key, sizeof out->key, 0) == (ssize_t)sizeof out->key;
     for (int i = 0; i < THREADS && serves; i++)
         serves = start_one(&servers[i], out, &out->ports[i]);
     if (!serves)

@@ -35,7 +35,8 @@ static int bind_any(int family)
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
     const void *address = family == AF_INET6 ? (const void *)&six : (const void *)&four;
-    if (bind(fd, address, family == AF_INET6 ? sizeof six : sizeof four) == 0 && listen(fd, BACKLOG) == 0)
+    if (bind(fd, address, family == AF_INET6 ? sizeof six : sizeof four) == 0 &&
+        listen(fd, BACKLOG) == 0)
         return fd;
     close(fd);
     return -1;
@@ -49,7 +50,8 @@ int oriel_check_remote_listen(uint16_t *port)
     if (fd < 0)
         fd = bind_any(AF_INET);
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&bound, &len_bytes) != 0) {
-        oriel_fail(ORIEL_E_OTHER, "cannot listen for other machines' checkers: %s", strerror(errno));
+        oriel_fail(ORIEL_E_OTHER, "cannot listen for other machines' checkers: %s",
+                   strerror(errno));
         if (fd >= 0)
             close(fd);
         return -1;
@@ -64,7 +66,8 @@ static void add_address(struct oriel_check_remote_address *out, const struct soc
 {
     const struct sockaddr_in6 *six = (const void *)address;
     const struct sockaddr_in *four = (const void *)address;
-    if (out->count == ORIEL_CHECK_REMOTE_ADDRESSES || (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
+    if (out->count == ORIEL_CHECK_REMOTE_ADDRESSES ||
+        (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
         (address->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
         return;
     out->families[out->count] = address->sa_family;
@@ -83,7 +86,8 @@ void oriel_check_remote_addresses(struct oriel_check_remote_address *out)
         return;
     for (int loopback = 0; loopback < 2; loopback++)
         for (const struct ifaddrs *one = all; one != NULL; one = one->ifa_next)
-            if (one->ifa_addr != NULL && (one->ifa_flags & IFF_UP) && !(one->ifa_flags & IFF_LOOPBACK) == !loopback)
+            if (one->ifa_addr != NULL && (one->ifa_flags & IFF_UP) &&
+                !(one->ifa_flags & IFF_LOOPBACK) == !loopback)
                 add_address(out, one->ifa_addr);
     freeifaddrs(all);
 }
@@ -97,7 +101,8 @@ int oriel_check_remote_await(int fd, short events)
     uint64_t until_ns = oriel_now_ns() + PATIENCE_MS * UINT64_C(1000000);
     for (;;) {
         uint64_t now_ns = oriel_now_ns();
-        int answer = now_ns < until_ns ? poll(&ready, 1, (int)((until_ns - now_ns) / 1000000) + 1) : 0;
+        int answer =
+            now_ns < until_ns ? poll(&ready, 1, (int)((until_ns - now_ns) / 1000000) + 1) : 0;
         if (answer >= 0 || errno != EINTR)
             return answer;
     }
@@ -110,7 +115,8 @@ static bool is_in_time(int fd, int option, uint64_t since_ns)
     socklen_t len_bytes = sizeof limit;
     if (getsockopt(fd, SOL_SOCKET, option, &limit, &len_bytes) != 0)
         return false;
-    uint64_t limit_ns = (uint64_t)limit.tv_sec * UINT64_C(1000000000) + (uint64_t)limit.tv_usec * 1000;
+    uint64_t limit_ns =
+        (uint64_t)limit.tv_sec * UINT64_C(1000000000) + (uint64_t)limit.tv_usec * 1000;
     if (limit_ns == 0 || oriel_now_ns() - since_ns < limit_ns)
         return true;
     errno = EAGAIN;
@@ -143,7 +149,8 @@ static int connect_one(const struct oriel_check_remote_address *to, int which, i
     int fd = socket(to->families[which], SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    bool connected = connect(fd, address, is_six ? sizeof six : sizeof four) == 0 || (errno == EINPROGRESS && wait_connected(fd));
+    bool connected = connect(fd, address, is_six ? sizeof six : sizeof four) == 0 ||
+                     (errno == EINPROGRESS && wait_connected(fd));
     if (connected && fcntl(fd, F_SETFL, 0) == 0)
         return fd;
     int reason = errno;

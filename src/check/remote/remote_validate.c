@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const uint64_t data_most = UINT64_C(1) << 32;    /* of a question */
+static const uint64_t data_most = UINT64_C(1) << 32;  /* of a question */
 static const int64_t address_most = INT64_C(1) << 57; /* behind the last byte of any process */
 
 static bool is_rank(int64_t rank)
@@ -31,7 +31,8 @@ static bool length_holds(const struct oriel_check_remote_request *request)
     case ORIEL_CHECK_REMOTE_ADD:
         return request->len_bytes >= fixed_bytes && request->len_bytes <= data_most &&
                (request->len_bytes - fixed_bytes) % sizeof(struct oriel_access_extent) == 0;
-    case ORIEL_CHECK_REMOTE_NOTE: return request->len_bytes == sizeof(struct oriel_member_state_ask);
+    case ORIEL_CHECK_REMOTE_NOTE:
+        return request->len_bytes == sizeof(struct oriel_member_state_ask);
     case ORIEL_CHECK_REMOTE_SITE: return request->len_bytes <= ORIEL_SITE_SLOT_BYTES;
     default: return request->len_bytes == 0;
     }
@@ -66,7 +67,8 @@ static bool words_hold(const struct oriel_check_remote_request *request)
 
 bool oriel_check_remote_request_holds(const struct oriel_check_remote_request *request)
 {
-    return request->kind < ORIEL_CHECK_REMOTE_KINDS && length_holds(request) && key_holds(request) && words_hold(request);
+    return request->kind < ORIEL_CHECK_REMOTE_KINDS && length_holds(request) &&
+           key_holds(request) && words_hold(request);
 }
 
 /* --- accesses --- */
@@ -83,15 +85,17 @@ static bool extent_holds(const struct oriel_access_extent *extent)
         return false;
     int64_t high = last > low ? last : low;
     low = last < low ? last : low;
-    return low >= 0 && high <= address_most - (int64_t)extent->len_bytes && extent->stride_bytes > -address_most &&
-           extent->stride_bytes < address_most;
+    return low >= 0 && high <= address_most - (int64_t)extent->len_bytes &&
+           extent->stride_bytes > -address_most && extent->stride_bytes < address_most;
 }
 
-bool oriel_check_remote_access_holds(const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count)
+bool oriel_check_remote_access_holds(const struct oriel_access *access,
+                                     const struct oriel_access_extent *extents, size_t count)
 {
     const unsigned flags = ORIEL_ACCESS_SAME_OP | ORIEL_ACCESS_ANY_OP | ORIEL_ACCESS_ALONE;
-    bool holds = access->kind >= ORIEL_ACCESS_GET && access->kind <= ORIEL_ACCESS_ACCUMULATE && (access->flags & ~flags) == 0 &&
-                 is_rank(access->origin) && access->complete == ORIEL_TICK_PENDING &&
+    bool holds = access->kind >= ORIEL_ACCESS_GET && access->kind <= ORIEL_ACCESS_ACCUMULATE &&
+                 (access->flags & ~flags) == 0 && is_rank(access->origin) &&
+                 access->complete == ORIEL_TICK_PENDING &&
                  (access->group == 0 || access->group >= ORIEL_ACCESS_GROUP);
     for (size_t i = 0; i < count && holds; i++)
         holds = extent_holds(&extents[i]);
@@ -102,10 +106,12 @@ bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, s
 {
     bool holds = len_bytes % sizeof *conflicts == 0;
     for (size_t i = 0; i < len_bytes / sizeof *conflicts && holds; i++) {
-        struct oriel_access_extent bytes = {.offset = conflicts[i].offset, .len_bytes = conflicts[i].len_bytes, .count = 1};
+        struct oriel_access_extent bytes = {
+            .offset = conflicts[i].offset, .len_bytes = conflicts[i].len_bytes, .count = 1};
         unsigned char beside; /* a bool is 0 or 1 */
         memcpy(&beside, &conflicts[i].beside, 1);
-        holds = is_rank(conflicts[i].earlier.origin) && bytes.len_bytes > 0 && extent_holds(&bytes) && beside <= 1;
+        holds = is_rank(conflicts[i].earlier.origin) && bytes.len_bytes > 0 &&
+                extent_holds(&bytes) && beside <= 1;
     }
     return holds;
 }
@@ -118,16 +124,21 @@ bool oriel_check_remote_reports_hold(const struct oriel_wait_report *reports, si
     for (size_t i = 0; i < len_bytes / sizeof *reports && holds; i++) {
         const struct oriel_wait_noted *noted = &reports[i].record.noted;
         holds = is_rank(reports[i].rank) &&
-                (reports[i].state == ORIEL_DEADLOCK_SET_WAITS || reports[i].state == ORIEL_DEADLOCK_SET_FINISHED) &&
-                noted->count <= ORIEL_WAIT_NEEDS && memchr(noted->name, '\0', sizeof noted->name) != NULL;
+                (reports[i].state == ORIEL_DEADLOCK_SET_WAITS ||
+                 reports[i].state == ORIEL_DEADLOCK_SET_FINISHED) &&
+                noted->count <= ORIEL_WAIT_NEEDS &&
+                memchr(noted->name, '\0', sizeof noted->name) != NULL;
     }
     return holds;
 }
 
-bool oriel_check_remote_gathering_holds(const struct oriel_collective_progress *gathering, size_t len_bytes)
+bool oriel_check_remote_gathering_holds(const struct oriel_collective_progress *gathering,
+                                        size_t len_bytes)
 {
-    bool holds = len_bytes >= sizeof *gathering && gathering->n > 0 && gathering->n <= oriel_shm_world_size() &&
-                 oriel_collective_progress_bytes(gathering->n, gathering->has_locks != 0) == len_bytes;
+    bool holds =
+        len_bytes >= sizeof *gathering && gathering->n > 0 &&
+        gathering->n <= oriel_shm_world_size() &&
+        oriel_collective_progress_bytes(gathering->n, gathering->has_locks != 0) == len_bytes;
     for (int i = 0; i < (holds ? gathering->n : 0) && holds; i++) {
         holds = is_rank((int64_t)gathering->slots[i].world_rank - 1);
     }

@@ -12,11 +12,13 @@
 bool oriel_check_remote_request_holds(const struct oriel_check_remote_request *request);
 
 /* An operation of a rank that there is, not complete, and bytes that a process can have. */
-bool oriel_check_remote_access_holds(const struct oriel_access *access, const struct oriel_access_extent *extents, size_t count);
+bool oriel_check_remote_access_holds(const struct oriel_access *access,
+                                     const struct oriel_access_extent *extents, size_t count);
 
 /* Likewise, of answers; len_bytes: of all that came. */
 bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes);
 bool oriel_check_remote_reports_hold(const struct oriel_wait_report *reports, size_t len_bytes);
-bool oriel_check_remote_gathering_holds(const struct oriel_collective_progress *gathering, size_t len_bytes);
+bool oriel_check_remote_gathering_holds(const struct oriel_collective_progress *gathering,
+                                        size_t len_bytes);
 
 #endif

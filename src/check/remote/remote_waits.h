@@ -12,6 +12,7 @@ const struct oriel_wait_snapshot_remote *oriel_check_remote_look(void);
 size_t oriel_check_remote_waits_bytes(void);
 
 /* What follows the answer, in data, which has room for it behind the request's own; word: the answer's. */
-size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data, uint64_t *word);
+size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data,
+                                       uint64_t *word);
 
 #endif

@@ -41,7 +41,8 @@ struct sites {
     struct number numbers[NUMBERS];
 };
 
-static const struct oriel_key sites_key = {.words = {UINT64_C(0x5349544553)}}; /* "SITES": above all kinds of order.h */
+static const struct oriel_key sites_key = {
+    .words = {UINT64_C(0x5349544553)}}; /* "SITES": above all kinds of order.h */
 static struct sites *sites;
 static oriel_site_ask_fn *ask; /* NULL: these tables are the first machine's */
 
@@ -68,7 +69,8 @@ enum oriel_status oriel_sites_start(void)
 {
     ask = NULL;
     sites = oriel_shm_at(oriel_shm_find(&sites_key, sizeof *sites, sites_init));
-    return sites == NULL ? oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for call sites") : ORIEL_OK;
+    return sites == NULL ? oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for call sites")
+                         : ORIEL_OK;
 }
 
 /* --- slots, under the lock --- */
@@ -83,7 +85,8 @@ static bool module_claim(uint32_t at, const struct module *wanted)
         return true;
     if (wanted != NULL)
         entry = *wanted;
-    if (ask != NULL ? !ask(TABLE_MODULES, at, &entry, sizeof entry, wanted != NULL) : wanted == NULL)
+    if (ask != NULL ? !ask(TABLE_MODULES, at, &entry, sizeof entry, wanted != NULL)
+                    : wanted == NULL)
         return false;
     sites->modules[at] = entry;
     sites->modules[at].path[sizeof entry.path - 1] = '\0'; /* it may have come from elsewhere */
@@ -99,23 +102,30 @@ static bool number_claim(uint32_t at, const struct number *wanted)
         return true;
     if (wanted != NULL)
         entry = *wanted;
-    if (ask != NULL ? !ask(TABLE_NUMBERS, at, &entry, sizeof entry, wanted != NULL) : wanted == NULL)
+    if (ask != NULL ? !ask(TABLE_NUMBERS, at, &entry, sizeof entry, wanted != NULL)
+                    : wanted == NULL)
         return false;
     number->code = entry.code;
     atomic_store_explicit(&number->call, entry.call, memory_order_release);
     return true;
 }
 
-size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, uint64_t *filled)
+size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes,
+                       uint64_t *filled)
 {
     size_t len_bytes = table == TABLE_MODULES ? sizeof(struct module) : sizeof(struct number);
     const void *wanted = entry_bytes == len_bytes ? entry : NULL;
     *filled = 0;
-    if (sites == NULL || slot >= (table == TABLE_MODULES ? MODULES : NUMBERS)) /* others may ask before this machine starts */
+    if (sites == NULL ||
+        slot >= (table == TABLE_MODULES ? MODULES
+                                        : NUMBERS)) /* others may ask before this machine starts */
         return 0;
     oriel_shm_lock(&sites->lock);
     *filled = table == TABLE_MODULES ? module_claim(slot, wanted) : number_claim(slot, wanted);
-    memcpy(entry, table == TABLE_MODULES ? (const void *)&sites->modules[slot] : (const void *)&sites->numbers[slot], len_bytes);
+    memcpy(entry,
+           table == TABLE_MODULES ? (const void *)&sites->modules[slot]
+                                  : (const void *)&sites->numbers[slot],
+           len_bytes);
     oriel_shm_unlock(&sites->lock);
     return len_bytes;
 }
@@ -132,7 +142,8 @@ static uint64_t module_number(const struct module *module)
 {
     uint32_t at = 0;
     oriel_shm_lock(&sites->lock);
-    while (at < MODULES && module_claim(at, module) && memcmp(&sites->modules[at], module, sizeof *module) != 0)
+    while (at < MODULES && module_claim(at, module) &&
+           memcmp(&sites->modules[at], module, sizeof *module) != 0)
         at++;
     bool found = at < MODULES && sites->known[at];
     oriel_shm_unlock(&sites->lock);
@@ -149,12 +160,14 @@ static uint64_t code_find(uint64_t address)
         memcpy(module.build_id, place.build_id, sizeof module.build_id);
         number = module_number(&module);
     }
-    return number == 0 ? address : number << CODE_SHIFT | (place.offset & ((UINT64_C(1) << CODE_SHIFT) - 1));
+    return number == 0 ? address
+                       : number << CODE_SHIFT | (place.offset & ((UINT64_C(1) << CODE_SHIFT) - 1));
 }
 
 static bool is_binding(uint64_t code)
 {
-    return code >> CODE_SHIFT != 0 && oriel_code_address_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
+    return code >> CODE_SHIFT != 0 &&
+           oriel_code_address_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
 }
 
 /* A thread remembers the codes of addresses: the binding's too, and that they are. */
@@ -205,22 +218,28 @@ bool oriel_site_is_bound(const void *address)
     return known == NULL || known->binding;
 }
 
-struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening)
+struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,
+                                  uint16_t opening)
 {
-    return (struct oriel_site){.address = oriel_site_code(address), .world_rank = world_rank, .call = call, .epoch = opening};
+    return (struct oriel_site){.address = oriel_site_code(address),
+                               .world_rank = world_rank,
+                               .call = call,
+                               .epoch = opening};
 }
 
 uint16_t oriel_site_number(const struct oriel_site *site)
 {
     if (sites == NULL || site->call == ORIEL_CALL_NONE)
         return 0;
-    uint64_t hash = (site->address ^ (uint64_t)site->call << 40) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+    uint64_t hash =
+        (site->address ^ (uint64_t)site->call << 40) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
     for (uint32_t step = 0; step < NUMBERS; step++) {
         uint32_t at = (uint32_t)(hash + step) & (NUMBERS - 1);
         struct number *number = &sites->numbers[at];
         if (atomic_load_explicit(&number->call, memory_order_acquire) == 0) {
             oriel_shm_lock(&sites->lock);
-            bool filled = number_claim(at, &(struct number){.code = site->address, .call = site->call});
+            bool filled =
+                number_claim(at, &(struct number){.code = site->address, .call = site->call});
             oriel_shm_unlock(&sites->lock);
             if (!filled)
                 return 0;
@@ -241,7 +260,8 @@ struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank)
         number_claim(number - 1U, NULL);
         oriel_shm_unlock(&sites->lock);
     }
-    site.call = (uint16_t)atomic_load_explicit(&sites->numbers[number - 1].call, memory_order_acquire);
+    site.call =
+        (uint16_t)atomic_load_explicit(&sites->numbers[number - 1].call, memory_order_acquire);
     site.address = sites->numbers[number - 1].code;
     return site;
 }

@@ -32,7 +32,8 @@ bool oriel_site_is_bound(const void *address);
 
 /* The site of a call by this process: for struct oriel_access and struct oriel_finding.  opening: oriel_site_number of the
  * call that opened the epoch, or 0. */
-struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening);
+struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,
+                                  uint16_t opening);
 
 /* A number of this job for a site, to stand in the sites of others; 0 when there are too many. */
 uint16_t oriel_site_number(const struct oriel_site *site);
@@ -49,10 +50,12 @@ enum { ORIEL_SITE_SLOT_BYTES = 1024 }; /* room for an entry of either table */
 
 /* Asks the first machine what a slot of one of its tables holds; claims: entry is what it shall hold if it is empty.  False: it
  * is empty, or there is no answer. */
-typedef bool oriel_site_ask_fn(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims);
+typedef bool oriel_site_ask_fn(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes,
+                               bool claims);
 void oriel_sites_span(oriel_site_ask_fn *first_machine);
 
 /* There: entry holds entry_bytes of what is wanted, and has room for what comes.  How much that is. */
-size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, uint64_t *filled);
+size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes,
+                       uint64_t *filled);
 
 #endif

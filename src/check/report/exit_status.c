@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static _Atomic uint64_t *own_slot; /* in the board; NULL before MPI_Init and where there are too many processes */
+static _Atomic uint64_t
+    *own_slot; /* in the board; NULL before MPI_Init and where there are too many processes */
 static pid_t own_pid;
 
 void oriel_ending_enter(void)

@@ -16,9 +16,11 @@
 
 enum { FRAMES = 24, TEXT_BYTES = 8192 };
 
-static const struct oriel_key findings_key = {.words = {UINT64_C(0x46494e44)}}; /* "FIND": above all kinds of order.h */
+static const struct oriel_key findings_key = {
+    .words = {UINT64_C(0x46494e44)}}; /* "FIND": above all kinds of order.h */
 static struct oriel_findings *findings;
-static _Atomic bool watched; /* also before there are findings: programs tell of their accesses from their first line on */
+static _Atomic bool
+    watched; /* also before there are findings: programs tell of their accesses from their first line on */
 
 struct oriel_findings *oriel_findings(void)
 {
@@ -28,11 +30,13 @@ struct oriel_findings *oriel_findings(void)
 const struct oriel_rule_text *oriel_rule_text(uint32_t rule)
 {
     static const struct oriel_rule_text texts[] = {
-#define RULE(name, number_, title_, text, example, remedy_) {.number = number_, .title = title_, .remedy = remedy_},
+#define RULE(name, number_, title_, text, example, remedy_)                                        \
+    {.number = number_, .title = title_, .remedy = remedy_},
 #include "check/rules/rules.def"
 #undef RULE
     };
-    static const struct oriel_rule_text unknown = {.number = "?", .title = "unknown rule", .remedy = ""};
+    static const struct oriel_rule_text unknown = {
+        .number = "?", .title = "unknown rule", .remedy = ""};
     return rule < ORIEL_RULE_COUNT ? &texts[rule] : &unknown;
 }
 
@@ -52,7 +56,9 @@ enum oriel_status oriel_finding_start(void)
         oriel_finding_local_watched();
     void *frame;
     if (oriel_options()->check_stacks)
-        backtrace(&frame, 1); /* loads what it needs, which it had better not do in the middle of something */
+        backtrace(
+            &frame,
+            1); /* loads what it needs, which it had better not do in the middle of something */
     return ORIEL_OK;
 }
 
@@ -72,7 +78,8 @@ static uint64_t finding_hash(const struct oriel_finding *finding)
 {
     uint64_t here = site_hash(&finding->here);
     uint64_t other = site_hash(&finding->other);
-    uint64_t hash = mix(mix(mix(1, finding->rule), here < other ? here : other), here < other ? other : here);
+    uint64_t hash =
+        mix(mix(mix(1, finding->rule), here < other ? here : other), here < other ? other : here);
     for (const char *at = finding->window; at != NULL && *at != '\0'; at++)
         hash = mix(hash, (unsigned char)*at);
     return hash | 1;
@@ -105,7 +112,8 @@ static void entry_count(struct oriel_finding_entry *entry, uint32_t rank)
 {
     atomic_fetch_add_explicit(&entry->count, 1, memory_order_relaxed);
     uint64_t bit = UINT64_C(1) << (rank % 64);
-    if (rank < ORIEL_RECORD_RANKS && (atomic_load_explicit(&entry->ranks[rank / 64], memory_order_relaxed) & bit) == 0)
+    if (rank < ORIEL_RECORD_RANKS &&
+        (atomic_load_explicit(&entry->ranks[rank / 64], memory_order_relaxed) & bit) == 0)
         atomic_fetch_or_explicit(&entry->ranks[rank / 64], bit, memory_order_relaxed);
 }
 
@@ -157,11 +165,13 @@ static void record_fill(const struct oriel_finding *finding, struct oriel_record
 /* Where the C library calls main, and what comes before that. */
 static bool is_start(const struct oriel_code_address *place)
 {
-    return strncmp(place->function, "__libc_start", 12) == 0 || strncmp(place->function, "_start", 6) == 0;
+    return strncmp(place->function, "__libc_start", 12) == 0 ||
+           strncmp(place->function, "_start", 6) == 0;
 }
 
 /* The frames above this library, from main on. */
-static void stack_fill(const struct oriel_code_address *frames, int count, const char *own, char *out, size_t room)
+static void stack_fill(const struct oriel_code_address *frames, int count, const char *own,
+                       char *out, size_t room)
 {
     struct oriel_text text = {.bytes = out, .room = room};
     for (int i = 0; i < count; i++) {
@@ -176,7 +186,9 @@ static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_
 {
     void *addresses[FRAMES];
     struct oriel_record_site described;
-    struct oriel_site site = {.address = oriel_site_code((const void *)(uintptr_t)oriel_finding_tell), .call = ORIEL_CALL_store};
+    struct oriel_site site = {.address =
+                                  oriel_site_code((const void *)(uintptr_t)oriel_finding_tell),
+                              .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
     memcpy(own, described.place.module, ORIEL_RECORD_LONG);
     int count = oriel_code_address_stack(addresses, FRAMES);
@@ -192,7 +204,8 @@ static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_
 static void places_find(struct oriel_record_finding *record)
 {
     enum { SITES = 3 };
-    struct oriel_code_address *sites[SITES] = {&record->here.place, &record->other.place, &record->opening.place};
+    struct oriel_code_address *sites[SITES] = {&record->here.place, &record->other.place,
+                                               &record->opening.place};
     struct oriel_code_address *places = calloc(SITES + FRAMES, sizeof *places);
     char own[ORIEL_RECORD_LONG];
     void *answer = NULL;
@@ -203,7 +216,8 @@ static void places_find(struct oriel_record_finding *record)
     size_t len_bytes = (size_t)(SITES + frames) * sizeof *places;
     for (int i = 0; i < SITES; i++)
         places[i] = *sites[i];
-    if (oriel_helper_ask_kept(&findings->helper, ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
+    if (oriel_helper_ask_kept(&findings->helper, ORIEL_HELPER_PLACES, places, len_bytes, &answer,
+                              &answer_bytes) &&
         answer_bytes == len_bytes)
         memcpy(places, answer, len_bytes);
     for (int i = 0; i < SITES; i++)

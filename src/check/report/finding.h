@@ -16,18 +16,19 @@ enum oriel_rule {
 /* What a finding is about; fields that do not apply are left 0, NULL or -1 (ORIEL_FINDING_NONE). */
 struct oriel_finding {
     enum oriel_rule rule;
-    const char *window;        /* its name, "" for none */
-    const char *flavour;       /* "create", "allocate", "shared", "dynamic" */
-    int target;                /* rank in the window's group; -1 */
-    int64_t offset;            /* bytes at the target, with len_bytes; -1 */
+    const char *window;  /* its name, "" for none */
+    const char *flavour; /* "create", "allocate", "shared", "dynamic" */
+    int target;          /* rank in the window's group; -1 */
+    int64_t offset;      /* bytes at the target, with len_bytes; -1 */
     uint64_t len_bytes;
-    int64_t element;           /* first element, in displacement units; -1 */
+    int64_t element; /* first element, in displacement units; -1 */
     uint64_t elements;
     struct oriel_site here;    /* the call that is at fault, or the later of two */
     struct oriel_site other;   /* the other one; call 0: none */
     struct oriel_site opening; /* the call that opened the epoch; call 0: none */
-    const char *missing;       /* the call that is missing, in the program's words: "MPI_Win_flush(3, win) between them"; NULL */
-    char detail[256];          /* what else is to be said, a sentence; "" */
+    const char *
+        missing; /* the call that is missing, in the program's words: "MPI_Win_flush(3, win) between them"; NULL */
+    char detail[256]; /* what else is to be said, a sentence; "" */
 };
 static const struct oriel_finding ORIEL_FINDING_NONE = {.target = -1, .offset = -1, .element = -1};
 

@@ -10,10 +10,10 @@
 #include <stddef.h>
 
 enum {
-    ORIEL_FINDINGS = 256,         /* that are told apart on one machine */
-    ORIEL_FINDING_COUNTS = 64,    /* texts of oriel_finding_count */
+    ORIEL_FINDINGS = 256,           /* that are told apart on one machine */
+    ORIEL_FINDING_COUNTS = 64,      /* texts of oriel_finding_count */
     ORIEL_FINDING_PROCESSES = 1024, /* of one machine that are waited for at the end */
-    ORIEL_FINDINGS_STATUS = 86,   /* of a job with findings */
+    ORIEL_FINDINGS_STATUS = 86,     /* of a job with findings */
 };
 
 /* One finding.  Which one it is stands in struct findings; record is complete before the process that told it goes on. */
@@ -26,17 +26,20 @@ struct oriel_finding_entry {
 /* In the board.  lock guards what is added to the three lists; what is in them is read without it. */
 struct oriel_findings {
     struct oriel_shm_lock lock;
-    _Atomic uint32_t used;      /* entries; each with its hash */
-    _Atomic uint32_t counted;   /* counts */
+    _Atomic uint32_t used;    /* entries; each with its hash */
+    _Atomic uint32_t counted; /* counts */
     _Atomic uint32_t processes_used;
     _Atomic uint32_t local_watched;
-    _Atomic uint64_t lost;      /* found when there was no entry left */
-    _Atomic uint32_t taken;     /* 1: a process has taken all this to rank 0, or has written it */
-    _Atomic uint32_t total;     /* findings of the job, once they have met at rank 0, or of this machine, once written */
-    _Atomic uint32_t met;       /* 1: they have, in MPI_Finalize */
-    _Atomic uint32_t written;   /* 1: the summary of this machine alone has been */
-    _Atomic uint64_t helper;    /* who finds lines for all processes of the machine (base/helper_process.h) */
-    _Atomic uint64_t processes[ORIEL_FINDING_PROCESSES]; /* who still runs: identity's words; 0 of one that has ended */
+    _Atomic uint64_t lost;  /* found when there was no entry left */
+    _Atomic uint32_t taken; /* 1: a process has taken all this to rank 0, or has written it */
+    _Atomic uint32_t
+        total; /* findings of the job, once they have met at rank 0, or of this machine, once written */
+    _Atomic uint32_t met;     /* 1: they have, in MPI_Finalize */
+    _Atomic uint32_t written; /* 1: the summary of this machine alone has been */
+    _Atomic uint64_t
+        helper; /* who finds lines for all processes of the machine (base/helper_process.h) */
+    _Atomic uint64_t processes
+        [ORIEL_FINDING_PROCESSES]; /* who still runs: identity's words; 0 of one that has ended */
     _Atomic uint64_t hashes[ORIEL_FINDINGS];
     struct {
         _Atomic uint64_t count;
@@ -62,7 +65,8 @@ struct oriel_text {
     char *bytes;
     size_t room, used;
 };
-void oriel_text_add(struct oriel_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void oriel_text_add(struct oriel_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* All of a finding, and the one line of it in the summary. */
 void oriel_text_finding(struct oriel_text *text, const struct oriel_record_finding *record);

@@ -34,8 +34,8 @@ struct oriel_record_finding {
     struct oriel_record_site here, other, opening;
     char missing[ORIEL_RECORD_LONG];
     char detail[ORIEL_RECORD_LONG];
-    char stack[ORIEL_RECORD_STACK]; /* lines, where stacks were asked for */
-    uint64_t count;                 /* how often it was found */
+    char stack[ORIEL_RECORD_STACK];          /* lines, where stacks were asked for */
+    uint64_t count;                          /* how often it was found */
     uint64_t ranks[ORIEL_RECORD_RANKS / 64]; /* which ranks found it, a bit each */
 };
 

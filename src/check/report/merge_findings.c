@@ -29,7 +29,8 @@ static bool collectives_find(struct collectives *out)
     out->gather = (__typeof__(out->gather))oriel_host_symbol("PMPI_Gather");
     out->gatherv = (__typeof__(out->gatherv))oriel_host_symbol("PMPI_Gatherv");
     out->bcast = (__typeof__(out->bcast))oriel_host_symbol("PMPI_Bcast");
-    return out->barrier != NULL && out->gather != NULL && out->gatherv != NULL && out->bcast != NULL;
+    return out->barrier != NULL && out->gather != NULL && out->gatherv != NULL &&
+           out->bcast != NULL;
 }
 
 /* This machine's findings as bytes, if this process is to bring them; NULL and 0 otherwise.  Where there is no memory for them
@@ -55,7 +56,8 @@ static char *parcel_pack(struct oriel_findings *findings, struct parcel *spare, 
         memcpy(bytes + sizeof parcel + records_bytes, own.counts, counts_bytes);
         *len_bytes = (int)(sizeof parcel + records_bytes + counts_bytes);
     } else {
-        *spare = (struct parcel){.lost = own.lost + findings->used, .local_watched = (uint64_t)own.local_watched};
+        *spare = (struct parcel){.lost = own.lost + findings->used,
+                                 .local_watched = (uint64_t)own.local_watched};
         *len_bytes = (int)sizeof *spare;
         bytes = (char *)spare;
     }
@@ -80,8 +82,8 @@ static void parcel_unpack(const char *bytes, struct oriel_summary *summary)
 }
 
 /* False: there is no memory for it. */
-static bool summary_make(const char *bytes, const int *lens_bytes, const int *starts_bytes, int size, size_t all_bytes,
-                         struct oriel_summary *out)
+static bool summary_make(const char *bytes, const int *lens_bytes, const int *starts_bytes,
+                         int size, size_t all_bytes, struct oriel_summary *out)
 {
     memset(out, 0, sizeof *out);
     out->ranks = size;
@@ -105,8 +107,8 @@ static bool rank_0_can(const struct collectives *all, const void *room)
 }
 
 /* To rank 0, which gets all of them one after the other in *bytes; false: it has no memory for that. */
-static bool parcels_meet(const struct collectives *all, int rank, int size, char *own, int len_bytes, int *lens_bytes,
-                         char **bytes, size_t *all_bytes)
+static bool parcels_meet(const struct collectives *all, int rank, int size, char *own,
+                         int len_bytes, int *lens_bytes, char **bytes, size_t *all_bytes)
 {
     int *starts_bytes = lens_bytes == NULL ? NULL : lens_bytes + size;
     *bytes = NULL;
@@ -122,12 +124,14 @@ static bool parcels_meet(const struct collectives *all, int rank, int size, char
         *bytes = malloc(*all_bytes + 1);
     if (!rank_0_can(all, *bytes))
         return false;
-    all->gatherv(own, len_bytes, MPI_BYTE, *bytes, lens_bytes, starts_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    all->gatherv(own, len_bytes, MPI_BYTE, *bytes, lens_bytes, starts_bytes, MPI_BYTE, 0,
+                 MPI_COMM_WORLD);
     return true;
 }
 
 /* At rank 0; how many findings there are, at the least. */
-static uint32_t write_all(const char *bytes, const int *lens_bytes, int size, size_t all_bytes, bool *done)
+static uint32_t write_all(const char *bytes, const int *lens_bytes, int size, size_t all_bytes,
+                          bool *done)
 {
     struct oriel_summary summary;
     *done = summary_make(bytes, lens_bytes, lens_bytes + size, size, all_bytes, &summary);
@@ -160,7 +164,8 @@ void oriel_finding_end(void)
     if (rank == 0 && done)
         total = write_all(bytes, lens_bytes, size, all_bytes, &done);
     if (rank == 0 && !done) {
-        oriel_warn("the checker has no memory for a summary: what each rank has found was told when it was found");
+        oriel_warn("the checker has no memory for a summary: what each rank has found was told "
+                   "when it was found");
         total = findings == NULL ? 0 : findings->used;
     }
     all.bcast(&total, 1, MPI_UINT32_T, 0, MPI_COMM_WORLD);

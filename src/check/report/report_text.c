@@ -74,10 +74,12 @@ void oriel_text_place(struct oriel_text *text, const struct oriel_code_address *
     else if (place->function[0] != '\0')
         oriel_text_add(text, " of %s", file_name(place->module));
     else
-        oriel_text_add(text, "at offset 0x%" PRIx64 " of %s", place->offset, file_name(place->module));
+        oriel_text_add(text, "at offset 0x%" PRIx64 " of %s", place->offset,
+                       file_name(place->module));
 }
 
-static void site_add(struct oriel_text *text, const char *before, const struct oriel_record_site *site, const char *after)
+static void site_add(struct oriel_text *text, const char *before,
+                     const struct oriel_record_site *site, const char *after)
 {
     oriel_text_add(text, "oriel:     %srank %" PRId32 ": %s ", before, site->rank, site->call);
     oriel_text_place(text, &site->place);
@@ -104,7 +106,8 @@ static void window_add(struct oriel_text *text, const struct oriel_record_findin
             oriel_text_add(text, " to %" PRId64, record->offset + (int64_t)record->len_bytes - 1);
     }
     if (record->element >= 0) {
-        oriel_text_add(text, record->elements <= 1 ? ", element %" PRId64 : ", elements %" PRId64, record->element);
+        oriel_text_add(text, record->elements <= 1 ? ", element %" PRId64 : ", elements %" PRId64,
+                       record->element);
         if (record->elements > 1)
             oriel_text_add(text, " to %" PRId64, record->element + (int64_t)record->elements - 1);
     }
@@ -115,7 +118,8 @@ static void stack_add(struct oriel_text *text, const char *stack)
 {
     for (const char *at = stack; *at != '\0';) {
         size_t len = strcspn(at, "\n");
-        oriel_text_add(text, "oriel:     %s %.*s\n", at == stack ? "stack:" : "      ", (int)len, at);
+        oriel_text_add(text, "oriel:     %s %.*s\n", at == stack ? "stack:" : "      ", (int)len,
+                       at);
         at += len + (at[len] == '\n');
     }
 }
@@ -123,7 +127,8 @@ static void stack_add(struct oriel_text *text, const char *stack)
 /* Whether a site of the program's lacks its line because the program was not compiled for it. */
 static bool lacks_debug(const struct oriel_record_site *site)
 {
-    return site->call[0] != '\0' && site->place.file[0] == '\0' && site->place.module[0] != '\0' && site->place.has_debug == 0;
+    return site->call[0] != '\0' && site->place.file[0] == '\0' && site->place.module[0] != '\0' &&
+           site->place.has_debug == 0;
 }
 
 void oriel_text_finding(struct oriel_text *text, const struct oriel_record_finding *record)
@@ -169,7 +174,8 @@ static void ranks_add(struct oriel_text *text, const struct oriel_record_finding
     }
 }
 
-static void site_add_brief(struct oriel_text *text, const char *before, const struct oriel_record_site *site)
+static void site_add_brief(struct oriel_text *text, const char *before,
+                           const struct oriel_record_site *site)
 {
     if (site->call[0] == '\0')
         return;

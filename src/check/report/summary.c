@@ -34,7 +34,8 @@ void oriel_summary_collect(struct oriel_summary *out)
     if (out->records == NULL || out->counts == NULL)
         return;
     for (; out->records_count < used; out->records_count++)
-        oriel_record_read(&findings->entries[out->records_count], &out->records[out->records_count]);
+        oriel_record_read(&findings->entries[out->records_count],
+                          &out->records[out->records_count]);
     for (; out->counts_count < counted; out->counts_count++) {
         struct oriel_record_count *count = &out->counts[out->counts_count];
         count->count = findings->counts[out->counts_count].count;
@@ -117,7 +118,8 @@ static void counts_add(struct oriel_text *text, const struct oriel_summary *summ
         oriel_text_add(text, "; %s (%" PRIu64 ")", first->what, first->count);
         for (uint32_t k = i + 1; k < summary->counts_count; k++)
             if (same_label(&summary->counts[k], first))
-                oriel_text_add(text, ", %s (%" PRIu64 ")", summary->counts[k].what + label_of(first->what),
+                oriel_text_add(text, ", %s (%" PRIu64 ")",
+                               summary->counts[k].what + label_of(first->what),
                                summary->counts[k].count);
     }
 }
@@ -125,7 +127,8 @@ static void counts_add(struct oriel_text *text, const struct oriel_summary *summ
 static void unseen_add(struct oriel_text *text, const struct oriel_summary *summary)
 {
     oriel_text_add(text, "local accesses were %s",
-                   summary->local_watched ? "watched" : "not watched (compile with -fsanitize=thread)");
+                   summary->local_watched ? "watched"
+                                          : "not watched (compile with -fsanitize=thread)");
     if (summary->lost > 0)
         oriel_text_add(text, "; %" PRIu64 " more findings than there is room for", summary->lost);
     counts_add(text, summary);
@@ -197,10 +200,12 @@ static void json_write(const struct oriel_summary *summary)
         memcpy(request + 1, summary->records, records_bytes);
         memcpy((char *)(request + 1) + records_bytes, summary->counts, counts_bytes);
     }
-    bool asked = request != NULL && oriel_helper_ask(ORIEL_HELPER_JSON, request, len_bytes, &answer, &answer_bytes);
+    bool asked = request != NULL &&
+                 oriel_helper_ask(ORIEL_HELPER_JSON, request, len_bytes, &answer, &answer_bytes);
     if (!asked || answer_bytes > 0) {
-        oriel_text_add(&text, "oriel: check: %s was not written: %.*s\n", file, asked ? (int)answer_bytes : 64,
-                       asked ? (const char *)answer : "the oriel command, which writes it, is mute");
+        oriel_text_add(
+            &text, "oriel: check: %s was not written: %.*s\n", file, asked ? (int)answer_bytes : 64,
+            asked ? (const char *)answer : "the oriel command, which writes it, is mute");
         oriel_text_write(&text);
     }
     free(answer);
@@ -224,7 +229,8 @@ static bool is_patient(uint64_t begin_ns)
 static void wait_for_writer(const struct oriel_findings *findings)
 {
     static const struct timespec some = {.tv_nsec = 1000000};
-    for (uint64_t begin_ns = oriel_now_ns(); findings->written == 0 && findings->met == 0 && is_patient(begin_ns);)
+    for (uint64_t begin_ns = oriel_now_ns();
+         findings->written == 0 && findings->met == 0 && is_patient(begin_ns);)
         nanosleep(&some, NULL);
 }
 
@@ -236,7 +242,8 @@ static void wait_for_reader(void)
     int left = 0;
     if (fstat(STDERR_FILENO, &what) != 0 || !S_ISFIFO(what.st_mode))
         return;
-    for (uint64_t begin_ns = oriel_now_ns(); ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0 && is_patient(begin_ns);)
+    for (uint64_t begin_ns = oriel_now_ns();
+         ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0 && is_patient(begin_ns);)
         nanosleep(&some, NULL);
     nanosleep(&passing_on, NULL);
 }

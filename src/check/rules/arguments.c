@@ -11,12 +11,13 @@
 
 enum { TYPES_KNOWN = 16 };
 
-static bool tell(const struct oriel_checked *window, struct oriel_finding *finding, enum oriel_rule rule,
-                 const struct oriel_site *site, const char *format, ...) __attribute__((format(printf, 5, 6), cold));
+static bool tell(const struct oriel_checked *window, struct oriel_finding *finding,
+                 enum oriel_rule rule, const struct oriel_site *site, const char *format, ...)
+    __attribute__((format(printf, 5, 6), cold));
 
 /* Always false. */
-static bool tell(const struct oriel_checked *window, struct oriel_finding *finding, enum oriel_rule rule,
-                 const struct oriel_site *site, const char *format, ...)
+static bool tell(const struct oriel_checked *window, struct oriel_finding *finding,
+                 enum oriel_rule rule, const struct oriel_site *site, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -27,19 +28,23 @@ static bool tell(const struct oriel_checked *window, struct oriel_finding *findi
     return false;
 }
 
-bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken, const struct oriel_site *site)
+bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken,
+                           const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     if ((assert & ~taken) == 0)
         return true;
-    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The assertion %d has bits that this call does not take.", assert);
+    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site,
+                "The assertion %d has bits that this call does not take.", assert);
 }
 
-static __attribute__((noinline, cold)) bool no_rank(const struct oriel_checked *window, int rank, const struct oriel_site *site)
+static __attribute__((noinline, cold)) bool no_rank(const struct oriel_checked *window, int rank,
+                                                    const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.target = rank;
-    return tell(window, &finding, ORIEL_RULE_RANK, site, "The window has the ranks 0 to %d.", window->n - 1);
+    return tell(window, &finding, ORIEL_RULE_RANK, site, "The window has the ranks 0 to %d.",
+                window->n - 1);
 }
 
 bool oriel_argument_rank(struct oriel_checked *window, int rank, const struct oriel_site *site)
@@ -47,12 +52,14 @@ bool oriel_argument_rank(struct oriel_checked *window, int rank, const struct or
     return oriel_likely((uint32_t)rank < (uint32_t)window->n) || no_rank(window, rank, site);
 }
 
-bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type, const struct oriel_site *site)
+bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type,
+                              const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     if (lock_type == MPI_LOCK_EXCLUSIVE || lock_type == MPI_LOCK_SHARED)
         return true;
-    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The lock type %d is none.", lock_type);
+    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The lock type %d is none.",
+                lock_type);
 }
 
 /* --- datatypes, operators and sizes --- */
@@ -86,18 +93,20 @@ static bool find_type(MPI_Datatype datatype, const struct oriel_type **type)
     return true;
 }
 
-static bool find_side(struct oriel_operation *operation, const char *which, MPI_Count count, MPI_Datatype datatype,
-                      const struct oriel_type **type)
+static bool find_side(struct oriel_operation *operation, const char *which, MPI_Count count,
+                      MPI_Datatype datatype, const struct oriel_type **type)
 {
     if (oriel_unlikely(count < 0))
-        return wrong(operation, ORIEL_RULE_ARGUMENT, oriel_words("The %s's count, %lld, is negative.", which, (long long)count));
+        return wrong(operation, ORIEL_RULE_ARGUMENT,
+                     oriel_words("The %s's count, %lld, is negative.", which, (long long)count));
     if (type != &operation->target_type && datatype == operation->target_datatype) {
         *type = operation->target_type;
         return true;
     }
     if (oriel_likely(find_type(datatype, type)))
         return true;
-    return wrong(operation, ORIEL_RULE_DATATYPE, oriel_words("The %s's datatype is not committed, or not valid.", which));
+    return wrong(operation, ORIEL_RULE_DATATYPE,
+                 oriel_words("The %s's datatype is not committed, or not valid.", which));
 }
 
 static uint64_t times(MPI_Count count, uint64_t each)
@@ -106,44 +115,55 @@ static uint64_t times(MPI_Count count, uint64_t each)
     return __builtin_mul_overflow((uint64_t)count, each, &product) ? UINT64_MAX : product;
 }
 
-static __attribute__((noinline, cold)) bool does_not_fit(struct oriel_operation *operation, const char *from,
-                                                         uint64_t from_bytes, const char *into, uint64_t into_bytes)
+static __attribute__((noinline, cold)) bool does_not_fit(struct oriel_operation *operation,
+                                                         const char *from, uint64_t from_bytes,
+                                                         const char *into, uint64_t into_bytes)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.target = operation->target_rank;
     return tell(operation->window, &finding, ORIEL_RULE_SIZES_DIFFER, &operation->site,
-                "The %s side has %" PRIu64 " bytes, the %s side has room for %" PRIu64 ".", from, from_bytes, into, into_bytes);
+                "The %s side has %" PRIu64 " bytes, the %s side has room for %" PRIu64 ".", from,
+                from_bytes, into, into_bytes);
 }
 
-static bool fits(struct oriel_operation *operation, const char *from, uint64_t from_bytes, const char *into, uint64_t into_bytes)
+static bool fits(struct oriel_operation *operation, const char *from, uint64_t from_bytes,
+                 const char *into, uint64_t into_bytes)
 {
-    return oriel_likely(from_bytes <= into_bytes) || does_not_fit(operation, from, from_bytes, into, into_bytes);
+    return oriel_likely(from_bytes <= into_bytes) ||
+           does_not_fit(operation, from, from_bytes, into, into_bytes);
 }
 
 /* Reports an operator that MPI does not define on the elements; true where they are computed all the same. */
-static __attribute__((noinline, cold)) bool undefined_operator(struct oriel_operation *operation, enum oriel_kind kind)
+static __attribute__((noinline, cold)) bool undefined_operator(struct oriel_operation *operation,
+                                                               enum oriel_kind kind)
 {
     if (oriel_kinds[kind].plain[operation->applied] == NULL)
-        return wrong(operation, ORIEL_RULE_ARGUMENT, "The operator is not defined on this datatype.");
+        return wrong(operation, ORIEL_RULE_ARGUMENT,
+                     "The operator is not defined on this datatype.");
     wrong(operation, ORIEL_RULE_ARGUMENT,
-          "The operator is not defined on this datatype. Hosts compute it as on integers of one byte, and differ in its sign.");
+          "The operator is not defined on this datatype. Hosts compute it as on integers of one "
+          "byte, and differ in its sign.");
     return true;
 }
 
 static __attribute__((noinline, cold)) bool undefined_swap(struct oriel_operation *operation)
 {
-    wrong(operation, ORIEL_RULE_ARGUMENT, "MPI_Compare_and_swap is not defined on this datatype: it takes integers, logicals and bytes.");
+    wrong(operation, ORIEL_RULE_ARGUMENT,
+          "MPI_Compare_and_swap is not defined on this datatype: it takes integers, logicals and "
+          "bytes.");
     return true;
 }
 
 /* Reports sides that are not of one predefined datatype; true where the elements are copied all the same. */
-static __attribute__((noinline, cold)) bool unlike_types(struct oriel_operation *operation, const struct oriel_type *side,
-                                                         bool copied)
+static __attribute__((noinline, cold)) bool unlike_types(struct oriel_operation *operation,
+                                                         const struct oriel_type *side, bool copied)
 {
     copied = copied && !side->layout->padded && !operation->target_type->layout->padded;
     wrong(operation, ORIEL_RULE_DATATYPE,
-          copied ? "Accumulates need datatypes of one predefined datatype, the same on all sides. Hosts copy the bytes."
-                 : "Accumulates need datatypes of one predefined datatype, the same on both sides.");
+          copied
+              ? "Accumulates need datatypes of one predefined datatype, the same on all sides. "
+                "Hosts copy the bytes."
+              : "Accumulates need datatypes of one predefined datatype, the same on both sides.");
     return copied;
 }
 
@@ -160,7 +180,8 @@ static bool accumulate_is_right(struct oriel_operation *operation)
     if (!operation->swaps) {
         operation->applied = oriel_operator_find(operation->op);
         if (operation->applied == ORIEL_OPERATOR_NONE)
-            return wrong(operation, ORIEL_RULE_ARGUMENT, "The operator is none of the predefined ones.");
+            return wrong(operation, ORIEL_RULE_ARGUMENT,
+                         "The operator is none of the predefined ones.");
     }
     if (elements_of(operation->target_count, target) == 0 ||
         (origin != NULL && elements_of(operation->origin_count, origin) == 0))
@@ -170,20 +191,24 @@ static bool accumulate_is_right(struct oriel_operation *operation)
                             operation->op == MPI_REPLACE || operation->op == MPI_NO_OP);
     if (operation->swaps)
         return target->kind != ORIEL_KIND_CHAR || undefined_swap(operation);
-    return oriel_kind_defines(target->kind, operation->applied) || undefined_operator(operation, target->kind);
+    return oriel_kind_defines(target->kind, operation->applied) ||
+           undefined_operator(operation, target->kind);
 }
 
 /* Room for the target, and of its type, if anything moves. */
 static bool result_is_right(struct oriel_operation *operation, uint64_t at_target)
 {
     const struct oriel_type *target = operation->target_type;
-    if (!find_side(operation, "result", operation->result_count, operation->result_datatype, &operation->result_type) ||
-        !fits(operation, "target", at_target, "result", times(operation->result_count, operation->result_type->size_bytes)))
+    if (!find_side(operation, "result", operation->result_count, operation->result_datatype,
+                   &operation->result_type) ||
+        !fits(operation, "target", at_target, "result",
+              times(operation->result_count, operation->result_type->size_bytes)))
         return false;
     if (oriel_likely(operation->result_type->kind == target->kind))
         return true;
     const struct oriel_type *origin = operation->origin_type;
-    const bool moves = at_target > 0 && (origin == NULL || elements_of(operation->origin_count, origin) > 0);
+    const bool moves =
+        at_target > 0 && (origin == NULL || elements_of(operation->origin_count, origin) > 0);
     return !moves || unlike_types(operation, operation->result_type, true);
 }
 
@@ -192,9 +217,11 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     bool no_op = operation->accumulates && !operation->swaps && operation->op == MPI_NO_OP;
     operation->applied = ORIEL_OPERATOR_NONE;
     operation->origin_type = NULL;
-    if (!find_side(operation, "target", operation->target_count, operation->target_datatype, &operation->target_type))
+    if (!find_side(operation, "target", operation->target_count, operation->target_datatype,
+                   &operation->target_type))
         return false;
-    if (!no_op && !find_side(operation, "origin", operation->origin_count, operation->origin_datatype, &operation->origin_type))
+    if (!no_op && !find_side(operation, "origin", operation->origin_count,
+                             operation->origin_datatype, &operation->origin_type))
         return false;
     if (operation->accumulates && !accumulate_is_right(operation))
         return false;
@@ -204,14 +231,16 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     if (operation->target_type->elements == 0)
         operation->items = 0;
     operation->result_type = operation->target_type;
-    if (operation->result_addr != NULL && !operation->swaps && !result_is_right(operation, at_target))
+    if (operation->result_addr != NULL && !operation->swaps &&
+        !result_is_right(operation, at_target))
         return false;
     if (operation->origin_type == NULL)
         return true;
     uint64_t at_origin = times(operation->origin_count, operation->origin_type->size_bytes);
     if (operation->kind == ORIEL_ACCESS_GET)
         return fits(operation, "target", at_target, "origin", at_origin);
-    operation->moving_bytes = at_origin; /* all that the target names must have its place all the same (MPI-4.1, 13.3.1) */
+    operation->moving_bytes =
+        at_origin; /* all that the target names must have its place all the same (MPI-4.1, 13.3.1) */
     return fits(operation, "origin", at_origin, "target", at_target);
 }
 
@@ -220,8 +249,8 @@ bool oriel_argument_operation(struct oriel_operation *operation)
 /* Whether the window's size is the number of elements that this access takes it for: then the program has forgotten to multiply.
  * That it would have room is not enough, which is so for every step over the end too: it must end where so many elements end, or
  * the size must be none of whole elements, or the access lies more than an element behind the end. */
-static bool looks_like_elements(const struct oriel_operation *operation, uint64_t low_bytes, uint64_t high_bytes,
-                                uint64_t *each_bytes)
+static bool looks_like_elements(const struct oriel_operation *operation, uint64_t low_bytes,
+                                uint64_t high_bytes, uint64_t *each_bytes)
 {
     const struct oriel_type *type = operation->target_type;
     uint64_t size_bytes = (uint64_t)operation->window->members[operation->target_rank].size_bytes;
@@ -229,10 +258,12 @@ static bool looks_like_elements(const struct oriel_operation *operation, uint64_
     uint64_t element_bytes = type->elements == 0 ? 1 : type->size_bytes / type->elements;
     uint64_t meant_bytes;
     *each_bytes = unit > 1 ? unit : element_bytes;
-    if (*each_bytes <= 1 || size_bytes <= *each_bytes || __builtin_mul_overflow(size_bytes, *each_bytes, &meant_bytes))
+    if (*each_bytes <= 1 || size_bytes <= *each_bytes ||
+        __builtin_mul_overflow(size_bytes, *each_bytes, &meant_bytes))
         return false;
     return high_bytes == meant_bytes ||
-           (high_bytes < meant_bytes && (size_bytes % *each_bytes != 0 || low_bytes > size_bytes + *each_bytes));
+           (high_bytes < meant_bytes &&
+            (size_bytes % *each_bytes != 0 || low_bytes > size_bytes + *each_bytes));
 }
 
 static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t high_bytes)
@@ -240,31 +271,39 @@ static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     const struct oriel_checked_member *member = &operation->window->members[operation->target_rank];
     uint64_t each_bytes;
-    oriel_window_place(operation->window, &finding, operation->target_rank, low_bytes, (uint64_t)(high_bytes - low_bytes));
-    if (low_bytes >= 0 && looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes))
+    oriel_window_place(operation->window, &finding, operation->target_rank, low_bytes,
+                       (uint64_t)(high_bytes - low_bytes));
+    if (low_bytes >= 0 &&
+        looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes))
         return tell(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
-                    "Rank %d's window has %" PRId64 " bytes. Its size looks like elements, not bytes: %" PRId64
+                    "Rank %d's window has %" PRId64
+                    " bytes. Its size looks like elements, not bytes: %" PRId64
                     " elements of %" PRIu64 " bytes would have room for this.",
                     operation->target_rank, member->size_bytes, member->size_bytes, each_bytes);
     return tell(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
-                "Rank %d's window has %" PRId64 " bytes, in displacement units of %" PRId64 ".", operation->target_rank,
-                member->size_bytes, member->disp_unit);
+                "Rank %d's window has %" PRId64 " bytes, in displacement units of %" PRId64 ".",
+                operation->target_rank, member->size_bytes, member->disp_unit);
 }
 
-static bool detached(struct oriel_operation *operation, struct oriel_member_range run, struct oriel_member_range nearest)
+static bool detached(struct oriel_operation *operation, struct oriel_member_range run,
+                     struct oriel_member_range nearest)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    operation->withheld = !oriel_start_on_this_machine((int32_t)operation->window->members[operation->target_rank].world_rank);
-    oriel_window_place(operation->window, &finding, operation->target_rank, (int64_t)run.address, run.len_bytes);
+    operation->withheld = !oriel_start_on_this_machine(
+        (int32_t)operation->window->members[operation->target_rank].world_rank);
+    oriel_window_place(operation->window, &finding, operation->target_rank, (int64_t)run.address,
+                       run.len_bytes);
     if (nearest.len_bytes == 0)
-        return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site, "Rank %d has attached nothing.",
-                    operation->target_rank);
+        return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
+                    "Rank %d has attached nothing.", operation->target_rank);
     uint64_t end = nearest.address + nearest.len_bytes;
     bool above = run.address < nearest.address;
     return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
-                "The nearest region that rank %d has attached is %#" PRIx64 " to %#" PRIx64 ", %" PRIu64 " bytes %s.",
+                "The nearest region that rank %d has attached is %#" PRIx64 " to %#" PRIx64
+                ", %" PRIu64 " bytes %s.",
                 operation->target_rank, nearest.address, end,
-                above ? nearest.address - run.address : run.address - nearest.address, above ? "above" : "below");
+                above ? nearest.address - run.address : run.address - nearest.address,
+                above ? "above" : "below");
 }
 
 static bool attached_range(struct oriel_operation *operation)
@@ -275,33 +314,41 @@ static bool attached_range(struct oriel_operation *operation)
     operation->offset = operation->target_disp;
     if (operation->items == 0)
         return true;
-    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset, UINT64_MAX) == ORIEL_OK)
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset,
+                           UINT64_MAX) == ORIEL_OK)
         for (size_t i = 0; i < extents.count && right; i++) {
             struct oriel_member_state_answer answer;
-            struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_ATTACHED, .other = operation->target_rank, .extent = extents.list[i]};
-            right = !oriel_window_ask(window, operation->target_rank, &ask, &answer) || answer.found ||
-                    detached(operation, answer.run, answer.nearest);
+            struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_ATTACHED,
+                                                 .other = operation->target_rank,
+                                                 .extent = extents.list[i]};
+            right = !oriel_window_ask(window, operation->target_rank, &ask, &answer) ||
+                    answer.found || detached(operation, answer.run, answer.nearest);
         }
     oriel_extents_close(&extents);
     return right;
 }
 
 /* Where the operation begins and ends at a target that is not dynamic, whose displacement is not negative; false: nowhere. */
-static bool find_bytes(const struct oriel_operation *operation, int64_t *offset, int64_t *low_bytes, int64_t *high_bytes)
+static bool find_bytes(const struct oriel_operation *operation, int64_t *offset, int64_t *low_bytes,
+                       int64_t *high_bytes)
 {
     const struct oriel_type *type = operation->target_type;
     const struct oriel_checked_member *member = &operation->window->members[operation->target_rank];
     return !__builtin_mul_overflow((int64_t)operation->target_disp, member->disp_unit, offset) &&
-           oriel_layout_bounds(type->layout, operation->items, type->extent_bytes, low_bytes, high_bytes) &&
-           !__builtin_add_overflow(*low_bytes, *offset, low_bytes) && !__builtin_add_overflow(*high_bytes, *offset, high_bytes);
+           oriel_layout_bounds(type->layout, operation->items, type->extent_bytes, low_bytes,
+                               high_bytes) &&
+           !__builtin_add_overflow(*low_bytes, *offset, low_bytes) &&
+           !__builtin_add_overflow(*high_bytes, *offset, high_bytes);
 }
 
 void oriel_argument_place(const struct oriel_operation *operation, struct oriel_finding *finding)
 {
     int64_t offset, low_bytes, high_bytes;
-    if (operation->items > 0 && operation->window->flavour != ORIEL_CHECK_DYNAMIC && operation->target_disp >= 0 &&
-        find_bytes(operation, &offset, &low_bytes, &high_bytes) && low_bytes >= 0)
-        oriel_window_place(operation->window, finding, operation->target_rank, low_bytes, (uint64_t)(high_bytes - low_bytes));
+    if (operation->items > 0 && operation->window->flavour != ORIEL_CHECK_DYNAMIC &&
+        operation->target_disp >= 0 && find_bytes(operation, &offset, &low_bytes, &high_bytes) &&
+        low_bytes >= 0)
+        oriel_window_place(operation->window, finding, operation->target_rank, low_bytes,
+                           (uint64_t)(high_bytes - low_bytes));
 }
 
 bool oriel_argument_range(struct oriel_operation *operation)
@@ -320,6 +367,8 @@ bool oriel_argument_range(struct oriel_operation *operation)
     if (oriel_unlikely(!find_bytes(operation, &offset, &low_bytes, &high_bytes)))
         return wrong(operation, ORIEL_RULE_RANGE, "The access reaches farther than any memory.");
     operation->offset = offset;
-    return oriel_likely(low_bytes >= 0 && high_bytes <= operation->window->members[operation->target_rank].size_bytes) ||
+    return oriel_likely(low_bytes >= 0 &&
+                        high_bytes <=
+                            operation->window->members[operation->target_rank].size_bytes) ||
            beyond(operation, low_bytes, high_bytes);
 }

@@ -29,7 +29,8 @@ enum oriel_status oriel_epochs_open(struct oriel_epochs *epochs, int32_t n)
     epochs->sites = calloc(count, sizeof *epochs->sites);
     epochs->started = calloc(count, sizeof *epochs->started);
     epochs->posted = calloc(count, sizeof *epochs->posted);
-    if (epochs->targets != NULL && epochs->sites != NULL && epochs->started != NULL && epochs->posted != NULL)
+    if (epochs->targets != NULL && epochs->sites != NULL && epochs->started != NULL &&
+        epochs->posted != NULL)
         return ORIEL_OK;
     oriel_epochs_close(epochs);
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for the epochs of a window");
@@ -45,7 +46,8 @@ void oriel_epochs_close(struct oriel_epochs *epochs)
 }
 
 static enum oriel_verdict wrong(struct oriel_finding *finding, enum oriel_rule rule, int32_t target,
-                                const struct oriel_site *opening, const char *missing, const char *detail)
+                                const struct oriel_site *opening, const char *missing,
+                                const char *detail)
 {
     finding->rule = rule;
     finding->target = target;
@@ -58,18 +60,22 @@ static enum oriel_verdict wrong(struct oriel_finding *finding, enum oriel_rule r
 }
 
 /* An epoch that must not be open where another one begins: 13.5 keeps them apart. */
-static enum oriel_verdict mixed(const struct oriel_epochs *epochs, bool fence_counts, struct oriel_finding *finding)
+static enum oriel_verdict mixed(const struct oriel_epochs *epochs, bool fence_counts,
+                                struct oriel_finding *finding)
 {
     if (epochs->locked > 0) {
         int32_t target = epochs->last_locked;
         return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, target, &epochs->sites[target],
-                     oriel_words("MPI_Win_unlock(%d, win) before it", target), "The target is still locked by this rank.");
+                     oriel_words("MPI_Win_unlock(%d, win) before it", target),
+                     "The target is still locked by this rank.");
     }
     if (epochs->lock_all.open)
-        return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->lock_all.site, "MPI_Win_unlock_all(win) before it",
+        return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->lock_all.site,
+                     "MPI_Win_unlock_all(win) before it",
                      "The window is still locked by this rank.");
     if (epochs->start.open)
-        return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->start.site, "MPI_Win_complete(win) before it",
+        return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->start.site,
+                     "MPI_Win_complete(win) before it",
                      "The access epoch of MPI_Win_start is still open.");
     if (fence_counts && epochs->fence.open && epochs->used)
         return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->fence.site,
@@ -83,7 +89,8 @@ enum oriel_verdict oriel_epochs_fence(struct oriel_epochs *epochs, bool no_prece
 {
     enum oriel_verdict verdict = mixed(epochs, false, finding);
     if (verdict == ORIEL_VERDICT_RIGHT && epochs->post.open)
-        verdict = wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->post.site, "MPI_Win_wait(win) before it",
+        verdict = wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->post.site,
+                        "MPI_Win_wait(win) before it",
                         "The exposure epoch of MPI_Win_post is still open.");
     if (verdict == ORIEL_VERDICT_RIGHT && no_precede && epochs->used)
         verdict = wrong(finding, ORIEL_RULE_NOPRECEDE, -1, &epochs->fence.site, NULL,
@@ -95,12 +102,14 @@ enum oriel_verdict oriel_epochs_fence(struct oriel_epochs *epochs, bool no_prece
     return verdict;
 }
 
-enum oriel_verdict oriel_epochs_start(struct oriel_epochs *epochs, const int32_t *ranks, int32_t count,
-                                      const struct oriel_site *site, struct oriel_finding *finding)
+enum oriel_verdict oriel_epochs_start(struct oriel_epochs *epochs, const int32_t *ranks,
+                                      int32_t count, const struct oriel_site *site,
+                                      struct oriel_finding *finding)
 {
     enum oriel_verdict verdict;
     if (epochs->start.open)
-        verdict = wrong(finding, ORIEL_RULE_START_TWICE, -1, &epochs->start.site, "MPI_Win_complete(win) between them", NULL);
+        verdict = wrong(finding, ORIEL_RULE_START_TWICE, -1, &epochs->start.site,
+                        "MPI_Win_complete(win) between them", NULL);
     else
         verdict = mixed(epochs, true, finding);
     if (verdict != ORIEL_VERDICT_RIGHT) {
@@ -123,19 +132,22 @@ enum oriel_verdict oriel_epochs_complete(struct oriel_epochs *epochs, struct ori
         return ORIEL_VERDICT_ECHO;
     }
     if (!epochs->start.open)
-        return wrong(finding, ORIEL_RULE_COMPLETE_WITHOUT_START, -1, NULL, "MPI_Win_start(group, 0, win) before it", NULL);
+        return wrong(finding, ORIEL_RULE_COMPLETE_WITHOUT_START, -1, NULL,
+                     "MPI_Win_start(group, 0, win) before it", NULL);
     epochs->start.open = false;
     for (int32_t i = 0; i < epochs->started_count; i++)
         epochs->targets[epochs->started[i]] &= (uint8_t)~ORIEL_TARGET_STARTED;
     return ORIEL_VERDICT_RIGHT;
 }
 
-enum oriel_verdict oriel_epochs_post(struct oriel_epochs *epochs, const int32_t *ranks, int32_t count,
-                                     const struct oriel_site *site, struct oriel_finding *finding)
+enum oriel_verdict oriel_epochs_post(struct oriel_epochs *epochs, const int32_t *ranks,
+                                     int32_t count, const struct oriel_site *site,
+                                     struct oriel_finding *finding)
 {
     enum oriel_verdict verdict = ORIEL_VERDICT_RIGHT;
     if (epochs->post.open)
-        verdict = wrong(finding, ORIEL_RULE_POST_TWICE, -1, &epochs->post.site, "MPI_Win_wait(win) between them", NULL);
+        verdict = wrong(finding, ORIEL_RULE_POST_TWICE, -1, &epochs->post.site,
+                        "MPI_Win_wait(win) between them", NULL);
     if (verdict != ORIEL_VERDICT_RIGHT) {
         epochs->post.refused = true;
         return verdict;
@@ -155,7 +167,8 @@ enum oriel_verdict oriel_epochs_wait(struct oriel_epochs *epochs, struct oriel_f
         return ORIEL_VERDICT_ECHO;
     }
     if (!epochs->post.open)
-        return wrong(finding, ORIEL_RULE_WAIT_WITHOUT_POST, -1, NULL, "MPI_Win_post(group, 0, win) before it", NULL);
+        return wrong(finding, ORIEL_RULE_WAIT_WITHOUT_POST, -1, NULL,
+                     "MPI_Win_post(group, 0, win) before it", NULL);
     return ORIEL_VERDICT_RIGHT;
 }
 
@@ -164,15 +177,17 @@ void oriel_epochs_waited(struct oriel_epochs *epochs)
     epochs->post.open = false;
 }
 
-enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target, bool exclusive, bool no_check,
-                                     const struct oriel_site *site, struct oriel_finding *finding)
+enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target, bool exclusive,
+                                     bool no_check, const struct oriel_site *site,
+                                     struct oriel_finding *finding)
 {
     enum oriel_verdict verdict = ORIEL_VERDICT_RIGHT;
     if (epochs->targets[target] & ORIEL_TARGET_LOCKED)
         verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->sites[target],
                         oriel_words("MPI_Win_unlock(%d, win) between them", target), NULL);
     else if (epochs->lock_all.open)
-        verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->lock_all.site, "MPI_Win_unlock_all(win) between them",
+        verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->lock_all.site,
+                        "MPI_Win_unlock_all(win) between them",
                         "MPI_Win_lock_all has locked all ranks already.");
     else if (epochs->start.open || (epochs->fence.open && epochs->used))
         verdict = mixed(epochs, true, finding);
@@ -200,7 +215,8 @@ static void find_another_locked(struct oriel_epochs *epochs)
         }
 }
 
-enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t target, struct oriel_finding *finding)
+enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t target,
+                                       struct oriel_finding *finding)
 {
     uint8_t *state = &epochs->targets[target];
     if (*state & ORIEL_TARGET_REFUSED) {
@@ -216,7 +232,8 @@ enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t targ
     }
     if (epochs->lock_all.open)
         return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target, &epochs->lock_all.site,
-                     "MPI_Win_unlock_all(win) instead of it", "The window was locked by MPI_Win_lock_all.");
+                     "MPI_Win_unlock_all(win) instead of it",
+                     "The window was locked by MPI_Win_lock_all.");
     return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target, NULL,
                  oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
 }
@@ -226,11 +243,13 @@ enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const stru
 {
     enum oriel_verdict verdict = ORIEL_VERDICT_RIGHT;
     if (epochs->lock_all.open)
-        verdict =
-            wrong(finding, ORIEL_RULE_LOCK_TWICE, -1, &epochs->lock_all.site, "MPI_Win_unlock_all(win) between them", NULL);
+        verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, -1, &epochs->lock_all.site,
+                        "MPI_Win_unlock_all(win) between them", NULL);
     else if (epochs->locked > 0)
-        verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, epochs->last_locked, &epochs->sites[epochs->last_locked],
-                        oriel_words("MPI_Win_unlock(%d, win) between them", epochs->last_locked), NULL);
+        verdict =
+            wrong(finding, ORIEL_RULE_LOCK_TWICE, epochs->last_locked,
+                  &epochs->sites[epochs->last_locked],
+                  oriel_words("MPI_Win_unlock(%d, win) between them", epochs->last_locked), NULL);
     else if (epochs->start.open || (epochs->fence.open && epochs->used))
         verdict = mixed(epochs, true, finding);
     if (verdict != ORIEL_VERDICT_RIGHT) {
@@ -242,7 +261,8 @@ enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const stru
     return ORIEL_VERDICT_RIGHT;
 }
 
-enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs, struct oriel_finding *finding)
+enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs,
+                                           struct oriel_finding *finding)
 {
     if (epochs->lock_all.refused) {
         epochs->lock_all.refused = false;
@@ -253,10 +273,12 @@ enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs, struct o
         return ORIEL_VERDICT_RIGHT;
     }
     if (epochs->locked > 0)
-        return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, &epochs->sites[epochs->last_locked],
+        return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1,
+                     &epochs->sites[epochs->last_locked],
                      oriel_words("MPI_Win_unlock(%d, win) instead of it", epochs->last_locked),
                      "The rank was locked by MPI_Win_lock.");
-    return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, NULL, "MPI_Win_lock_all(0, win) before it", NULL);
+    return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, NULL,
+                 "MPI_Win_lock_all(0, win) before it", NULL);
 }
 
 static bool is_echo(const struct oriel_epochs *epochs, int32_t target)
@@ -265,23 +287,32 @@ static bool is_echo(const struct oriel_epochs *epochs, int32_t target)
            (target >= 0 && (epochs->targets[target] & ORIEL_TARGET_REFUSED));
 }
 
-enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t target, struct oriel_finding *finding)
+enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t target,
+                                      struct oriel_finding *finding)
 {
-    if (epochs->lock_all.open || (target < 0 ? epochs->locked > 0 : oriel_epochs_passive(epochs, target)))
+    if (epochs->lock_all.open ||
+        (target < 0 ? epochs->locked > 0 : oriel_epochs_passive(epochs, target)))
         return ORIEL_VERDICT_RIGHT;
     if (is_echo(epochs, target))
         return ORIEL_VERDICT_ECHO;
-    const char *missing = target < 0 ? "MPI_Win_lock_all(0, win) before it"
-                                     : oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target);
+    const char *missing =
+        target < 0 ? "MPI_Win_lock_all(0, win) before it"
+                   : oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target);
     if (epochs->locked > 0)
-        return wrong(finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, &epochs->sites[epochs->last_locked], missing,
-                     oriel_words("This rank has locked rank %d and not rank %d.", epochs->last_locked, target));
+        return wrong(finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target,
+                     &epochs->sites[epochs->last_locked], missing,
+                     oriel_words("This rank has locked rank %d and not rank %d.",
+                                 epochs->last_locked, target));
     const struct oriel_site *opening = target < 0 ? NULL : oriel_epochs_opening(epochs, target);
-    return wrong(finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, opening, missing,
-                 opening == NULL ? NULL : "The open epoch is not one of a lock: its own end completes the operations.");
+    return wrong(
+        finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, opening, missing,
+        opening == NULL
+            ? NULL
+            : "The open epoch is not one of a lock: its own end completes the operations.");
 }
 
-static enum oriel_verdict no_epoch(const struct oriel_epochs *epochs, int32_t target, struct oriel_finding *finding)
+static enum oriel_verdict no_epoch(const struct oriel_epochs *epochs, int32_t target,
+                                   struct oriel_finding *finding)
 {
     if (epochs->start.open)
         return wrong(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->start.site,
@@ -289,17 +320,22 @@ static enum oriel_verdict no_epoch(const struct oriel_epochs *epochs, int32_t ta
     if (epochs->locked > 0)
         return wrong(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->sites[epochs->last_locked],
                      oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target),
-                     oriel_words("This rank has locked rank %d and not rank %d.", epochs->last_locked, target));
+                     oriel_words("This rank has locked rank %d and not rank %d.",
+                                 epochs->last_locked, target));
     if (epochs->no_succeed && !epochs->fence.open)
         return wrong(finding, ORIEL_RULE_NOSUCCEED, target, &epochs->fence.site,
-                     "MPI_Win_fence(0, win) in place of MPI_Win_fence(MPI_MODE_NOSUCCEED, win)", NULL);
-    return wrong(finding, ORIEL_RULE_OUTSIDE_EPOCH, target, NULL,
-                 oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win), MPI_Win_fence or MPI_Win_start before it", target),
-                 NULL);
+                     "MPI_Win_fence(0, win) in place of MPI_Win_fence(MPI_MODE_NOSUCCEED, win)",
+                     NULL);
+    return wrong(
+        finding, ORIEL_RULE_OUTSIDE_EPOCH, target, NULL,
+        oriel_words(
+            "MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win), MPI_Win_fence or MPI_Win_start before it",
+            target),
+        NULL);
 }
 
-enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int32_t target, bool has_request,
-                                          struct oriel_finding *finding)
+enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int32_t target,
+                                          bool has_request, struct oriel_finding *finding)
 {
     if (oriel_epochs_passive(epochs, target))
         return ORIEL_VERDICT_RIGHT;
@@ -310,18 +346,21 @@ enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int
         return no_epoch(epochs, target, finding);
     if (!has_request)
         return ORIEL_VERDICT_RIGHT;
-    return wrong(finding, ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH, target, started ? &epochs->start.site : &epochs->fence.site,
+    return wrong(finding, ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH, target,
+                 started ? &epochs->start.site : &epochs->fence.site,
                  oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
 }
 
 void oriel_epochs_operated(struct oriel_epochs *epochs, int32_t target)
 {
     bool started = (epochs->targets[target] & ORIEL_TARGET_STARTED) != 0;
-    if (epochs->fence.open && epochs->locked == 0 && !started && !oriel_epochs_passive(epochs, target))
+    if (epochs->fence.open && epochs->locked == 0 && !started &&
+        !oriel_epochs_passive(epochs, target))
         epochs->used = true;
 }
 
-enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising, struct oriel_finding *finding)
+enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising,
+                                    struct oriel_finding *finding)
 {
     enum oriel_rule rule = finalising ? ORIEL_RULE_FINALIZE_IN_EPOCH : ORIEL_RULE_FREE_IN_EPOCH;
     enum oriel_verdict verdict = mixed(epochs, true, finding);

@@ -19,7 +19,8 @@ enum oriel_target_state { /* bits, one byte for each target */
                           ORIEL_TARGET_EXCLUSIVE = 2,
                           ORIEL_TARGET_NOCHECK = 4, /* of a lock */
                           ORIEL_TARGET_STARTED = 8,
-                          ORIEL_TARGET_REFUSED = 16, /* a lock of it was wrong: its unlock is awaited */
+                          ORIEL_TARGET_REFUSED =
+                              16, /* a lock of it was wrong: its unlock is awaited */
 };
 #define ORIEL_TARGET_LOCKED (ORIEL_TARGET_SHARED | ORIEL_TARGET_EXCLUSIVE)
 
@@ -55,11 +56,14 @@ void oriel_epochs_close(struct oriel_epochs *epochs);
 /* What follows comes before the call itself.  target -1: all. */
 enum oriel_verdict oriel_epochs_fence(struct oriel_epochs *epochs, bool no_precede, bool no_succeed,
                                       const struct oriel_site *site, struct oriel_finding *finding);
-enum oriel_verdict oriel_epochs_start(struct oriel_epochs *epochs, const int32_t *ranks, int32_t count,
-                                      const struct oriel_site *site, struct oriel_finding *finding);
-enum oriel_verdict oriel_epochs_complete(struct oriel_epochs *epochs, struct oriel_finding *finding);
-enum oriel_verdict oriel_epochs_post(struct oriel_epochs *epochs, const int32_t *ranks, int32_t count,
-                                     const struct oriel_site *site, struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_start(struct oriel_epochs *epochs, const int32_t *ranks,
+                                      int32_t count, const struct oriel_site *site,
+                                      struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_complete(struct oriel_epochs *epochs,
+                                         struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_post(struct oriel_epochs *epochs, const int32_t *ranks,
+                                     int32_t count, const struct oriel_site *site,
+                                     struct oriel_finding *finding);
 /* MPI_Win_wait and MPI_Win_test; the epoch ends with oriel_epochs_waited. */
 enum oriel_verdict oriel_epochs_wait(struct oriel_epochs *epochs, struct oriel_finding *finding);
 void oriel_epochs_waited(struct oriel_epochs *epochs);
@@ -71,20 +75,25 @@ void oriel_epochs_start_failed(struct oriel_epochs *epochs, bool fenced);
 void oriel_epochs_fence_failed(struct oriel_epochs *epochs, const struct oriel_epochs *before);
 void oriel_epochs_lock_failed(struct oriel_epochs *epochs, int32_t target, bool fenced);
 
-enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target, bool exclusive, bool no_check,
-                                     const struct oriel_site *site, struct oriel_finding *finding);
-enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t target, struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target, bool exclusive,
+                                     bool no_check, const struct oriel_site *site,
+                                     struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t target,
+                                       struct oriel_finding *finding);
 enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const struct oriel_site *site,
                                          struct oriel_finding *finding);
-enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs, struct oriel_finding *finding);
-enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t target, struct oriel_finding *finding);
-enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int32_t target, bool has_request,
-                                          struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs,
+                                           struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t target,
+                                      struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int32_t target,
+                                          bool has_request, struct oriel_finding *finding);
 /* It was right and has not failed: the epoch of a fence is used. */
 void oriel_epochs_operated(struct oriel_epochs *epochs, int32_t target);
 
 /* Whether an epoch is open that MPI_Win_free (finalising: MPI_Finalize) must not meet. */
-enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising, struct oriel_finding *finding);
+enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising,
+                                    struct oriel_finding *finding);
 
 /* The call that opened the epoch in which the target is accessed now; NULL: none. */
 const struct oriel_site *oriel_epochs_opening(const struct oriel_epochs *epochs, int32_t target);

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32_t target, const struct oriel_site *site,
-                 const struct oriel_site *other, const char *detail)
+static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32_t target,
+                 const struct oriel_site *site, const struct oriel_site *other, const char *detail)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.rule = rule;
@@ -17,15 +17,16 @@ static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32
 
 /* --- post and start --- */
 
-void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert, const struct oriel_site *site)
+void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert,
+                     const struct oriel_site *site)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_POST,
-                                 .member = window->rank,
-                                 .other = origin,
-                                 .assert = assert,
-                                 .tick = oriel_order_now(),
-                                 .site = *site};
+                                         .member = window->rank,
+                                         .other = origin,
+                                         .assert = assert,
+                                         .tick = oriel_order_now(),
+                                         .site = *site};
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
@@ -33,23 +34,28 @@ void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert, c
 static bool is_known(const struct oriel_checked *window, int32_t target, oriel_tick post_tick)
 {
     oriel_shm_offset moment = oriel_order_moment();
-    bool known = moment == 0 || post_tick <= oriel_order_moment_clock(moment)[window->members[target].world_rank];
+    bool known = moment == 0 ||
+                 post_tick <= oriel_order_moment_clock(moment)[window->members[target].world_rank];
     oriel_order_moment_release(moment);
     return known;
 }
 
-void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, const struct oriel_site *site)
+void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
+                      const struct oriel_site *site)
 {
     static const struct oriel_site none = {.call = 0};
     struct oriel_member_state_answer answer;
-    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_START, .member = window->rank, .other = target, .site = *site};
+    struct oriel_member_state_ask ask = {
+        .kind = ORIEL_MEMBER_START, .member = window->rank, .other = target, .site = *site};
     if (!oriel_window_ask(window, 0, &ask, &answer) || !answer.found)
         return;
     if (answer.gone_rank >= 0)
-        tell(window, ORIEL_RULE_UNMATCHED_GROUPS, target, site, &answer.gone_site,
-             oriel_words("Rank %d frees the window without an MPI_Win_post for this rank.", target));
+        tell(
+            window, ORIEL_RULE_UNMATCHED_GROUPS, target, site, &answer.gone_site,
+            oriel_words("Rank %d frees the window without an MPI_Win_post for this rank.", target));
     bool posted = answer.posts >= window->started[target];
-    if (window->ordered && (assert & MPI_MODE_NOCHECK) && !(posted && is_known(window, target, answer.tick)))
+    if (window->ordered && (assert &MPI_MODE_NOCHECK) &&
+        !(posted && is_known(window, target, answer.tick)))
         tell(window, ORIEL_RULE_NOCHECK_START, target, site, posted ? &answer.site : &none,
              "Nothing says that the target's MPI_Win_post has returned before this call.");
 }
@@ -57,8 +63,10 @@ void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, 
 void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts)
 {
     struct oriel_member_state_answer answer;
-    struct oriel_member_state_ask ask = {
-        .kind = starts ? ORIEL_MEMBER_NO_START : ORIEL_MEMBER_NO_POST, .member = window->rank, .other = other};
+    struct oriel_member_state_ask ask = {.kind =
+                                             starts ? ORIEL_MEMBER_NO_START : ORIEL_MEMBER_NO_POST,
+                                         .member = window->rank,
+                                         .other = other};
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
@@ -68,17 +76,24 @@ void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool st
 static void tell_pairs(struct oriel_checked *window, bool starts, const struct oriel_site *site)
 {
     struct oriel_member_state_answer answer;
-    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_UNEQUAL, .member = window->rank, .assert = starts};
-    for (; ask.number < (uint64_t)window->n && oriel_window_ask(window, 0, &ask, &answer) && answer.found; ask.number++)
-        tell(window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : answer.rank, &answer.site, site,
-             starts ? oriel_words("Rank %d has not called MPI_Win_post for rank %d.", window->rank, answer.rank)
-                    : oriel_words("Rank %d has not called MPI_Win_start for rank %d.", answer.rank, window->rank));
+    struct oriel_member_state_ask ask = {
+        .kind = ORIEL_MEMBER_UNEQUAL, .member = window->rank, .assert = starts};
+    for (; ask.number < (uint64_t)window->n && oriel_window_ask(window, 0, &ask, &answer) &&
+           answer.found;
+         ask.number++)
+        tell(window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : answer.rank, &answer.site,
+             site,
+             starts ? oriel_words("Rank %d has not called MPI_Win_post for rank %d.", window->rank,
+                                  answer.rank)
+                    : oriel_words("Rank %d has not called MPI_Win_start for rank %d.", answer.rank,
+                                  window->rank));
 }
 
 void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
 {
     struct oriel_member_state_answer answer;
-    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_END, .member = window->rank, .site = *site};
+    struct oriel_member_state_ask ask = {
+        .kind = ORIEL_MEMBER_END, .member = window->rank, .site = *site};
     if (!oriel_window_ask(window, 0, &ask, &answer))
         return;
     if (answer.found)
@@ -92,7 +107,8 @@ void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *sit
     tell_pairs(window, false, site);
 }
 
-enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site, int32_t *rank)
+enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site,
+                                    int32_t *rank)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_WANTED, .member = window->rank};
@@ -103,6 +119,7 @@ enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct o
         return ORIEL_WANTED_NOTHING;
     if (answer.found == ORIEL_WANTED_START)
         tell(window, ORIEL_RULE_UNMATCHED_GROUPS, window->rank, &answer.site, site,
-             oriel_words("Rank %d frees the window without an MPI_Win_start for rank %d.", window->rank, *rank));
+             oriel_words("Rank %d frees the window without an MPI_Win_start for rank %d.",
+                         window->rank, *rank));
     return (enum oriel_wanted)answer.found;
 }

@@ -19,7 +19,8 @@ static bool is_value(MPI_Info info, const char *key, const char *value)
 {
     char found[MPI_MAX_INFO_VAL + 1] = "";
     int flag = 0;
-    return oriel_host()->Info_get(info, key, MPI_MAX_INFO_VAL, found, &flag) == MPI_SUCCESS && flag && strcmp(found, value) == 0;
+    return oriel_host()->Info_get(info, key, MPI_MAX_INFO_VAL, found, &flag) == MPI_SUCCESS &&
+           flag && strcmp(found, value) == 0;
 }
 
 uint64_t oriel_hint_promises(MPI_Info info)
@@ -40,8 +41,8 @@ uint64_t oriel_hint_promises(MPI_Info info)
     return promises;
 }
 
-static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32_t target, const struct oriel_site *site,
-                 const struct oriel_site *other, const char *detail)
+static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32_t target,
+                 const struct oriel_site *site, const struct oriel_site *other, const char *detail)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.rule = rule;
@@ -59,22 +60,24 @@ void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *
     const struct oriel_checked_member *first = &window->members[0];
     const struct oriel_checked_member *own = &window->members[window->rank];
     if (own->flavour != first->flavour) {
-        tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site, "The ranks make windows of different kinds.");
+        tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site,
+             "The ranks make windows of different kinds.");
         return;
     }
-    if ((own->promises ^ first->promises) & (ORIEL_PROMISE_SAME_SIZE | ORIEL_PROMISE_SAME_DISP_UNIT))
+    if ((own->promises ^ first->promises) &
+        (ORIEL_PROMISE_SAME_SIZE | ORIEL_PROMISE_SAME_DISP_UNIT))
         tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site,
              "The info keys same_size and same_disp_unit must be the same on all ranks.");
     if (window->flavour == ORIEL_CHECK_DYNAMIC)
         return;
     if ((window->promises & ORIEL_PROMISE_SAME_SIZE) && own->size_bytes != first->size_bytes)
         tell(window, ORIEL_RULE_SAME_SIZE, 0, site, &first->site,
-             oriel_words("This rank's window has %lld bytes, rank 0's has %lld.", (long long)own->size_bytes,
-                         (long long)first->size_bytes));
+             oriel_words("This rank's window has %lld bytes, rank 0's has %lld.",
+                         (long long)own->size_bytes, (long long)first->size_bytes));
     if ((window->promises & ORIEL_PROMISE_SAME_DISP_UNIT) && own->disp_unit != first->disp_unit)
         tell(window, ORIEL_RULE_SAME_DISP_UNIT, 0, site, &first->site,
-             oriel_words("This rank's displacement unit is %lld, rank 0's is %lld.", (long long)own->disp_unit,
-                         (long long)first->disp_unit));
+             oriel_words("This rank's displacement unit is %lld, rank 0's is %lld.",
+                         (long long)own->disp_unit, (long long)first->disp_unit));
 }
 
 /* --- fences --- */
@@ -83,10 +86,10 @@ void oriel_hint_fence(struct oriel_checked *window, int assert, const struct ori
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_FENCE,
-                                 .member = window->rank,
-                                 .number = window->epochs.fences,
-                                 .assert = assert,
-                                 .site = *site};
+                                         .member = window->rank,
+                                         .number = window->epochs.fences,
+                                         .assert = assert,
+                                         .site = *site};
     if (!oriel_window_ask(window, 0, &ask, &answer))
         return;
     if (answer.found)
@@ -94,28 +97,31 @@ void oriel_hint_fence(struct oriel_checked *window, int assert, const struct ori
              "MPI_MODE_NOPRECEDE and MPI_MODE_NOSUCCEED must be given by all ranks or by none.");
     if (answer.gone_rank >= 0)
         tell(window, ORIEL_RULE_FENCE_COUNTS, answer.gone_rank, site, &answer.gone_site,
-             oriel_words("Rank %d frees the window and does not call this fence.", answer.gone_rank));
+             oriel_words("Rank %d frees the window and does not call this fence.",
+                         answer.gone_rank));
 }
 
 void oriel_hint_fence_failed(struct oriel_checked *window)
 {
     struct oriel_member_state_answer answer;
-    struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_NO_FENCE, .member = window->rank, .number = window->epochs.fences};
+    struct oriel_member_state_ask ask = {
+        .kind = ORIEL_MEMBER_NO_FENCE, .member = window->rank, .number = window->epochs.fences};
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
 /* Of the epoch of the operation.  A no is kept: the fence has returned on all members, or the post is there. */
-static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence, struct oriel_member_state_answer *answer)
+static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence,
+                         struct oriel_member_state_answer *answer)
 {
     struct oriel_checked *window = operation->window;
     int32_t target = operation->target_rank;
     struct oriel_member_state_ask ask = {.kind = fence ? ORIEL_MEMBER_NO_PUT : ORIEL_MEMBER_POSTED,
-                                 .member = window->rank,
-                                 .other = target,
-                                 .number = epoch};
+                                         .member = window->rank,
+                                         .other = target,
+                                         .number = epoch};
     if (!oriel_window_ask(window, 0, &ask, answer) || (!fence && answer->posts < epoch))
         return false;
-    bool promised = answer->found && (fence || (answer->assert & MPI_MODE_NOPUT));
+    bool promised = answer->found && (fence || (answer->assert &MPI_MODE_NOPUT));
     if (!promised)
         window->unpromised[target] = epoch << 1 | fence;
     return promised;
@@ -128,10 +134,13 @@ void oriel_hint_no_put(const struct oriel_operation *operation)
     struct oriel_member_state_answer answer;
     bool fence = !(window->epochs.targets[target] & ORIEL_TARGET_STARTED);
     uint64_t epoch = fence ? window->epochs.fences : window->started[target];
-    if (operation->applied == ORIEL_OPERATOR_NO_OP || epoch == 0 || (fence && !window->epochs.fence.open) ||
-        window->unpromised[target] == (epoch << 1 | fence) || !was_promised(operation, epoch, fence, &answer))
+    if (operation->applied == ORIEL_OPERATOR_NO_OP || epoch == 0 ||
+        (fence && !window->epochs.fence.open) ||
+        window->unpromised[target] == (epoch << 1 | fence) ||
+        !was_promised(operation, epoch, fence, &answer))
         return;
-    tell(window, ORIEL_RULE_NOPUT, target, &operation->site, &answer.site, "The target has promised that nothing is put there.");
+    tell(window, ORIEL_RULE_NOPUT, target, &operation->site, &answer.site,
+         "The target has promised that nothing is put there.");
 }
 
 /* --- stores --- */
@@ -144,16 +153,19 @@ struct stored {
 static void note_store(const struct oriel_conflict *conflict, void *closure)
 {
     struct stored *stored = closure;
-    if (conflict->earlier.kind != ORIEL_ACCESS_STORE || conflict->earlier.origin != oriel_order_rank())
+    if (conflict->earlier.kind != ORIEL_ACCESS_STORE ||
+        conflict->earlier.origin != oriel_order_rank())
         return;
     *stored = (struct stored){.found = true, .site = conflict->earlier.site};
 }
 
 /* Looks with the eyes of somebody who knows nothing of this process since then. */
-static void look_for_stores(struct oriel_checked *window, int64_t offset, uint64_t len_bytes, struct stored *stored)
+static void look_for_stores(struct oriel_checked *window, int64_t offset, uint64_t len_bytes,
+                            struct stored *stored)
 {
     oriel_shm_offset history = len_bytes == 0 ? 0 : oriel_window_history(window, window->rank);
-    struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = INT32_MAX, .moment = window->since};
+    struct oriel_access access = {
+        .kind = ORIEL_ACCESS_GET, .origin = INT32_MAX, .moment = window->since};
     struct oriel_access_extent extent = {.offset = offset, .len_bytes = len_bytes, .count = 1};
     if (history != 0)
         oriel_history_look(history, &access, &extent, 1, note_store, stored);
@@ -185,7 +197,8 @@ void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct 
         return;
     for (int32_t i = 0; i < window->n; i++)
         if (window->members[i].promises & ORIEL_PROMISE_NO_LOCKS) {
-            tell(window, ORIEL_RULE_NO_LOCKS, target, site, &window->members[i].site, "The window was made with no_locks=true.");
+            tell(window, ORIEL_RULE_NO_LOCKS, target, site, &window->members[i].site,
+                 "The window was made with no_locks=true.");
             return;
         }
 }
@@ -196,7 +209,8 @@ static void nocheck_conflict(const struct oriel_conflict *conflict, void *closur
 {
     const struct oriel_checked *window = closure;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    if (oriel_check_remote_is_lost() || (conflict->later.op != UNCHECKED && conflict->earlier.op != UNCHECKED))
+    if (oriel_check_remote_is_lost() ||
+        (conflict->later.op != UNCHECKED && conflict->earlier.op != UNCHECKED))
         return;
     finding.rule = ORIEL_RULE_NOCHECK_LOCK;
     finding.target = (int32_t)conflict->offset;
@@ -231,9 +245,11 @@ void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusiv
                                   .origin = oriel_order_rank(),
                                   .moment = oriel_order_moment(),
                                   .site = *site};
-    struct oriel_access_extent extent = {
-        .offset = target < 0 ? 0 : target, .len_bytes = target < 0 ? (uint64_t)window->n : 1, .count = 1};
-    window->holds[target < 0 ? window->n : target] = oriel_part_add(history, &access, &extent, 1, nocheck_conflict, window);
+    struct oriel_access_extent extent = {.offset = target < 0 ? 0 : target,
+                                         .len_bytes = target < 0 ? (uint64_t)window->n : 1,
+                                         .count = 1};
+    window->holds[target < 0 ? window->n : target] =
+        oriel_part_add(history, &access, &extent, 1, nocheck_conflict, window);
     oriel_order_moment_release(access.moment);
 }
 

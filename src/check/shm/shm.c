@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MIB (UINT64_C(1) << 20)
+#define MIB         (UINT64_C(1) << 20)
 #define LEAST_BYTES (64 * MIB)
 
 enum { SPINS = 40, WORD_SPINS = 200, WORD_YIELDS = 20, WORD_SLEEP_NS = 20000, WORD_DEATH = 64 };
@@ -92,7 +92,8 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
     }
     is_child = false;
     turn++;
-    oriel_shm_own_word = oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();
+    oriel_shm_own_word =
+        oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();
     oriel_shm_head = base;
     oriel_shm_base = base;
     return ORIEL_OK;
@@ -134,14 +135,17 @@ static void fill_head(int world_size, uint64_t size_bytes)
     head->magic = ORIEL_SHM_MAGIC;
 }
 
-enum oriel_status oriel_shm_make_sized(int world_size, uint64_t size_bytes, char *path, size_t path_bytes)
+enum oriel_status oriel_shm_make_sized(int world_size, uint64_t size_bytes, char *path,
+                                       size_t path_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     size_bytes = whole_pages(size_bytes);
-    for (uint64_t size = size_bytes; size >= least_of(size_bytes, LEAST_BYTES); size = whole_pages(size / 2)) {
+    for (uint64_t size = size_bytes; size >= least_of(size_bytes, LEAST_BYTES);
+         size = whole_pages(size / 2)) {
         int fd = make_file(size);
         if (fd < 0) {
-            status = oriel_fail(ORIEL_E_NO_MEM, "cannot make the checker's memory: %s", strerror(errno));
+            status =
+                oriel_fail(ORIEL_E_NO_MEM, "cannot make the checker's memory: %s", strerror(errno));
             continue;
         }
         status = map_board(fd, size);
@@ -168,15 +172,17 @@ enum oriel_status oriel_shm_join(const char *path)
     if (fd < 0 && errno == 0)
         return oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
     if (fd < 0)
-        return oriel_fail(ORIEL_E_OTHER, "cannot open the checker's memory %s: %s", path, strerror(errno));
+        return oriel_fail(ORIEL_E_OTHER, "cannot open the checker's memory %s: %s", path,
+                          strerror(errno));
     enum oriel_status status = ORIEL_OK;
     if (fstat(fd, &about) != 0 || about.st_size < (off_t)sizeof(struct oriel_shm_head))
         status = oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
     if (status == ORIEL_OK)
         status = map_board(fd, (uint64_t)about.st_size);
     close(fd);
-    if (status == ORIEL_OK && (oriel_shm_head->magic != ORIEL_SHM_MAGIC || oriel_shm_head->version != ORIEL_SHM_VERSION ||
-                               oriel_shm_head->size_bytes != (uint64_t)about.st_size)) {
+    if (status == ORIEL_OK &&
+        (oriel_shm_head->magic != ORIEL_SHM_MAGIC || oriel_shm_head->version != ORIEL_SHM_VERSION ||
+         oriel_shm_head->size_bytes != (uint64_t)about.st_size)) {
         munmap(oriel_shm_head, (size_t)about.st_size);
         oriel_shm_head = NULL;
         status = oriel_fail(ORIEL_E_OTHER, "%s is not this checker's memory", path);
@@ -266,9 +272,11 @@ void oriel_shm_word_wait(_Atomic uint64_t *word, uint64_t own)
     struct timespec nap = {.tv_nsec = WORD_SLEEP_NS};
     for (unsigned turns = 0;; turns++) {
         uint64_t found = atomic_load_explicit(word, memory_order_relaxed);
-        bool dead = found != 0 && turns > WORD_SPINS && turns % WORD_DEATH == 0 && !oriel_identity_word_lives(found);
-        if ((found == 0 || dead) && atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,
-                                                                            memory_order_relaxed))
+        bool dead = found != 0 && turns > WORD_SPINS && turns % WORD_DEATH == 0 &&
+                    !oriel_identity_word_lives(found);
+        if ((found == 0 || dead) &&
+            atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,
+                                                    memory_order_relaxed))
             return;
         if (turns < WORD_SPINS)
             oriel_cpu_relax();

@@ -21,7 +21,8 @@ typedef uint64_t oriel_shm_offset; /* offset into the board; 0: nowhere */
 enum oriel_status oriel_shm_make(int world_size, char *path, size_t path_bytes);
 
 /* The same of so many bytes at most, for tests of a small one. */
-enum oriel_status oriel_shm_make_sized(int world_size, uint64_t size_bytes, char *path, size_t path_bytes);
+enum oriel_status oriel_shm_make_sized(int world_size, uint64_t size_bytes, char *path,
+                                       size_t path_bytes);
 
 /* Maps the board that another process of the machine has made. */
 enum oriel_status oriel_shm_join(const char *path);
@@ -72,7 +73,8 @@ static inline void oriel_shm_word_lock(_Atomic uint64_t *word)
 {
     uint64_t found = 0;
     uint64_t own = oriel_shm_own_word;
-    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,
+                                                 memory_order_relaxed))
         oriel_shm_word_wait(word, own);
 }
 
@@ -86,13 +88,15 @@ static inline void oriel_shm_word_unlock(_Atomic uint64_t *word)
 struct oriel_key {
     uint64_t words[4];
 };
-oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at));
+oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes,
+                                void (*init)(void *at));
 
 /* Works on what stands under the key with its lock held, so that nobody drops it meanwhile: made when it is not there, unless
  * len_bytes is 0.  work answers whether it stays; it may allocate and free, and asks for no other key.  False when nothing was
  * there, or the board is full. */
 typedef bool oriel_shm_work_fn(void *at, bool made, void *closure);
-bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work, void *closure);
+bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work,
+                    void *closure);
 
 /* Frees what stands under the key, which nobody uses any more. */
 void oriel_shm_drop(const struct oriel_key *key);

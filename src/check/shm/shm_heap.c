@@ -13,9 +13,9 @@
 
 enum {
     GRAIN = 16,
-    FINE = 64,       /* classes of multiples of GRAIN */
-    FINE_LOG2 = 10,  /* FINE * GRAIN bytes */
-    STEPS_LOG2 = 2,  /* classes to each doubling above */
+    FINE = 64,      /* classes of multiples of GRAIN */
+    FINE_LOG2 = 10, /* FINE * GRAIN bytes */
+    STEPS_LOG2 = 2, /* classes to each doubling above */
     BATCH_BYTES = 4096,
     BATCH_MOST = 32, /* blocks that go to a process's list, or come from it, at once */
     KEPT = 4,        /* batches that a process keeps of a size */
@@ -26,7 +26,8 @@ static struct cache {
     pthread_mutex_t mutex;
     oriel_shm_offset head;
     uint64_t count;
-} caches[ORIEL_SHM_CLASSES] = {[0 ... ORIEL_SHM_CLASSES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
+} caches[ORIEL_SHM_CLASSES] = {
+    [0 ... ORIEL_SHM_CLASSES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
 
 static int class_of(uint64_t len_bytes)
 {
@@ -34,16 +35,18 @@ static int class_of(uint64_t len_bytes)
         return (int)((len_bytes + GRAIN - 1) / GRAIN);
     int log2 = 63 - __builtin_clzll(len_bytes - 1);
     uint64_t step = UINT64_C(1) << (log2 - STEPS_LOG2);
-    return FINE + ((log2 - FINE_LOG2) << STEPS_LOG2) + (int)((len_bytes - (UINT64_C(1) << log2) + step - 1) / step);
+    return FINE + ((log2 - FINE_LOG2) << STEPS_LOG2) +
+           (int)((len_bytes - (UINT64_C(1) << log2) + step - 1) / step);
 }
 
 static uint64_t size_of(int class)
 {
     if (class <= FINE)
-        return (uint64_t)class * GRAIN;
+        return (uint64_t) class * GRAIN;
     int above = class - FINE - 1;
     int log2 = FINE_LOG2 + (above >> STEPS_LOG2);
-    return (UINT64_C(1) << log2) + ((UINT64_C(1) << (log2 - STEPS_LOG2)) * (uint64_t)((above & ((1 << STEPS_LOG2) - 1)) + 1));
+    return (UINT64_C(1) << log2) + ((UINT64_C(1) << (log2 - STEPS_LOG2)) *
+                                    (uint64_t)((above & ((1 << STEPS_LOG2) - 1)) + 1));
 }
 
 static uint64_t batch_of(uint64_t size_bytes)
@@ -66,8 +69,8 @@ static oriel_shm_offset carve(uint64_t len_bytes)
         first = (top + ORIEL_CACHE_LINE - 1) & ~(uint64_t)(ORIEL_CACHE_LINE - 1);
         if (first > oriel_shm_head->size_bytes || len_bytes > oriel_shm_head->size_bytes - first)
             return 0;
-    } while (!atomic_compare_exchange_weak_explicit(&oriel_shm_head->top, &top, first + len_bytes, memory_order_relaxed,
-                                                    memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&oriel_shm_head->top, &top, first + len_bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
     return first;
 }
 
@@ -90,7 +93,8 @@ static oriel_shm_offset take_shared(struct oriel_shm_class *class, uint64_t *cou
     return first;
 }
 
-static void give_shared(struct oriel_shm_class *class, oriel_shm_offset first, oriel_shm_offset last)
+static void give_shared(struct oriel_shm_class *class, oriel_shm_offset first,
+                        oriel_shm_offset last)
 {
     oriel_shm_lock(&class->lock);
     *next_of(last) = class->head;
@@ -144,7 +148,8 @@ static oriel_shm_offset allocate_small(int class, uint64_t size_bytes)
 static oriel_shm_offset refuse(void)
 {
     if (atomic_fetch_add(&oriel_shm_head->refused, 1) == 0)
-        oriel_warn("check: the checker's memory (%lu MiB) is full: some of what comes now is not looked at",
+        oriel_warn("check: the checker's memory (%lu MiB) is full: some of what comes now is not "
+                   "looked at",
                    (unsigned long)(oriel_shm_head->size_bytes >> 20));
     return 0;
 }
@@ -158,7 +163,8 @@ oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
     int class = class_of(len_bytes);
     uint64_t size_bytes = size_of(class);
     bool fresh = false;
-    oriel_shm_offset place = batch_of(size_bytes) > 1 ? allocate_small(class, size_bytes) : allocate_large(class, size_bytes, &fresh);
+    oriel_shm_offset place = batch_of(size_bytes) > 1 ? allocate_small(class, size_bytes)
+                                                      : allocate_large(class, size_bytes, &fresh);
     if (oriel_unlikely(place == 0))
         return refuse();
     if (!fresh)
@@ -198,7 +204,7 @@ void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
 
 void oriel_shm_heap_leave(void)
 {
-    for (int class = 0; class < ORIEL_SHM_CLASSES; class++) {
+    for (int class = 0; class < ORIEL_SHM_CLASSES; class ++) {
         struct cache *cache = &caches[class];
         pthread_mutex_lock(&cache->mutex);
         if (cache->count > 0 && oriel_shm_is_open())

@@ -29,7 +29,7 @@ struct oriel_shm_head {
     uint32_t version;
     int32_t world_size;
     uint64_t size_bytes;
-    uint64_t buckets; /* how many, a power of 2; the table lies behind this head */
+    uint64_t buckets;     /* how many, a power of 2; the table lies behind this head */
     _Atomic uint64_t top; /* what lies behind was never used: zero; only grows */
     _Atomic uint64_t refused;
     uint64_t unused[2];

@@ -9,7 +9,8 @@ struct entry {
     struct oriel_key key;
     uint64_t len_bytes; /* of what follows */
 };
-_Static_assert(sizeof(struct entry) % 16 == 0, "what stands under a key is aligned as an allocation is");
+_Static_assert(sizeof(struct entry) % 16 == 0,
+               "what stands under a key is aligned as an allocation is");
 
 /* Keys are small numbers that differ in a few bits. */
 static uint64_t hash(const struct oriel_key *key)
@@ -63,7 +64,8 @@ static void unlink_entry(oriel_shm_offset *link)
     oriel_shm_free(place, sizeof *entry + entry->len_bytes);
 }
 
-oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
+oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes,
+                                void (*init)(void *at))
 {
     struct oriel_shm_lock *lock;
     if (!oriel_shm_is_open())
@@ -82,7 +84,8 @@ oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes, v
     return oriel_shm_place(entry == NULL ? NULL : entry + 1);
 }
 
-bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work, void *closure)
+bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_work_fn *work,
+                    void *closure)
 {
     struct oriel_shm_lock *lock;
     if (!oriel_shm_is_open())

@@ -8,91 +8,94 @@
 #define GIVE(at, size) oriel_tsan_access(at, size, true, true, ORIEL_TSAN_CALLER)
 #define TAKE(at, size) oriel_tsan_access(at, size, false, true, ORIEL_TSAN_CALLER)
 
-#define FETCH(bits, type, name, combine)                                                                                       \
-    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);                              \
-    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_##name(volatile type *at, type value, int order)                               \
-    {                                                                                                                          \
-        (void)order;                                                                                                           \
-        GIVE(at, sizeof *at);                                                                                                  \
-        type old = read_##bits(at);                                                                                            \
-        for (;;) {                                                                                                             \
-            type seen = swap_##bits(at, old, (type)(combine));                                                                 \
-            if (seen == old)                                                                                                   \
-                break;                                                                                                         \
-            old = seen;                                                                                                        \
-        }                                                                                                                      \
-        TAKE(at, sizeof *at);                                                                                                  \
-        return old;                                                                                                            \
+#define FETCH(bits, type, name, combine)                                                           \
+    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);  \
+    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_##name(volatile type *at, type value, int order)   \
+    {                                                                                              \
+        (void)order;                                                                               \
+        GIVE(at, sizeof *at);                                                                      \
+        type old = read_##bits(at);                                                                \
+        for (;;) {                                                                                 \
+            type seen = swap_##bits(at, old, (type)(combine));                                     \
+            if (seen == old)                                                                       \
+                break;                                                                             \
+            old = seen;                                                                            \
+        }                                                                                          \
+        TAKE(at, sizeof *at);                                                                      \
+        return old;                                                                                \
     }
 
-#define SWAP(bits, type, strength)                                                                                             \
-    ORIEL_TSAN_ENTRY int __tsan_atomic##bits##_compare_exchange_##strength(volatile type *at, type *expected, type value,      \
-                                                                           int order, int order_failed);                       \
-    ORIEL_TSAN_ENTRY int __tsan_atomic##bits##_compare_exchange_##strength(volatile type *at, type *expected, type value,      \
-                                                                           int order, int order_failed)                        \
-    {                                                                                                                          \
-        (void)order, (void)order_failed;                                                                                       \
-        GIVE(at, sizeof *at);                                                                                                  \
-        type old = swap_##bits(at, *expected, value);                                                                          \
-        TAKE(at, sizeof *at);                                                                                                  \
-        if (old == *expected)                                                                                                  \
-            return 1;                                                                                                          \
-        *expected = old;                                                                                                       \
-        return 0;                                                                                                              \
+#define SWAP(bits, type, strength)                                                                 \
+    ORIEL_TSAN_ENTRY int __tsan_atomic##bits##_compare_exchange_##strength(                        \
+        volatile type *at, type *expected, type value, int order, int order_failed);               \
+    ORIEL_TSAN_ENTRY int __tsan_atomic##bits##_compare_exchange_##strength(                        \
+        volatile type *at, type *expected, type value, int order, int order_failed)                \
+    {                                                                                              \
+        (void)order, (void)order_failed;                                                           \
+        GIVE(at, sizeof *at);                                                                      \
+        type old = swap_##bits(at, *expected, value);                                              \
+        TAKE(at, sizeof *at);                                                                      \
+        if (old == *expected)                                                                      \
+            return 1;                                                                              \
+        *expected = old;                                                                           \
+        return 0;                                                                                  \
     }
 
-#define ATOMICS(bits, type)                                                                                                    \
-    static inline type swap_##bits(volatile type *at, type expected, type value)                                               \
-    {                                                                                                                          \
-        return __sync_val_compare_and_swap(at, expected, value);                                                               \
-    }                                                                                                                          \
-    static inline type read_##bits(volatile type *at)                                                                          \
-    {                                                                                                                          \
-        return READ_##bits(at);                                                                                                \
-    }                                                                                                                          \
-    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_load(const volatile type *at, int order);                                      \
-    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_load(const volatile type *at, int order)                                       \
-    {                                                                                                                          \
-        (void)order;                                                                                                           \
-        type value = read_##bits((volatile type *)(uintptr_t)at);                                                              \
-        TAKE(at, sizeof *at);                                                                                                  \
-        return value;                                                                                                          \
-    }                                                                                                                          \
-    ORIEL_TSAN_ENTRY void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                               \
-    ORIEL_TSAN_ENTRY void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                                \
-    {                                                                                                                          \
-        (void)order;                                                                                                           \
-        GIVE(at, sizeof *at);                                                                                                  \
-        type old = read_##bits(at);                                                                                            \
-        for (type seen; (seen = swap_##bits(at, old, value)) != old;)                                                          \
-            old = seen;                                                                                                        \
-    }                                                                                                                          \
-    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type expected, type value, int order,  \
-                                                                     int order_failed);                                        \
-    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type expected, type value, int order,  \
-                                                                     int order_failed)                                         \
-    {                                                                                                                          \
-        (void)order, (void)order_failed;                                                                                       \
-        GIVE(at, sizeof *at);                                                                                                  \
-        type old = swap_##bits(at, expected, value);                                                                           \
-        TAKE(at, sizeof *at);                                                                                                  \
-        return old;                                                                                                            \
-    }                                                                                                                          \
-    FETCH(bits, type, exchange, value)                                                                                         \
-    FETCH(bits, type, fetch_add, old + value)                                                                                  \
-    FETCH(bits, type, fetch_sub, old - value)                                                                                  \
-    FETCH(bits, type, fetch_and, old & value)                                                                                  \
-    FETCH(bits, type, fetch_or, old | value)                                                                                   \
-    FETCH(bits, type, fetch_xor, old ^ value)                                                                                  \
-    FETCH(bits, type, fetch_nand, ~(old & value))                                                                              \
-    SWAP(bits, type, strong)                                                                                                   \
+#define ATOMICS(bits, type)                                                                        \
+    static inline type swap_##bits(volatile type *at, type expected, type value)                   \
+    {                                                                                              \
+        return __sync_val_compare_and_swap(at, expected, value);                                   \
+    }                                                                                              \
+    static inline type read_##bits(volatile type *at)                                              \
+    {                                                                                              \
+        return READ_##bits(at);                                                                    \
+    }                                                                                              \
+    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_load(const volatile type *at, int order);          \
+    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_load(const volatile type *at, int order)           \
+    {                                                                                              \
+        (void)order;                                                                               \
+        type value = read_##bits((volatile type *)(uintptr_t)at);                                  \
+        TAKE(at, sizeof *at);                                                                      \
+        return value;                                                                              \
+    }                                                                                              \
+    ORIEL_TSAN_ENTRY void __tsan_atomic##bits##_store(volatile type *at, type value, int order);   \
+    ORIEL_TSAN_ENTRY void __tsan_atomic##bits##_store(volatile type *at, type value, int order)    \
+    {                                                                                              \
+        (void)order;                                                                               \
+        GIVE(at, sizeof *at);                                                                      \
+        type old = read_##bits(at);                                                                \
+        for (type seen; (seen = swap_##bits(at, old, value)) != old;)                              \
+            old = seen;                                                                            \
+    }                                                                                              \
+    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_compare_exchange_val(                              \
+        volatile type *at, type expected, type value, int order, int order_failed);                \
+    ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_compare_exchange_val(                              \
+        volatile type *at, type expected, type value, int order, int order_failed)                 \
+    {                                                                                              \
+        (void)order, (void)order_failed;                                                           \
+        GIVE(at, sizeof *at);                                                                      \
+        type old = swap_##bits(at, expected, value);                                               \
+        TAKE(at, sizeof *at);                                                                      \
+        return old;                                                                                \
+    }                                                                                              \
+    FETCH(bits, type, exchange, value)                                                             \
+    FETCH(bits, type, fetch_add, old + value)                                                      \
+    FETCH(bits, type, fetch_sub, old - value)                                                      \
+    FETCH(bits, type, fetch_and, old &value)                                                       \
+    FETCH(bits, type, fetch_or, old | value)                                                       \
+    FETCH(bits, type, fetch_xor, old ^ value)                                                      \
+    FETCH(bits, type, fetch_nand, ~(old & value))                                                  \
+    SWAP(bits, type, strong)                                                                       \
     SWAP(bits, type, weak)
 
 #define READ_8(at)  __atomic_load_n(at, __ATOMIC_SEQ_CST)
 #define READ_16(at) READ_8(at)
 #define READ_32(at) READ_8(at)
 #define READ_64(at) READ_8(at)
-#define READ_128(at) swap_128(at, 0, 0) /* as libatomic does it where the processor has nothing else: the memory is writable */
+#define READ_128(at)                                                                               \
+    swap_128(                                                                                      \
+        at, 0,                                                                                     \
+        0) /* as libatomic does it where the processor has nothing else: the memory is writable */
 
 ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)

@@ -60,36 +60,39 @@ __attribute__((constructor)) static void find_libc(void)
     atomic_store_explicit(&compare, libc_compare, memory_order_relaxed);
 }
 
-static inline __attribute__((always_inline)) void tell(const void *at, size_t len_bytes, bool writes, const void *caller)
+static inline __attribute__((always_inline)) void tell(const void *at, size_t len_bytes,
+                                                       bool writes, const void *caller)
 {
-    if (len_bytes > 0 && __builtin_expect(oriel_tsan_sees(at, len_bytes), 0) && oriel_tsan_is_instrumented(caller))
+    if (len_bytes > 0 && __builtin_expect(oriel_tsan_sees(at, len_bytes), 0) &&
+        oriel_tsan_is_instrumented(caller))
         oriel_tsan_watch->accessed(at, len_bytes, writes, false, caller);
 }
 
-static inline __attribute__((always_inline)) void tell_copy(void *to, const void *from, size_t len_bytes, const void *caller)
+static inline __attribute__((always_inline)) void tell_copy(void *to, const void *from,
+                                                            size_t len_bytes, const void *caller)
 {
     tell(from, len_bytes, false, caller);
     tell(to, len_bytes, true, caller);
 }
 
-#define COPY(name, way)                                                                                                        \
-    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes);                                                 \
-    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes)                                                  \
-    {                                                                                                                          \
-        tell_copy(to, from, len_bytes, ORIEL_TSAN_CALLER);                                                                     \
-        return atomic_load_explicit(&way, memory_order_relaxed)(to, from, len_bytes);                                          \
+#define COPY(name, way)                                                                            \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes);                     \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes)                      \
+    {                                                                                              \
+        tell_copy(to, from, len_bytes, ORIEL_TSAN_CALLER);                                         \
+        return atomic_load_explicit(&way, memory_order_relaxed)(to, from, len_bytes);              \
     }
 COPY(memcpy, copy)
 COPY(memmove, move)
 COPY(__tsan_memcpy, copy)
 COPY(__tsan_memmove, move)
 
-#define FILL(name)                                                                                                             \
-    ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes);                                                        \
-    ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes)                                                         \
-    {                                                                                                                          \
-        tell(to, len_bytes, true, ORIEL_TSAN_CALLER);                                                                          \
-        return atomic_load_explicit(&fill, memory_order_relaxed)(to, value, len_bytes);                                        \
+#define FILL(name)                                                                                 \
+    ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes);                            \
+    ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes)                             \
+    {                                                                                              \
+        tell(to, len_bytes, true, ORIEL_TSAN_CALLER);                                              \
+        return atomic_load_explicit(&fill, memory_order_relaxed)(to, value, len_bytes);            \
     }
 FILL(memset)
 FILL(__tsan_memset)
@@ -97,14 +100,14 @@ FILL(__tsan_memset)
 /* With _FORTIFY_SOURCE, room_bytes being what there is at to. */
 _Noreturn void __chk_fail(void);
 
-#define COPY_CHECKED(name, way)                                                                                                \
-    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes);                              \
-    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes)                               \
-    {                                                                                                                          \
-        if (len_bytes > room_bytes)                                                                                            \
-            __chk_fail();                                                                                                      \
-        tell_copy(to, from, len_bytes, ORIEL_TSAN_CALLER);                                                                     \
-        return atomic_load_explicit(&way, memory_order_relaxed)(to, from, len_bytes);                                          \
+#define COPY_CHECKED(name, way)                                                                    \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes);  \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes)   \
+    {                                                                                              \
+        if (len_bytes > room_bytes)                                                                \
+            __chk_fail();                                                                          \
+        tell_copy(to, from, len_bytes, ORIEL_TSAN_CALLER);                                         \
+        return atomic_load_explicit(&way, memory_order_relaxed)(to, from, len_bytes);              \
     }
 COPY_CHECKED(__memcpy_chk, copy)
 COPY_CHECKED(__memmove_chk, move)

@@ -21,7 +21,8 @@ const struct oriel_watched_pages *oriel_tsan_watch;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct module modules[MODULES];
 static _Atomic int modules_count;
-static unsigned long long modules_seen; /* loaded and unloaded so far, when they were last looked at */
+static unsigned long long
+    modules_seen; /* loaded and unloaded so far, when they were last looked at */
 
 bool oriel_tsan_is_instrumented(const void *address)
 {
@@ -35,9 +36,9 @@ bool oriel_tsan_is_instrumented(const void *address)
 
 /* What a module's dynamic section says of its relocations. */
 struct dynamic {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *names;
-    const ElfW(Rela) *relocations[2];
+    const ElfW(Rela) * relocations[2];
     size_t counts[2];
 };
 
@@ -66,12 +67,15 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info)
 static bool calls_us(const struct dl_phdr_info *info)
 {
     struct dynamic dynamic = dynamic_of(info);
-    if (dynamic.symbols == NULL || (uintptr_t)dynamic.symbols < info->dlpi_addr || dynamic.names == NULL)
+    if (dynamic.symbols == NULL || (uintptr_t)dynamic.symbols < info->dlpi_addr ||
+        dynamic.names == NULL)
         return false;
     for (int table = 0; table < 2; table++)
         for (size_t i = 0; dynamic.relocations[table] != NULL && i < dynamic.counts[table]; i++) {
-            const ElfW(Sym) *symbol = &dynamic.symbols[ELF64_R_SYM(dynamic.relocations[table][i].r_info)];
-            if (symbol->st_shndx == SHN_UNDEF && strcmp(dynamic.names + symbol->st_name, "__tsan_init") == 0)
+            const ElfW(Sym) *symbol =
+                &dynamic.symbols[ELF64_R_SYM(dynamic.relocations[table][i].r_info)];
+            if (symbol->st_shndx == SHN_UNDEF &&
+                strcmp(dynamic.names + symbol->st_name, "__tsan_init") == 0)
                 return true;
         }
     return false;
@@ -92,7 +96,8 @@ static int module_add(struct dl_phdr_info *info, size_t size, void *closure)
         module.low = low < module.low ? low : module.low;
         module.high = high > module.high ? high : module.high;
     }
-    if (module.high == 0 || count == MODULES || oriel_tsan_is_instrumented((const void *)module.low) || !calls_us(info))
+    if (module.high == 0 || count == MODULES ||
+        oriel_tsan_is_instrumented((const void *)module.low) || !calls_us(info))
         return 0;
     modules[count] = module;
     atomic_store_explicit(&modules_count, count + 1, memory_order_release);
@@ -111,7 +116,8 @@ ORIEL_TSAN_ENTRY void __tsan_init(void)
 {
     pthread_mutex_lock(&mutex);
     if (oriel_tsan_watch == NULL) {
-        oriel_check_watch_fn *watch = (oriel_check_watch_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "oriel_check_watch");
+        oriel_check_watch_fn *watch =
+            (oriel_check_watch_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "oriel_check_watch");
         oriel_tsan_watch = watch != NULL ? watch() : NULL;
     }
     dl_iterate_phdr(module_add, NULL);

@@ -2,10 +2,10 @@
  * but must be there, since this library stands in its place. */
 #include "check/tsan/find_checker.h"
 
-#define NOTHING(name, ...)                                                                                                     \
-    ORIEL_TSAN_ENTRY void name(__VA_ARGS__);                                                                                   \
-    ORIEL_TSAN_ENTRY void name(__VA_ARGS__)                                                                                    \
-    {                                                                                                                          \
+#define NOTHING(name, ...)                                                                         \
+    ORIEL_TSAN_ENTRY void name(__VA_ARGS__);                                                       \
+    ORIEL_TSAN_ENTRY void name(__VA_ARGS__)                                                        \
+    {                                                                                              \
     }
 /* Whoever calls passes arguments in registers, which nobody reads. */
 NOTHING(__tsan_func_entry, void)
@@ -51,11 +51,11 @@ NOTHING(AnnotateThreadName, void)
 NOTHING(AnnotateFlushState, void)
 
 /* 0 or NULL is an answer for all of these. */
-#define NULL_OF(name)                                                                                                          \
-    ORIEL_TSAN_ENTRY void *name(void);                                                                                         \
-    ORIEL_TSAN_ENTRY void *name(void)                                                                                          \
-    {                                                                                                                          \
-        return NULL;                                                                                                           \
+#define NULL_OF(name)                                                                              \
+    ORIEL_TSAN_ENTRY void *name(void);                                                             \
+    ORIEL_TSAN_ENTRY void *name(void)                                                              \
+    {                                                                                              \
+        return NULL;                                                                               \
     }
 NULL_OF(__tsan_mutex_pre_unlock)
 NULL_OF(__tsan_get_current_fiber)

@@ -3,27 +3,29 @@
 #include "check/tsan/find_checker.h"
 
 /* One entry point, by address; and with the instruction's address given. */
-#define ACCESS(name, size, writes, atomic)                                                                                     \
-    ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at);                                                                       \
-    ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at)                                                                        \
-    {                                                                                                                          \
-        oriel_tsan_access(at, size, writes, atomic, ORIEL_TSAN_CALLER);                                                        \
+#define ACCESS(name, size, writes, atomic)                                                         \
+    ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at);                                           \
+    ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at)                                            \
+    {                                                                                              \
+        oriel_tsan_access(at, size, writes, atomic, ORIEL_TSAN_CALLER);                            \
     }
-#define ACCESS_PC(name, size, writes)                                                                                          \
-    ORIEL_TSAN_ENTRY void __tsan_##name##size##_pc(void *at, void *pc);                                                        \
-    ORIEL_TSAN_ENTRY void __tsan_##name##size##_pc(void *at, void *pc)                                                         \
-    {                                                                                                                          \
-        oriel_tsan_access(at, size, writes, false, pc);                                                                        \
+#define ACCESS_PC(name, size, writes)                                                              \
+    ORIEL_TSAN_ENTRY void __tsan_##name##size##_pc(void *at, void *pc);                            \
+    ORIEL_TSAN_ENTRY void __tsan_##name##size##_pc(void *at, void *pc)                             \
+    {                                                                                              \
+        oriel_tsan_access(at, size, writes, false, pc);                                            \
     }
-#define UPDATE(name, size)                                                                                                     \
-    ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at);                                                                       \
-    ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at)                                                                        \
-    {                                                                                                                          \
-        oriel_tsan_access(at, size, false, false, ORIEL_TSAN_CALLER);                                                          \
-        oriel_tsan_access(at, size, true, false, ORIEL_TSAN_CALLER);                                                           \
+#define UPDATE(name, size)                                                                         \
+    ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at);                                           \
+    ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at)                                            \
+    {                                                                                              \
+        oriel_tsan_access(at, size, false, false, ORIEL_TSAN_CALLER);                              \
+        oriel_tsan_access(at, size, true, false, ORIEL_TSAN_CALLER);                               \
     }
-#define SIZES(DO, name, ...)                                                                                                   \
-    DO(name, 1, __VA_ARGS__) DO(name, 2, __VA_ARGS__) DO(name, 4, __VA_ARGS__) DO(name, 8, __VA_ARGS__) DO(name, 16, __VA_ARGS__)
+#define SIZES(DO, name, ...)                                                                       \
+    DO(name, 1, __VA_ARGS__)                                                                       \
+    DO(name, 2, __VA_ARGS__) DO(name, 4, __VA_ARGS__) DO(name, 8, __VA_ARGS__)                     \
+        DO(name, 16, __VA_ARGS__)
 
 SIZES(ACCESS, read, false, false)
 SIZES(ACCESS, write, true, false)
@@ -45,16 +47,16 @@ UPDATE(unaligned_read_write, 4)
 UPDATE(unaligned_read_write, 8)
 UPDATE(unaligned_read_write, 16)
 
-#define RANGE(name, writes)                                                                                                    \
-    ORIEL_TSAN_ENTRY void __tsan_##name##_range(void *at, unsigned long len_bytes);                                            \
-    ORIEL_TSAN_ENTRY void __tsan_##name##_range(void *at, unsigned long len_bytes)                                             \
-    {                                                                                                                          \
-        oriel_tsan_access(at, len_bytes, writes, false, ORIEL_TSAN_CALLER);                                                    \
-    }                                                                                                                          \
-    ORIEL_TSAN_ENTRY void __tsan_##name##_range_pc(void *at, unsigned long len_bytes, void *pc);                               \
-    ORIEL_TSAN_ENTRY void __tsan_##name##_range_pc(void *at, unsigned long len_bytes, void *pc)                                \
-    {                                                                                                                          \
-        oriel_tsan_access(at, len_bytes, writes, false, pc);                                                                   \
+#define RANGE(name, writes)                                                                        \
+    ORIEL_TSAN_ENTRY void __tsan_##name##_range(void *at, unsigned long len_bytes);                \
+    ORIEL_TSAN_ENTRY void __tsan_##name##_range(void *at, unsigned long len_bytes)                 \
+    {                                                                                              \
+        oriel_tsan_access(at, len_bytes, writes, false, ORIEL_TSAN_CALLER);                        \
+    }                                                                                              \
+    ORIEL_TSAN_ENTRY void __tsan_##name##_range_pc(void *at, unsigned long len_bytes, void *pc);   \
+    ORIEL_TSAN_ENTRY void __tsan_##name##_range_pc(void *at, unsigned long len_bytes, void *pc)    \
+    {                                                                                              \
+        oriel_tsan_access(at, len_bytes, writes, false, pc);                                       \
     }
 RANGE(read, false)
 RANGE(write, true)

@@ -20,8 +20,8 @@ static enum oriel_status open_envelope(MPI_Datatype datatype, struct wide *out, 
 {
     envelope *query = (envelope *)oriel_host_symbol("PMPI_Type_get_envelope_c");
     *out = (struct wide){0};
-    if (query == NULL || query(datatype, &out->integer_count, &out->address_count, &out->large_count, &out->type_count,
-                               combiner) != MPI_SUCCESS)
+    if (query == NULL || query(datatype, &out->integer_count, &out->address_count,
+                               &out->large_count, &out->type_count, combiner) != MPI_SUCCESS)
         return oriel_fail(ORIEL_E_TYPE, "the datatype is not valid");
     return ORIEL_OK;
 }
@@ -37,11 +37,14 @@ static MPI_Count leading(const struct wide *wide, int combiner)
 {
     if (wide->large_count == 0)
         return wide->integer_count;
-    return combiner == MPI_COMBINER_SUBARRAY ? 1 : combiner == MPI_COMBINER_DARRAY ? 3 : wide->integer_count;
+    return combiner == MPI_COMBINER_SUBARRAY ? 1
+           : combiner == MPI_COMBINER_DARRAY ? 3
+                                             : wide->integer_count;
 }
 
 /* All numbers of a datatype made with large counts, in the order of the arguments; NULL: no memory. */
-static int64_t *join(const struct wide *wide, int combiner, const int *integers, const MPI_Count *large, const int64_t *addresses)
+static int64_t *join(const struct wide *wide, int combiner, const int *integers,
+                     const MPI_Count *large, const int64_t *addresses)
 {
     const MPI_Count total = wide->integer_count + wide->large_count + wide->address_count;
     const MPI_Count first = leading(wide, combiner);
@@ -69,10 +72,12 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     out->types = calloc((size_t)wide.type_count + 1, sizeof *out->types);
     MPI_Count *large = malloc(((size_t)wide.large_count + 1) * sizeof *large);
     contents *query = (contents *)oriel_host_symbol("PMPI_Type_get_contents_c");
-    if (out->integers == NULL || out->wide == NULL || out->types == NULL || large == NULL || query == NULL)
+    if (out->integers == NULL || out->wide == NULL || out->types == NULL || large == NULL ||
+        query == NULL)
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a datatype's contents");
-    else if (query(datatype, wide.integer_count, wide.address_count, wide.large_count, wide.type_count, out->integers,
-                   (MPI_Aint *)out->wide, large, out->types) != MPI_SUCCESS)
+    else if (query(datatype, wide.integer_count, wide.address_count, wide.large_count,
+                   wide.type_count, out->integers, (MPI_Aint *)out->wide, large,
+                   out->types) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host cannot tell the datatype's contents");
     else
         out->type_count = wide.type_count;

@@ -28,7 +28,8 @@ static struct {
     int32_t target;
 } ride;
 
-void oriel_internode_ride_begin(struct oriel_window *window, int32_t target, struct oriel_internode_question *question)
+void oriel_internode_ride_begin(struct oriel_window *window, int32_t target,
+                                struct oriel_internode_question *question)
 {
     ride.window = window;
     ride.question = question;
@@ -42,11 +43,14 @@ void oriel_internode_settle(void)
     if (!oriel_internode_rides)
         return;
     oriel_internode_rides = 0;
-    enum oriel_status status = oriel_internode_question_end(ride.window, ride.target, &ride.question);
+    enum oriel_status status =
+        oriel_internode_question_end(ride.window, ride.target, &ride.question);
     if (status != ORIEL_OK)
-        oriel_internode_note_failure(ride.window->far, status, 0, oriel_fail_message(), true); /* K3 */
+        oriel_internode_note_failure(ride.window->far, status, 0, oriel_fail_message(),
+                                     true); /* K3 */
     if (status != ORIEL_OK)
-        oriel_internode_set_mark(ride.window->far, ride.target, ORIEL_INTERNODE_REFUSED); /* so are devices */
+        oriel_internode_set_mark(ride.window->far, ride.target,
+                                 ORIEL_INTERNODE_REFUSED); /* so are devices */
     free(ride.question);
 }
 
@@ -60,7 +64,8 @@ void oriel_internode_ride_leave(const struct oriel_internode *far)
 
 static bool is_at(const struct oriel_window *window, int32_t target)
 {
-    return oriel_unlikely(oriel_internode_rides) && ride.window == window && (target < 0 || target == ride.target);
+    return oriel_unlikely(oriel_internode_rides) && ride.window == window &&
+           (target < 0 || target == ride.target);
 }
 
 void oriel_internode_settle_at(const struct oriel_window *window, int32_t target)
@@ -69,7 +74,8 @@ void oriel_internode_settle_at(const struct oriel_window *window, int32_t target
         oriel_internode_settle();
 }
 
-void oriel_internode_ride(const struct oriel_window *window, int32_t target, const struct iovec *data, unsigned pieces)
+void oriel_internode_ride(const struct oriel_window *window, int32_t target,
+                          const struct iovec *data, unsigned pieces)
 {
     size_t len_bytes = sizeof(struct oriel_internode_head);
     if (!is_at(window, target))

@@ -11,10 +11,13 @@
 /* Where all are looked at, one that this process has never talked to is left to others, who tell by broken (internode/origin/origin_sync.c). */
 static enum oriel_status check_far(const struct oriel_window *window, int32_t win_rank)
 {
-    struct oriel_net_peer *peer = atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
+    struct oriel_net_peer *peer =
+        atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
     char reason[300];
-    if (window->far != NULL && oriel_load_acquire(&window->far->uncounted) == (uint32_t)win_rank + 1)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory to count what rank %d has posted or completed", (int)win_rank);
+    if (window->far != NULL &&
+        oriel_load_acquire(&window->far->uncounted) == (uint32_t)win_rank + 1)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to count what rank %d has posted or completed",
+                          (int)win_rank);
     if (peer == NULL || oriel_net_check(peer) == ORIEL_OK)
         return ORIEL_OK;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
@@ -28,7 +31,8 @@ static enum oriel_status check_alive(const struct oriel_window *window, int32_t 
         return check_far(window, win_rank);
     if (oriel_peer_alive(peer))
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank, (int)peer->identity.pid);
+    return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank,
+                      (int)peer->identity.pid);
 }
 
 /* Nor will one come that lives and has freed the window because another has died. */
@@ -40,8 +44,9 @@ static enum oriel_status check(const struct oriel_window *window, int32_t win_ra
     uint32_t dead = oriel_load_acquire(&oriel_window_control(window, win_rank)->abandoned);
     if (dead == 0)
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_PEER, "rank %d has died, and rank %d has left the window because of that", (int)dead - 1,
-                      (int)win_rank);
+    return oriel_fail(ORIEL_E_PEER,
+                      "rank %d has died, and rank %d has left the window because of that",
+                      (int)dead - 1, (int)win_rank);
 }
 
 int32_t oriel_liveness_members(const struct oriel_window *window)
@@ -65,10 +70,13 @@ enum oriel_status oriel_liveness_rank(void *context)
     const struct oriel_window *window = watched->window;
     struct oriel_net_peer *peer;
     watched->dead = -1;
-    if (window->group->peers[watched->win_rank] == NULL) { /* it may owe this process its first message */
+    if (window->group->peers[watched->win_rank] ==
+        NULL) { /* it may owe this process its first message */
         enum oriel_status status = oriel_internode_peer(window, watched->win_rank, &peer);
-        if (status == ORIEL_OK && (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
-            status = oriel_internode_serves(window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
+        if (status == ORIEL_OK &&
+            (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
+            status = oriel_internode_serves(window, watched->win_rank, peer,
+                                            &watched->dead); /* it may have left the window */
         if (status != ORIEL_OK)
             return status;
     }
@@ -104,7 +112,8 @@ static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32
 {
     if (window->control_bases[i] == NULL)
         return NULL; /* on another machine: its locks are kept by their target's process */
-    uint64_t offset = atomic_load_explicit(&oriel_window_control(window, i)->access_offset, memory_order_acquire);
+    uint64_t offset =
+        atomic_load_explicit(&oriel_window_control(window, i)->access_offset, memory_order_acquire);
     return offset == 0 ? NULL : (const _Atomic uint8_t *)(window->control_bases[i] + offset);
 }
 
@@ -113,7 +122,8 @@ static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32
 static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
 {
     const _Atomic uint8_t *access = access_of(window, i);
-    uint8_t state = access == NULL ? ORIEL_ACCESS_NONE : atomic_load_explicit(&access[target], memory_order_acquire);
+    uint8_t state = access == NULL ? ORIEL_ACCESS_NONE
+                                   : atomic_load_explicit(&access[target], memory_order_acquire);
     return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_TRUSTED;
 }
 
@@ -121,7 +131,8 @@ static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
 static bool reads_all(const struct oriel_window *window, int32_t i, int32_t target)
 {
     (void)target;
-    return window->control_bases[i] != NULL && oriel_load_acquire(&oriel_window_control(window, i)->lock_all) != 0;
+    return window->control_bases[i] != NULL &&
+           oriel_load_acquire(&oriel_window_control(window, i)->lock_all) != 0;
 }
 
 /* Whether rank i can keep readers out at the gate.  A writer there that waits for a dead reader of its target is told itself. */
@@ -141,12 +152,15 @@ static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
 static int32_t named(const _Atomic uint32_t *word, bool no_readers)
 {
     uint32_t value = oriel_load_acquire(word);
-    return no_readers && !(value & ORIEL_INTERNODE_EXCLUSIVE) ? -1 : (int32_t)(value & ~ORIEL_INTERNODE_EXCLUSIVE) - 1;
+    return no_readers && !(value & ORIEL_INTERNODE_EXCLUSIVE)
+               ? -1
+               : (int32_t)(value & ~ORIEL_INTERNODE_EXCLUSIVE) - 1;
 }
 
 /* Ranks of other machines lock by way of the target's process, which tells who is lost.  A holder may be out of reach without its
  * notice: those who wait look by themselves, but for its agent, which does so in another way (target_sync.c). */
-static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int32_t target, bool no_readers)
+static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int32_t target,
+                                        bool no_readers)
 {
     const struct oriel_window *window = watched->window;
     if (window->far == NULL || window->control_bases[target] == NULL)
@@ -155,12 +169,14 @@ static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int
     int32_t lost = named(&control->far_lost, no_readers);
     if (lost >= 0)
         return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost);
-    struct oriel_watched holder = {.window = window, .win_rank = named(&control->far_holder, no_readers)};
+    struct oriel_watched holder = {.window = window,
+                                   .win_rank = named(&control->far_holder, no_readers)};
     return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_liveness_rank(&holder);
 }
 
 static enum oriel_status watch_blockers(const struct oriel_watched *watched,
-                                        bool (*blocks)(const struct oriel_window *window, int32_t i, int32_t target))
+                                        bool (*blocks)(const struct oriel_window *window, int32_t i,
+                                                       int32_t target))
 {
     const struct oriel_window *window = watched->window;
     enum oriel_status status = ORIEL_OK;
@@ -189,17 +205,20 @@ enum oriel_status oriel_liveness_locks(void *context)
 {
     struct oriel_watched *watched = context;
     enum oriel_status status = ORIEL_OK;
-    for (int32_t i = 0; i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
+    for (int32_t i = 0;
+         i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
         status = watch_far_lock(watched, i, true);
     if (status == ORIEL_OK)
         status = watch_blockers(watched, writes);
-    if (status == ORIEL_OK && watched->patience == 0 && oriel_gate_has_readers(&watched->window->common->gate))
+    if (status == ORIEL_OK && watched->patience == 0 &&
+        oriel_gate_has_readers(&watched->window->common->gate))
         return ORIEL_E_AGAIN;
     watched->patience -= watched->patience > 0;
     return status;
 }
 
-static bool blocks_target(const _Atomic uint8_t *access, int32_t target, bool shared_too, bool queued)
+static bool blocks_target(const _Atomic uint8_t *access, int32_t target, bool shared_too,
+                          bool queued)
 {
     uint8_t state = atomic_load_explicit(&access[target], memory_order_acquire);
     if (queued)

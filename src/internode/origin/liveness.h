@@ -10,7 +10,8 @@ struct oriel_watched {
     const struct oriel_window *window;
     int32_t win_rank; /* the rank, or the target whose lock is waited for */
     bool by_agent;    /* which cannot wait for answers */
-    int32_t dead;     /* set by oriel_liveness_all: whom it has found so; by oriel_liveness_rank of a rank elsewhere, too: it, or who
+    int32_t
+        dead; /* set by oriel_liveness_all: whom it has found so; by oriel_liveness_rank of a rank elsewhere, too: it, or who
                        * has died where it has left the window because of that, or -1: whoever would tell where it is does not */
     uint32_t patience; /* of oriel_liveness_locks: so many looks more than one */
 };
@@ -30,9 +31,11 @@ enum { ORIEL_WATCH_ASKS = 5 };
 enum oriel_status oriel_liveness_nobody(void *context); /* who waits in another way sees to it */
 enum oriel_status oriel_liveness_rank(void *context);   /* that one rank */
 enum oriel_status oriel_liveness_all(void *context);    /* every rank of the window */
-enum oriel_status oriel_liveness_lock(void *context);   /* who holds or waits for the lock of win_rank */
-enum oriel_status oriel_liveness_reads(void *context);  /* who holds or waits for lock_all */
-enum oriel_status oriel_liveness_locks(void *context);  /* who holds an exclusive lock or waits for any lock; G6 */
+enum oriel_status
+oriel_liveness_lock(void *context); /* who holds or waits for the lock of win_rank */
+enum oriel_status oriel_liveness_reads(void *context); /* who holds or waits for lock_all */
+enum oriel_status
+oriel_liveness_locks(void *context); /* who holds an exclusive lock or waits for any lock; G6 */
 
 /* Whether rank i is in the way of a wait for a lock, as far as its words tell: it holds what is wanted, or, for queued, waits for
  * a lock itself. */

@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-static enum oriel_status tell_kind(struct oriel_window *window, int32_t target, enum oriel_internode_kind kind, uint64_t a)
+static enum oriel_status tell_kind(struct oriel_window *window, int32_t target,
+                                   enum oriel_internode_kind kind, uint64_t a)
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {.kind = kind, .a = a};
@@ -47,21 +48,25 @@ static enum oriel_status watch_machine(void *context)
     struct waiting *waiting = context;
     enum oriel_status status = oriel_liveness_all(&waiting->watched);
     if (status == ORIEL_OK && ++waiting->looks % ORIEL_WATCH_ASKS == 0)
-        status = oriel_internode_serves(waiting->watched.window, waiting->rank, waiting->leader, &waiting->watched.dead);
+        status = oriel_internode_serves(waiting->watched.window, waiting->rank, waiting->leader,
+                                        &waiting->watched.dead);
     return status;
 }
 
 /* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have
  * heard of all, by way of others.  A message of the next barrier's round may be counted early: it is sent after that machine has
  * passed this barrier, so after all have come to it. */
-enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank)
+enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number,
+                                          int32_t *lost_rank)
 {
-    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_internode_machines(window);
+    struct oriel_machines *machines =
+        (struct oriel_machines *)(uintptr_t)oriel_internode_machines(window);
     int32_t count = machines->count;
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
-        struct waiting waiting = {.watched = {.window = window, .win_rank = -1},
-                                  .rank = machines->machine[(machines->own + count - step) % count].leader};
+        struct waiting waiting = {
+            .watched = {.window = window, .win_rank = -1},
+            .rank = machines->machine[(machines->own + count - step) % count].leader};
         struct oriel_watch watch = {watch_machine, &waiting, ORIEL_WAITING_FENCE};
         *lost_rank = machines->machine[(machines->own + step) % count].leader;
         oriel_delay();
@@ -84,15 +89,16 @@ void oriel_internode_tell_lost(struct oriel_window *window, int32_t rank)
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     for (int32_t i = 0; i < machines->count; i++)
         if (i != machines->own && machines->machine[i].leader != rank)
-            (void)tell_kind(window, machines->machine[i].leader, ORIEL_INTERNODE_LOST, (uint64_t)rank);
+            (void)tell_kind(window, machines->machine[i].leader, ORIEL_INTERNODE_LOST,
+                            (uint64_t)rank);
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
 }
 
 void oriel_internode_break(struct oriel_window *window, int32_t rank)
 {
     uint32_t whole = 0;
-    if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1, memory_order_release,
-                                                memory_order_relaxed) &&
+    if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1,
+                                                memory_order_release, memory_order_relaxed) &&
         window->far != NULL)
         oriel_internode_tell_lost(window, rank);
 }

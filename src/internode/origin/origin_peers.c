@@ -11,10 +11,12 @@
 
 const struct oriel_machines *oriel_internode_machines(const struct oriel_window *window)
 {
-    return (const struct oriel_machines *)((const char *)window->common + window->common->machines_offset);
+    return (const struct oriel_machines *)((const char *)window->common +
+                                           window->common->machines_offset);
 }
 
-_Static_assert(sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES <= ORIEL_NET_KEY_BYTES, "an address is an answer, too");
+_Static_assert(sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES <= ORIEL_NET_KEY_BYTES,
+               "an address is an answer, too");
 
 struct oriel_internode_question {
     struct oriel_net_request net;
@@ -26,9 +28,11 @@ struct oriel_internode_question {
 static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
 {
     struct oriel_internode_question *question = (struct oriel_internode_question *)request;
-    if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES || answer->head_bytes == sizeof question->answer)
+    if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES ||
+        answer->head_bytes == sizeof question->answer)
         memcpy(&question->answer, answer->head, answer->head_bytes);
-    question->len_bytes = answer->len_bytes < sizeof question->data ? answer->len_bytes : sizeof question->data;
+    question->len_bytes =
+        answer->len_bytes < sizeof question->data ? answer->len_bytes : sizeof question->data;
     memcpy(question->data, answer->data, question->len_bytes);
 }
 
@@ -38,16 +42,18 @@ enum oriel_status oriel_internode_missed(enum oriel_status status, int32_t targe
     if (status == ORIEL_OK)
         return ORIEL_OK;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
-    return oriel_fail(status, "rank %d %s: %s", (int)target, status == ORIEL_E_PEER ? "is lost" : "was not reached", reason);
+    return oriel_fail(status, "rank %d %s: %s", (int)target,
+                      status == ORIEL_E_PEER ? "is lost" : "was not reached", reason);
 }
 
 static enum oriel_status refused(int32_t target, uint32_t status, const char *text)
 {
-    return oriel_fail(status < ORIEL_STATUS_COUNT ? (enum oriel_status)status : ORIEL_E_OTHER, "access to rank %d: %s",
-                      (int)target, text);
+    return oriel_fail(status < ORIEL_STATUS_COUNT ? (enum oriel_status)status : ORIEL_E_OTHER,
+                      "access to rank %d: %s", (int)target, text);
 }
 
-void oriel_internode_address(const struct oriel_window *window, int32_t target, struct oriel_internode_head *head)
+void oriel_internode_address(const struct oriel_window *window, int32_t target,
+                             struct oriel_internode_head *head)
 {
     head->window = window->targets[target].offset;
     head->from = window->rank;
@@ -57,8 +63,9 @@ typedef enum oriel_status ask_fn(struct oriel_net_peer *peer, const struct oriel
                                  struct oriel_net_request *request);
 
 /* The question is done, or never taken, where this fails. */
-static enum oriel_status ask(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                             struct oriel_internode_head *head, ask_fn *by, struct oriel_internode_question **out)
+static enum oriel_status ask(const struct oriel_window *window, int32_t target,
+                             struct oriel_net_peer *peer, struct oriel_internode_head *head,
+                             ask_fn *by, struct oriel_internode_question **out)
 {
     struct oriel_internode_question *question = calloc(1, sizeof *question);
     *out = NULL;
@@ -77,11 +84,13 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target, 
 }
 
 /* Also an answer that refuses is one. */
-static enum oriel_status await_answer(const struct oriel_window *window, int32_t target, struct oriel_internode_question **question)
+static enum oriel_status await_answer(const struct oriel_window *window, int32_t target,
+                                      struct oriel_internode_question **question)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
-    enum oriel_status status = oriel_internode_missed(oriel_net_await(&(*question)->net, &watch), target);
+    enum oriel_status status =
+        oriel_internode_missed(oriel_net_await(&(*question)->net, &watch), target);
     if (status != ORIEL_OK) {
         free(*question);
         *question = NULL;
@@ -89,13 +98,16 @@ static enum oriel_status await_answer(const struct oriel_window *window, int32_t
     return status;
 }
 
-enum oriel_status oriel_internode_question_later(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                           struct oriel_internode_head *head, struct oriel_internode_question **out)
+enum oriel_status oriel_internode_question_later(const struct oriel_window *window, int32_t target,
+                                                 struct oriel_net_peer *peer,
+                                                 struct oriel_internode_head *head,
+                                                 struct oriel_internode_question **out)
 {
     return ask(window, target, peer, head, oriel_net_ask_later, out);
 }
 
-enum oriel_status oriel_internode_question_end(const struct oriel_window *window, int32_t target, struct oriel_internode_question **question)
+enum oriel_status oriel_internode_question_end(const struct oriel_window *window, int32_t target,
+                                               struct oriel_internode_question **question)
 {
     struct oriel_internode_answer *answer = &(*question)->answer;
     enum oriel_status status = await_answer(window, target, question);
@@ -108,8 +120,10 @@ enum oriel_status oriel_internode_question_end(const struct oriel_window *window
     return status;
 }
 
-enum oriel_status oriel_internode_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                     struct oriel_internode_head *head, struct oriel_internode_question **out)
+enum oriel_status oriel_internode_question(const struct oriel_window *window, int32_t target,
+                                           struct oriel_net_peer *peer,
+                                           struct oriel_internode_head *head,
+                                           struct oriel_internode_question **out)
 {
     enum oriel_status status = ask(window, target, peer, head, oriel_net_ask, out);
     return status == ORIEL_OK ? oriel_internode_question_end(window, target, out) : status;
@@ -123,23 +137,29 @@ uint64_t oriel_internode_answered(const struct oriel_internode_question *questio
     return number;
 }
 
-const void *oriel_internode_answered_bytes(const struct oriel_internode_question *question, size_t *len_bytes)
+const void *oriel_internode_answered_bytes(const struct oriel_internode_question *question,
+                                           size_t *len_bytes)
 {
     *len_bytes = question->len_bytes;
     return question->data;
 }
 
 /* What a leader has answered, which has a say in nobody but the process that it was asked about; frees the question. */
-static enum oriel_status open_answered(const struct oriel_window *window, const struct oriel_machine *machine,
-                                       struct oriel_internode_question *question, int32_t target, struct oriel_net_peer **peer)
+static enum oriel_status open_answered(const struct oriel_window *window,
+                                       const struct oriel_machine *machine,
+                                       struct oriel_internode_question *question, int32_t target,
+                                       struct oriel_net_peer **peer)
 {
     struct oriel_identity who;
     enum oriel_status status;
     memcpy(&who, question->data, sizeof who);
-    if (question->len_bytes <= sizeof who || memcmp(who.id, window->group->ids[target].id, sizeof who.id) != 0)
-        status = oriel_fail(ORIEL_E_OTHER, "rank %d knows no address of rank %d", (int)machine->leader, (int)target);
+    if (question->len_bytes <= sizeof who ||
+        memcmp(who.id, window->group->ids[target].id, sizeof who.id) != 0)
+        status = oriel_fail(ORIEL_E_OTHER, "rank %d knows no address of rank %d",
+                            (int)machine->leader, (int)target);
     else
-        status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who, peer);
+        status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who,
+                                peer);
     free(question);
     return status;
 }
@@ -150,8 +170,8 @@ static const struct oriel_machine *machine_of(const struct oriel_window *window,
 }
 
 /* Without a message: *peer is NULL where only *leader can tell. */
-static enum oriel_status find(const struct oriel_window *window, int32_t target, struct oriel_net_peer **leader,
-                              struct oriel_net_peer **peer)
+static enum oriel_status find(const struct oriel_window *window, int32_t target,
+                              struct oriel_net_peer **leader, struct oriel_net_peer **peer)
 {
     const struct oriel_machines *machines = oriel_internode_machines(window);
     const struct oriel_machine *machine = machine_of(window, target);
@@ -160,14 +180,16 @@ static enum oriel_status find(const struct oriel_window *window, int32_t target,
     *peer = oriel_net_find(&known);
     if (*peer != NULL)
         return ORIEL_OK;
-    enum oriel_status status = oriel_net_open(&machine->process, (const char *)machines + machine->address,
-                                              machine->address_bytes, leader);
+    enum oriel_status status =
+        oriel_net_open(&machine->process, (const char *)machines + machine->address,
+                       machine->address_bytes, leader);
     if (status == ORIEL_OK && target == machine->leader)
         *peer = *leader;
     return status;
 }
 
-static enum oriel_status connect(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+static enum oriel_status connect(const struct oriel_window *window, int32_t target,
+                                 struct oriel_net_peer **peer)
 {
     const struct oriel_machine *machine = machine_of(window, target);
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
@@ -180,7 +202,8 @@ static enum oriel_status connect(const struct oriel_window *window, int32_t targ
     return status != ORIEL_OK ? status : open_answered(window, machine, question, target, peer);
 }
 
-enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target,
+                                       struct oriel_net_peer **peer)
 {
     _Atomic(struct oriel_net_peer *) *known = &window->group->net_peers[target];
     *peer = atomic_load_explicit(known, memory_order_acquire);
@@ -192,7 +215,8 @@ enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_
     return status;
 }
 
-enum oriel_status oriel_internode_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer, int32_t *dead)
+enum oriel_status oriel_internode_serves(const struct oriel_window *window, int32_t target,
+                                         struct oriel_net_peer *peer, int32_t *dead)
 {
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
@@ -203,8 +227,9 @@ enum oriel_status oriel_internode_serves(const struct oriel_window *window, int3
     if (status == ORIEL_OK && question->answer.status == ORIEL_E_PEER) {
         uint64_t named = oriel_internode_answered(question) - 1;
         *dead = named < (uint64_t)window->n ? (int32_t)named : target;
-        status = oriel_fail(ORIEL_E_PEER, "rank %d has died, and rank %d has left the window because of that", (int)*dead,
-                            (int)target);
+        status = oriel_fail(ORIEL_E_PEER,
+                            "rank %d has died, and rank %d has left the window because of that",
+                            (int)*dead, (int)target);
     }
     free(question);
     return status == ORIEL_E_PEER ? status : ORIEL_OK;
@@ -216,7 +241,8 @@ static void ask_leader(struct oriel_window *window, int32_t target, struct oriel
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     if (far->asked != NULL)
         return; /* one after the other */
-    if (ask(window, machine_of(window, target)->leader, leader, &head, oriel_net_ask, &far->asked) == ORIEL_OK)
+    if (ask(window, machine_of(window, target)->leader, leader, &head, oriel_net_ask,
+            &far->asked) == ORIEL_OK)
         far->asked_rank = target;
 }
 
@@ -228,7 +254,8 @@ struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *window, i
     if (far->asked != NULL && atomic_load_explicit(&far->asked->net.done, memory_order_acquire)) {
         struct oriel_internode_question *question = far->asked;
         far->asked = NULL;
-        (void)open_answered(window, machine_of(window, far->asked_rank), question, far->asked_rank, &peer);
+        (void)open_answered(window, machine_of(window, far->asked_rank), question, far->asked_rank,
+                            &peer);
     }
     if (find(window, target, &leader, &peer) != ORIEL_OK)
         return NULL;
@@ -263,7 +290,7 @@ struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, 
         far->spare_partner = NULL;
         atomic_init(&partner->peer, (uint32_t)key);
         (void)oriel_hash_table_set(&far->partners, key, partner); /* there is room */
-        (void)oriel_internode_has_spare_partner(far);              /* or the next one tries */
+        (void)oriel_internode_has_spare_partner(far);             /* or the next one tries */
     }
     pthread_mutex_unlock(&far->mutex);
     return partner;

@@ -14,7 +14,8 @@ enum {
     FEW_BATCHES = 16,    /* have room on the stack */
     MOST_BATCHES = 1024, /* in one message, and about as many where its answer goes */
 };
-_Static_assert(MOST_BATCHES * sizeof(struct oriel_internode_batch) <= ORIEL_NET_DATA_BYTES, "a message has room for them");
+_Static_assert(MOST_BATCHES * sizeof(struct oriel_internode_batch) <= ORIEL_NET_DATA_BYTES,
+               "a message has room for them");
 
 /* A cursor over one side, if it is there. */
 struct walker {
@@ -98,8 +99,10 @@ static struct wanted *wanted_run(void *here, uint64_t len_bytes)
         return NULL;
     wanted->count = 1;
     wanted->len_bytes = len_bytes;
-    wanted->batches[0] = (struct oriel_internode_batch){
-        .at_bytes = (int64_t)(uintptr_t)here, .run_bytes = (uint32_t)len_bytes, .runs = 1, .kind = ORIEL_KIND_CHAR};
+    wanted->batches[0] = (struct oriel_internode_batch){.at_bytes = (int64_t)(uintptr_t)here,
+                                                        .run_bytes = (uint32_t)len_bytes,
+                                                        .runs = 1,
+                                                        .kind = ORIEL_KIND_CHAR};
     return wanted;
 }
 
@@ -110,10 +113,12 @@ static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
     if (wanted == NULL)
         return NULL;
     while (wanted->len_bytes < len_bytes && oriel_cursor_fill(&side->cursor)) {
-        if (wanted->count == wanted->room && (wanted = wanted_make(wanted, 4 * wanted->room)) == NULL)
+        if (wanted->count == wanted->room &&
+            (wanted = wanted_make(wanted, 4 * wanted->room)) == NULL)
             return NULL;
         struct oriel_internode_batch *batch = &wanted->batches[wanted->count++];
-        wanted->len_bytes += oriel_internode_describe(&side->cursor.batch, len_bytes - wanted->len_bytes, batch);
+        wanted->len_bytes +=
+            oriel_internode_describe(&side->cursor.batch, len_bytes - wanted->len_bytes, batch);
         batch->at_bytes = (int64_t)(uintptr_t)oriel_at(side->here, batch->at_bytes);
     }
     return wanted;
@@ -142,11 +147,13 @@ struct sender {
 };
 
 /* How many bytes the next batch may have.  A first run that fills the message needs no description. */
-static uint64_t room_left(const struct sender *sender, const struct oriel_batch *next, uint64_t left_bytes)
+static uint64_t room_left(const struct sender *sender, const struct oriel_batch *next,
+                          uint64_t left_bytes)
 {
     uint64_t most = sender->limit_bytes - sender->moved_bytes;
     most = left_bytes - sender->moved_bytes < most ? left_bytes - sender->moved_bytes : most;
-    const bool fills = sender->count == 0 && next->left_bytes >= most && !oriel_kinds[next->kind].padded;
+    const bool fills =
+        sender->count == 0 && next->left_bytes >= most && !oriel_kinds[next->kind].padded;
     if (sender->origin.open && !fills) {
         uint64_t taken = sender->moved_bytes + (sender->count + 1) * sizeof *sender->batches;
         uint64_t room = taken < ORIEL_NET_DATA_BYTES ? ORIEL_NET_DATA_BYTES - taken : 0;
@@ -165,7 +172,8 @@ static void plan(struct sender *sender, uint64_t left_bytes)
         uint64_t most = room_left(sender, &cursor->batch, left_bytes);
         if (most == 0)
             return;
-        sender->moved_bytes += oriel_internode_describe(&cursor->batch, most, &sender->batches[sender->count++]);
+        sender->moved_bytes +=
+            oriel_internode_describe(&cursor->batch, most, &sender->batches[sender->count++]);
     }
 }
 
@@ -234,11 +242,13 @@ static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
     if (sender->origin.open)
         data[pieces++] = operands(sender);
     if (!sender->result.open)
-        return oriel_internode_tell(sender->window, sender->rank, sender->peer, &head, data, pieces);
+        return oriel_internode_tell(sender->window, sender->rank, sender->peer, &head, data,
+                                    pieces);
     struct wanted *wanted = wanted_of(&sender->result, sender->moved_bytes);
     if (wanted == NULL)
         return no_memory_for(sender->rank);
-    return oriel_internode_ask(sender->window, sender->rank, sender->peer, &head, data, pieces, &wanted->request);
+    return oriel_internode_ask(sender->window, sender->rank, sender->peer, &head, data, pieces,
+                               &wanted->request);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -282,8 +292,9 @@ static void free_room(struct sender *sender)
 }
 
 /* All messages of an operation that moves total_bytes.  operand, result: what is sent, where the answer goes; or NULL. */
-static enum oriel_status send_all(struct sender *sender, const struct oriel_span *target, uint64_t total_bytes,
-                                  const struct oriel_operand *operand, const struct oriel_operand *result)
+static enum oriel_status send_all(struct sender *sender, const struct oriel_span *target,
+                                  uint64_t total_bytes, const struct oriel_operand *operand,
+                                  const struct oriel_operand *result)
 {
     sender->origin.open = sender->result.open = false;
     sender->stage = NULL;
@@ -293,9 +304,10 @@ static enum oriel_status send_all(struct sender *sender, const struct oriel_span
     enum oriel_status status = oriel_internode_enter(sender->window, target->rank, &sender->peer);
     if (status != ORIEL_OK)
         return status;
-    bool opened = walker_open(&sender->target, &target->side, NULL) &&
-                  (operand == NULL || walker_open(&sender->origin, &operand->side, operand->here)) &&
-                  (result == NULL || walker_open(&sender->result, &result->side, result->here));
+    bool opened =
+        walker_open(&sender->target, &target->side, NULL) &&
+        (operand == NULL || walker_open(&sender->origin, &operand->side, operand->here)) &&
+        (result == NULL || walker_open(&sender->result, &result->side, result->here));
     if (!opened || !make_room(sender, total_bytes))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     for (uint64_t done = 0; done < total_bytes && status == ORIEL_OK; done += sender->moved_bytes)
@@ -313,11 +325,12 @@ struct way {
     struct oriel_net_key *key; /* NULL: they do not */
 };
 
-static enum oriel_status find_way(struct oriel_window *window, const struct oriel_span *target, const struct oriel_side *origin,
-                                  struct way *out)
+static enum oriel_status find_way(struct oriel_window *window, const struct oriel_span *target,
+                                  const struct oriel_side *origin, struct way *out)
 {
     out->key = NULL;
-    if (oriel_likely(!oriel_net_has_devices()) || !oriel_side_is_plain(&target->side) || !oriel_side_is_plain(origin))
+    if (oriel_likely(!oriel_net_has_devices()) || !oriel_side_is_plain(&target->side) ||
+        !oriel_side_is_plain(origin))
         return ORIEL_OK;
     enum oriel_status status = oriel_internode_enter(window, target->rank, &out->peer);
     if (status == ORIEL_OK)
@@ -325,19 +338,20 @@ static enum oriel_status find_way(struct oriel_window *window, const struct orie
     return status;
 }
 
-static enum oriel_status place(struct oriel_window *window, const struct oriel_span *target, const struct way *way,
-                               const char *here, uint64_t len_bytes)
+static enum oriel_status place(struct oriel_window *window, const struct oriel_span *target,
+                               const struct way *way, const char *here, uint64_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
         now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
-        status = oriel_internode_place(window, target->rank, way->key, target->offset_bytes + done, here + done, now);
+        status = oriel_internode_place(window, target->rank, way->key, target->offset_bytes + done,
+                                       here + done, now);
     }
     return status;
 }
 
-static enum oriel_status fetch(struct oriel_window *window, const struct oriel_span *target, const struct way *way, char *here,
-                               uint64_t len_bytes)
+static enum oriel_status fetch(struct oriel_window *window, const struct oriel_span *target,
+                               const struct way *way, char *here, uint64_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
@@ -345,13 +359,14 @@ static enum oriel_status fetch(struct oriel_window *window, const struct oriel_s
         struct wanted *wanted = wanted_run(here + done, now);
         if (wanted == NULL)
             return no_memory_for(target->rank);
-        status = oriel_internode_fetch(window, target->rank, way->peer, way->key, target->offset_bytes + done, now, &wanted->request);
+        status = oriel_internode_fetch(window, target->rank, way->peer, way->key,
+                                       target->offset_bytes + done, now, &wanted->request);
     }
     return status;
 }
 
-enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
-                                const struct oriel_side *origin)
+enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target,
+                                      const void *here, const struct oriel_side *origin)
 {
     struct way way;
     enum oriel_status status = find_way(window, target, origin, &way);
@@ -367,46 +382,57 @@ enum oriel_status oriel_internode_put(struct oriel_window *window, const struct 
     return send_all(&sender, target, origin->count * origin->type->size_bytes, &operand, NULL);
 }
 
-enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target, void *here,
-                                const struct oriel_side *origin)
+enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
+                                      void *here, const struct oriel_side *origin)
 {
     struct way way;
     enum oriel_status status = find_way(window, target, origin, &way);
     if (status != ORIEL_OK)
         return status;
     if (way.key != NULL)
-        return fetch(window, target, &way, here, target->side.count * target->side.type->size_bytes);
+        return fetch(window, target, &way, here,
+                     target->side.count * target->side.type->size_bytes);
     struct sender sender;
     struct oriel_operand result = {here, *origin};
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_GET};
     sender.unit_bytes = 1;
-    return send_all(&sender, target, target->side.count * target->side.type->size_bytes, NULL, &result);
+    return send_all(&sender, target, target->side.count * target->side.type->size_bytes, NULL,
+                    &result);
 }
 
-enum oriel_status oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_operand *origin,
-                                       const struct oriel_operand *result)
+enum oriel_status
+oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
+                           struct oriel_elements elements, enum oriel_operator operator,
+                           const struct oriel_operand * origin, const struct oriel_operand *result)
 {
     struct sender sender;
     sender.window = window;
     sender.head = (struct oriel_internode_head){
         .kind = ORIEL_INTERNODE_ACCUMULATE,
-        .d = oriel_internode_word(operator, elements.kind, result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
+        .d = oriel_internode_word(operator, elements.kind,
+                                  result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
     sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
-    return send_all(&sender, target, elements.count * sender.unit_bytes, operator != ORIEL_OPERATOR_NO_OP ? origin : NULL,
-                    result);
+    return send_all(
+        &sender, target,
+        elements.count * sender.unit_bytes, operator!= ORIEL_OPERATOR_NO_OP ? origin : NULL,
+        result);
 }
 
-enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
-                                             const void *origin, const void *compare, void *result)
+enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
+                                                   const struct oriel_span *target,
+                                                   const void *origin, const void *compare,
+                                                   void *result)
 {
     const enum oriel_kind kind = target->side.type->kind;
     const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
     struct oriel_net_peer *peer;
-    struct oriel_internode_head head = {
-        .kind = ORIEL_INTERNODE_SWAP, .a = target->offset_bytes, .b = 1, .d = oriel_internode_word(0, kind, 0)};
-    struct iovec data[2] = {{(void *)(uintptr_t)origin, len_bytes}, {(void *)(uintptr_t)compare, len_bytes}};
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_SWAP,
+                                        .a = target->offset_bytes,
+                                        .b = 1,
+                                        .d = oriel_internode_word(0, kind, 0)};
+    struct iovec data[2] = {{(void *)(uintptr_t)origin, len_bytes},
+                            {(void *)(uintptr_t)compare, len_bytes}};
     enum oriel_status status = oriel_internode_enter(window, target->rank, &peer);
     if (status != ORIEL_OK)
         return status;

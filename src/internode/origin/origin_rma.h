@@ -27,27 +27,33 @@ enum oriel_internode_flag {
     ORIEL_INTERNODE_BLOCKS = 2,
 };
 
-static inline uint32_t oriel_internode_word(enum oriel_operator operator, enum oriel_kind kind, unsigned flags)
+static inline uint32_t oriel_internode_word(enum oriel_operator operator, enum oriel_kind kind,
+                                            unsigned flags)
 {
-    return (uint32_t)operator | (uint32_t)kind << 8 | flags << 16;
+    return (uint32_t) operator|(uint32_t) kind << 8 | flags << 16;
 }
 
 /* --- at the origin; as rma.h has them --- */
 
-enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
-                                const struct oriel_side *origin);
-enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target, void *here,
-                                const struct oriel_side *origin);
-enum oriel_status oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_operand *origin,
-                                       const struct oriel_operand *result);
-enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
-                                             const void *origin, const void *compare, void *result);
+enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target,
+                                      const void *here, const struct oriel_side *origin);
+enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
+                                      void *here, const struct oriel_side *origin);
+enum oriel_status
+oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
+                           struct oriel_elements elements, enum oriel_operator operator,
+                           const struct oriel_operand * origin, const struct oriel_operand *result);
+enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
+                                                   const struct oriel_span *target,
+                                                   const void *origin, const void *compare,
+                                                   void *result);
 
 /* --- at the target, in the agent's thread --- */
 
 /* One of the four messages above, which may say anything; the head's window and from are known to be right. */
-void oriel_internode_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
-                               const struct oriel_internode_head *head, const struct oriel_net_arrived *message);
+void oriel_internode_serve_operation(struct oriel_window *window,
+                                     const struct oriel_net_asker *asker,
+                                     const struct oriel_internode_head *head,
+                                     const struct oriel_net_arrived *message);
 
 #endif

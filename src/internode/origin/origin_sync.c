@@ -37,8 +37,10 @@ enum { OPEN_MOST = 1024 };
 
 /* --- messages --- */
 
-enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                 struct oriel_internode_head *head, const struct iovec *data, unsigned pieces)
+enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target,
+                                       struct oriel_net_peer *peer,
+                                       struct oriel_internode_head *head, const struct iovec *data,
+                                       unsigned pieces)
 {
     oriel_internode_ride(window, target, data, pieces);
     oriel_internode_address(window, target, head);
@@ -51,7 +53,8 @@ enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t targ
     return ORIEL_OK;
 }
 
-void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status status, uint64_t number, const char *text, bool is_cause)
+void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status status,
+                                  uint64_t number, const char *text, bool is_cause)
 {
     pthread_mutex_lock(&far->mutex);
     if (far->failure == ORIEL_OK || is_cause) {
@@ -62,7 +65,8 @@ void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status
     pthread_mutex_unlock(&far->mutex);
 }
 
-bool oriel_internode_took(struct oriel_internode_request *request, const struct oriel_net_arrived *answer)
+bool oriel_internode_took(struct oriel_internode_request *request,
+                          const struct oriel_net_arrived *answer)
 {
     struct oriel_internode *far = request->window->far;
     const struct oriel_internode_answer *told = answer->head;
@@ -71,11 +75,13 @@ bool oriel_internode_took(struct oriel_internode_request *request, const struct 
     if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES && told->status == ORIEL_OK)
         return true;
     char text[sizeof far->failure_text];
-    bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK && told->status < ORIEL_STATUS_COUNT;
+    bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK &&
+                 told->status < ORIEL_STATUS_COUNT;
     enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
-    snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target, (int)sizeof told->text,
-             whole ? told->text : "an answer that makes no sense");
-    oriel_internode_note_failure(far, status, request->pending != NULL ? request->pending->number : 0, text, false);
+    snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target,
+             (int)sizeof told->text, whole ? told->text : "an answer that makes no sense");
+    oriel_internode_note_failure(
+        far, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {
         request->pending->status = status;
         memcpy(request->pending->text, text, sizeof text);
@@ -131,7 +137,8 @@ static void await_open(struct oriel_window *window, int32_t target, struct first
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
         struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
-        note_first(first, oriel_internode_missed(oriel_net_await(&request->net, &watch), request->target));
+        note_first(first,
+                   oriel_internode_missed(oriel_net_await(&request->net, &watch), request->target));
         oriel_rma_request_release(request);
         request = next;
     }
@@ -153,7 +160,8 @@ static unsigned drop_done(struct oriel_internode *far)
 {
     for (struct oriel_internode_request **link = &far->open; *link != NULL;) {
         struct oriel_internode_request *request = *link;
-        if (!atomic_load_explicit(&request->net.done, memory_order_acquire) || request->net.status != ORIEL_OK) {
+        if (!atomic_load_explicit(&request->net.done, memory_order_acquire) ||
+            request->net.status != ORIEL_OK) {
             link = &request->next;
             continue;
         }
@@ -173,7 +181,8 @@ static void begin_request(struct oriel_window *window, int32_t target, struct or
 }
 
 /* It has been sent, or not. */
-static enum oriel_status begun(enum oriel_status status, struct oriel_internode_request *request, bool *many)
+static enum oriel_status begun(enum oriel_status status, struct oriel_internode_request *request,
+                               bool *many)
 {
     struct oriel_internode *far = request->window->far;
     const int32_t target = request->target;
@@ -191,9 +200,11 @@ static enum oriel_status begun(enum oriel_status status, struct oriel_internode_
 }
 
 /* Asks; *many: so much is open now that some of it is to be awaited. */
-static enum oriel_status open_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                      struct oriel_internode_head *head, const struct iovec *data, unsigned pieces,
-                                      struct oriel_internode_request *request, bool *many)
+static enum oriel_status open_request(struct oriel_window *window, int32_t target,
+                                      struct oriel_net_peer *peer,
+                                      struct oriel_internode_head *head, const struct iovec *data,
+                                      unsigned pieces, struct oriel_internode_request *request,
+                                      bool *many)
 {
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
@@ -214,19 +225,22 @@ static enum oriel_status await_here(struct oriel_window *window, int32_t target,
     return fail_first(&first);
 }
 
-enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                struct oriel_internode_head *head, const struct iovec *data, unsigned pieces,
-                                struct oriel_internode_request *request)
+enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target,
+                                      struct oriel_net_peer *peer,
+                                      struct oriel_internode_head *head, const struct iovec *data,
+                                      unsigned pieces, struct oriel_internode_request *request)
 {
     bool many;
     oriel_internode_ride(window, target, data, pieces);
-    enum oriel_status status = open_request(window, target, peer, head, data, pieces, request, &many);
+    enum oriel_status status =
+        open_request(window, target, peer, head, data, pieces, request, &many);
     return many ? await_here(window, -1, false) : status;
 }
 
 static bool is_refused(const struct oriel_window *window, int32_t target)
 {
-    return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) & ORIEL_INTERNODE_REFUSED);
+    return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) &
+                          ORIEL_INTERNODE_REFUSED);
 }
 
 /* They do not wait for a lock, nor are they kept out by its target (lazy_lock.c, K3). */
@@ -235,11 +249,14 @@ static enum oriel_status may_ask_devices(const struct oriel_window *window, int3
     oriel_internode_settle_at(window, target);
     if (!is_refused(window, target))
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_OTHER, "access to rank %d: nothing was done, since the lock was refused", (int)target);
+    return oriel_fail(ORIEL_E_OTHER,
+                      "access to rank %d: nothing was done, since the lock was refused",
+                      (int)target);
 }
 
-enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
-                                  const void *from, size_t len_bytes)
+enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_key *key, uint64_t offset_bytes,
+                                        const void *from, size_t len_bytes)
 {
     enum oriel_status status = may_ask_devices(window, target);
     if (status != ORIEL_OK)
@@ -252,9 +269,10 @@ enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t tar
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                  struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
-                                  struct oriel_internode_request *request)
+enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_peer *peer, struct oriel_net_key *key,
+                                        uint64_t offset_bytes, size_t len_bytes,
+                                        struct oriel_internode_request *request)
 {
     bool many;
     enum oriel_status status = may_ask_devices(window, target);
@@ -286,12 +304,14 @@ static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target
 
 /* With flushing held: asks all that have the mark PLACED.  Whether there were any; *lacks: memory for some, which are still to be
  * flushed. */
-static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first, bool *lacks)
+static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first,
+                         bool *lacks)
 {
     bool any = false;
     int32_t rank;
     *lacks = false;
-    while ((rank = oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_PLACED)) >= 0) { /* F2 */
+    while ((rank = oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_PLACED)) >=
+           0) { /* F2 */
         oriel_delay();
         enum oriel_status status = ask_arrival(window, rank);
         if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
@@ -334,14 +354,16 @@ static void put_by(struct oriel_internode *far, struct oriel_internode_request *
 }
 
 /* F3, or an unlock in its place. */
-static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, enum oriel_internode_kind kind)
+static enum oriel_status ask_flush(struct oriel_window *window, int32_t target,
+                                   enum oriel_internode_kind kind)
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {.kind = kind};
     enum oriel_status status = oriel_internode_peer(window, target, &peer);
     if (status != ORIEL_OK)
         return status;
-    struct oriel_internode_request *request = kind == ORIEL_INTERNODE_UNLOCK ? take_put_by(window->far) : NULL;
+    struct oriel_internode_request *request =
+        kind == ORIEL_INTERNODE_UNLOCK ? take_put_by(window->far) : NULL;
     if (request == NULL)
         request = calloc(1, sizeof *request);
     if (request == NULL)
@@ -352,7 +374,8 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, 
 }
 
 /* Asks all that have the mark, then waits for all that is open.  *is_asked: but not where memory lacks. */
-static enum oriel_status finish(struct oriel_window *window, int32_t target, enum oriel_internode_mark mark, enum oriel_internode_kind kind,
+static enum oriel_status finish(struct oriel_window *window, int32_t target,
+                                enum oriel_internode_mark mark, enum oriel_internode_kind kind,
                                 bool *is_asked)
 {
     struct oriel_internode *far = window->far;
@@ -376,7 +399,8 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
         note_first(&first, status);
         *is_asked = status != ORIEL_E_NO_MEM;
         if (!*is_asked)
-            oriel_internode_set_mark(far, rank, mark); /* this and all that follow are still to be flushed */
+            oriel_internode_set_mark(far, rank,
+                                     mark); /* this and all that follow are still to be flushed */
         rank = target < 0 && *is_asked ? oriel_internode_take_mark(far, -1, mark) : -1;
     }
     await_open(window, target, &first);
@@ -409,17 +433,23 @@ enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32
 
 /* --- locks --- */
 
-typedef enum oriel_status question_fn(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                      struct oriel_internode_head *head, struct oriel_internode_question **out);
+typedef enum oriel_status question_fn(const struct oriel_window *window, int32_t target,
+                                      struct oriel_net_peer *peer,
+                                      struct oriel_internode_head *head,
+                                      struct oriel_internode_question **out);
 
-static enum oriel_status ask_lock(struct oriel_window *window, int32_t target, enum oriel_internode_wanted wanted, question_fn *by,
+static enum oriel_status ask_lock(struct oriel_window *window, int32_t target,
+                                  enum oriel_internode_wanted wanted, question_fn *by,
                                   struct oriel_internode_question **question)
 {
     struct oriel_net_peer *peer;
-    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_later};
-    struct oriel_internode_request *unlock = calloc(1, sizeof *unlock); /* who has a lock can give it back */
-    enum oriel_status status = unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
-                                              : oriel_internode_peer(window, target, &peer);
+    struct oriel_internode_head head = {
+        .kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_later};
+    struct oriel_internode_request *unlock =
+        calloc(1, sizeof *unlock); /* who has a lock can give it back */
+    enum oriel_status status =
+        unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
+                       : oriel_internode_peer(window, target, &peer);
     if (status == ORIEL_OK)
         status = by(window, target, peer, &head, question);
     if (status == ORIEL_OK)
@@ -430,11 +460,13 @@ static enum oriel_status ask_lock(struct oriel_window *window, int32_t target, e
 }
 
 /* *is_followed: what its target tells a lock_all epoch. */
-static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_internode_wanted wanted, bool *is_followed)
+static enum oriel_status take_lock(struct oriel_window *window, int32_t target,
+                                   enum oriel_internode_wanted wanted, bool *is_followed)
 {
     struct oriel_internode_question *question;
     oriel_internode_settle();
-    enum oriel_status status = ask_lock(window, target, wanted, oriel_internode_question, &question);
+    enum oriel_status status =
+        ask_lock(window, target, wanted, oriel_internode_question, &question);
     if (status != ORIEL_OK)
         return status;
     *is_followed = oriel_internode_answered(question) != 0;
@@ -445,21 +477,26 @@ static enum oriel_status take_lock(struct oriel_window *window, int32_t target, 
 enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     bool is_followed;
-    return take_lock(window, target, exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED, &is_followed);
+    return take_lock(window, target,
+                     exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
+                     &is_followed);
 }
 
-enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
+enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target,
+                                             bool exclusive)
 {
     struct oriel_internode_question *question;
-    enum oriel_status status = ask_lock(window, target, exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
-                                        oriel_internode_question_later, &question);
+    enum oriel_status status = ask_lock(
+        window, target, exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
+        oriel_internode_question_later, &question);
     if (status == ORIEL_OK)
         oriel_internode_ride_begin(window, target, question);
     return status;
 }
 
 /* Inside lock_all; with far->entering held. */
-static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target, enum oriel_internode_wanted wanted)
+static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target,
+                                         enum oriel_internode_wanted wanted)
 {
     bool is_followed;
     enum oriel_status status = take_lock(window, target, wanted, &is_followed);
@@ -475,36 +512,45 @@ static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t ta
 void oriel_internode_take_turns(struct oriel_window *window)
 {
     pthread_mutex_lock(&window->far->entering);
-    for (int32_t rank = -1; (rank = oriel_internode_next_marked(window->far, rank, ORIEL_INTERNODE_FOLLOWED)) >= 0;) { /* J3 */
+    for (int32_t rank = -1; (rank = oriel_internode_next_marked(
+                                 window->far, rank, ORIEL_INTERNODE_FOLLOWED)) >= 0;) { /* J3 */
         (void)oriel_internode_take_mark(window->far, rank, ORIEL_INTERNODE_FOLLOWED);
         (void)take_one_of_all(window, rank, ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     }
     pthread_mutex_unlock(&window->far->entering);
 }
 
-enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back)
+enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t target, bool trusted,
+                                         bool *is_given_back)
 {
-    enum oriel_status status = finish(window, target, ORIEL_INTERNODE_TOLD, trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
+    enum oriel_status status =
+        finish(window, target, ORIEL_INTERNODE_TOLD,
+               trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
     if (*is_given_back && is_refused(window, target))
         (void)oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_REFUSED);
     return status;
 }
 
-enum oriel_status oriel_internode_unlock_all(struct oriel_window *window, bool trusted, bool *is_given_back)
+enum oriel_status oriel_internode_unlock_all(struct oriel_window *window, bool trusted,
+                                             bool *is_given_back)
 {
-    return trusted ? finish(window, -1, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, is_given_back)
-                   : finish(window, -1, ORIEL_INTERNODE_HELD, ORIEL_INTERNODE_UNLOCK, is_given_back);
+    return trusted
+               ? finish(window, -1, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, is_given_back)
+               : finish(window, -1, ORIEL_INTERNODE_HELD, ORIEL_INTERNODE_UNLOCK, is_given_back);
 }
 
-enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_peer **peer)
 {
     enum oriel_status status = oriel_internode_peer(window, target, peer);
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_TRUSTED) ||
-        (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_INTERNODE_HELD))
+        (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
+         ORIEL_INTERNODE_HELD))
         return status;
     pthread_mutex_lock(&window->far->entering); /* one thread takes it */
-    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_INTERNODE_HELD))
+    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
+          ORIEL_INTERNODE_HELD))
         status = take_one_of_all(window, target, ORIEL_INTERNODE_WANTS_ALL);
     pthread_mutex_unlock(&window->far->entering);
     return status;

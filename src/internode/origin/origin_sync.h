@@ -10,33 +10,42 @@ struct oriel_internode *oriel_internode_make(uint64_t id, int32_t n);
 void oriel_internode_free(struct oriel_internode *far);
 
 /* A far rank's process. */
-enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer);
+enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target,
+                                       struct oriel_net_peer **peer);
 
 /* Before an operation on a far target: its process; inside lock_all the target's lock is taken first if it is not. */
-enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer);
+enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_peer **peer);
 
 /* The head's window and from are filled in. */
-enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                 struct oriel_internode_head *head, const struct iovec *data, unsigned pieces);
+enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target,
+                                       struct oriel_net_peer *peer,
+                                       struct oriel_internode_head *head, const struct iovec *data,
+                                       unsigned pieces);
 
 /* The same, asked; the request is the window's from here on, also after an error.  Its take must call oriel_internode_took first. */
-enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                struct oriel_internode_head *head, const struct iovec *data, unsigned pieces,
-                                struct oriel_internode_request *request);
+enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target,
+                                      struct oriel_net_peer *peer,
+                                      struct oriel_internode_head *head, const struct iovec *data,
+                                      unsigned pieces, struct oriel_internode_request *request);
 
 /* The way of devices to a far target's memory; NULL where its operations are messages. */
-struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer);
+struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target,
+                                          struct oriel_net_peer *peer);
 
 /* By that way, of at most ORIEL_NET_DATA_BYTES: put, which has been copied; and get, for which the request is as for
  * oriel_internode_ask. */
-enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
-                                  const void *from, size_t len_bytes);
-enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                  struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
-                                  struct oriel_internode_request *request);
+enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_key *key, uint64_t offset_bytes,
+                                        const void *from, size_t len_bytes);
+enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target,
+                                        struct oriel_net_peer *peer, struct oriel_net_key *key,
+                                        uint64_t offset_bytes, size_t len_bytes,
+                                        struct oriel_internode_request *request);
 
 /* Keeps what an answer tells of failures; false when there is one, and the answer brings nothing. */
-bool oriel_internode_took(struct oriel_internode_request *request, const struct oriel_net_arrived *answer);
+bool oriel_internode_took(struct oriel_internode_request *request,
+                          const struct oriel_net_arrived *answer);
 
 /* All operations of this process on a far target, or on all for -1, are complete there and here.  The failure of any. */
 enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t target);
@@ -56,7 +65,8 @@ enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t targ
 
 /* The same, not awaited: it goes with what follows in its epoch (lazy_lock.c).  What fails is told by what completes operations
  * there.  After oriel_internode_settle, and not where several threads of the program may be in calls at once. */
-enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target, bool exclusive);
+enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target,
+                                             bool exclusive);
 
 /* Whether there is such a lock, of this process; and waits for it.  Before any other lock is asked for or taken. */
 extern uint32_t oriel_internode_rides __attribute__((visibility("hidden")));
@@ -71,8 +81,10 @@ void oriel_internode_take_turns(struct oriel_window *window);
 
 /* trusted: by MPI_MODE_NOCHECK, so that no lock was taken, and there is but the flush.  *is_given_back: not where memory lacked to
  * ask for it (ORIEL_E_NO_MEM): then it is held as before. */
-enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back);
-enum oriel_status oriel_internode_unlock_all(struct oriel_window *window, bool trusted, bool *is_given_back);
+enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t target, bool trusted,
+                                         bool *is_given_back);
+enum oriel_status oriel_internode_unlock_all(struct oriel_window *window, bool trusted,
+                                             bool *is_given_back);
 
 /* Post to, or complete towards, a far rank, which a process counts in its own entry as well (pscw.c). */
 enum oriel_status oriel_internode_post(struct oriel_window *window, int32_t target);
@@ -86,7 +98,8 @@ struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, 
 bool oriel_internode_has_spare_partner(struct oriel_internode *far);
 
 /* All ranks of this machine are at the barrier of this number: returns when those of all others are, or *lost is. */
-enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank);
+enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number,
+                                          int32_t *lost_rank);
 
 /* Tells all machines that a rank is lost, as far as they can be told. */
 void oriel_internode_tell_lost(struct oriel_window *window, int32_t rank);
@@ -97,11 +110,12 @@ void oriel_internode_break(struct oriel_window *window, int32_t rank);
 /* --- at the target, in the agent's thread --- */
 
 /* Answers with what has failed so far; data is sent only where nothing has. */
-void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
-                      unsigned pieces);
+void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker,
+                            int32_t from, const struct iovec *data, unsigned pieces);
 
 /* The same to what is no operation and no flush: failures are left to the next answer. */
-void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces);
+void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data,
+                                 unsigned pieces);
 
 /* Answers that it was not done, with the thread's message. */
 void oriel_internode_refuse(const struct oriel_net_asker *asker, enum oriel_status status);
@@ -112,13 +126,17 @@ void oriel_internode_failed(struct oriel_window *window, int32_t from, enum orie
 
 /* Whether a message of an epoch is not to be served now: its lock is not held yet, and again will be called when it is, or was
  * refused. */
-typedef void oriel_internode_again(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
-                             const struct oriel_net_arrived *message);
-bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
-                     const struct oriel_net_arrived *message, bool is_asked, oriel_internode_again *again);
+typedef void oriel_internode_again(struct oriel_window *window, const struct oriel_net_asker *asker,
+                                   const struct oriel_internode_head *head,
+                                   const struct oriel_net_arrived *message);
+bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_asker *asker,
+                           const struct oriel_internode_head *head,
+                           const struct oriel_net_arrived *message, bool is_asked,
+                           oriel_internode_again *again);
 
 /* Any message but an operation's. */
-void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head);
+void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+                           const struct oriel_internode_head *head);
 
 /* Whether a lock of any window is waited for, and goes on with those of one. */
 bool oriel_internode_waits(void);
@@ -136,8 +154,10 @@ void oriel_internode_keys_close(struct oriel_internode *far);
 void oriel_internode_close(struct oriel_window *window);
 
 /* Waits for what ranks of any machine of the window signal. */
-static inline enum oriel_status oriel_internode_event_wait(const struct oriel_window *window, struct oriel_event *event,
-                                                     uint32_t at_least, const struct oriel_watch *watch)
+static inline enum oriel_status oriel_internode_event_wait(const struct oriel_window *window,
+                                                           struct oriel_event *event,
+                                                           uint32_t at_least,
+                                                           const struct oriel_watch *watch)
 {
     return oriel_unlikely(window->far != NULL) ? oriel_net_await_event(event, at_least, watch)
                                                : oriel_event_wait(event, at_least, watch);

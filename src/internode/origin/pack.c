@@ -9,25 +9,29 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t describe_runs(struct oriel_batch *batch, uint64_t runs, struct oriel_internode_batch *out)
+static uint64_t describe_runs(struct oriel_batch *batch, uint64_t runs,
+                              struct oriel_internode_batch *out)
 {
     *out = (struct oriel_internode_batch){.at_bytes = batch->at_bytes,
-                                    .stride_bytes = runs > 1 ? batch->stride_bytes : 0,
-                                    .run_bytes = (uint32_t)batch->run_bytes,
-                                    .runs = (uint32_t)runs};
+                                          .stride_bytes = runs > 1 ? batch->stride_bytes : 0,
+                                          .run_bytes = (uint32_t)batch->run_bytes,
+                                          .runs = (uint32_t)runs};
     oriel_batch_use_runs(batch, runs);
     return runs;
 }
 
 /* len_bytes as they lie in memory. */
-static void describe_part(struct oriel_batch *batch, uint64_t len_bytes, struct oriel_internode_batch *out)
+static void describe_part(struct oriel_batch *batch, uint64_t len_bytes,
+                          struct oriel_internode_batch *out)
 {
-    *out = (struct oriel_internode_batch){.at_bytes = batch->at_bytes, .run_bytes = (uint32_t)len_bytes, .runs = 1};
+    *out = (struct oriel_internode_batch){
+        .at_bytes = batch->at_bytes, .run_bytes = (uint32_t)len_bytes, .runs = 1};
     oriel_batch_use(batch, len_bytes);
 }
 
 /* Whole pairs as such, parts of one by themselves. */
-static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_internode_batch *out)
+static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes,
+                               struct oriel_internode_batch *out)
 {
     const enum oriel_kind kind = batch->kind;
     const uint64_t extent_bytes = oriel_kinds[kind].extent_bytes;
@@ -36,7 +40,8 @@ static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes, s
     const bool between = (uint64_t)(batch->at_bytes - batch->start_bytes) % extent_bytes == 0;
     uint64_t moved;
     if (batch->left_bytes == batch->run_bytes && most_bytes >= run_bytes) {
-        moved = run_bytes * describe_runs(batch, smaller(1 + batch->further, most_bytes / run_bytes), out);
+        moved = run_bytes *
+                describe_runs(batch, smaller(1 + batch->further, most_bytes / run_bytes), out);
         out->kind = kind;
     } else if (between && most_bytes >= pair_bytes) {
         uint64_t pairs = smaller(batch->left_bytes / extent_bytes, most_bytes / pair_bytes);
@@ -51,14 +56,16 @@ static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes, s
     return moved;
 }
 
-uint64_t oriel_internode_describe(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_internode_batch *out)
+uint64_t oriel_internode_describe(struct oriel_batch *batch, uint64_t most_bytes,
+                                  struct oriel_internode_batch *out)
 {
     if (oriel_kinds[batch->kind].padded)
         return describe_pairs(batch, most_bytes, out);
     const uint64_t run_bytes = batch->run_bytes;
     uint64_t moved;
     if (batch->left_bytes == run_bytes && most_bytes >= run_bytes) {
-        moved = run_bytes * describe_runs(batch, smaller(1 + batch->further, most_bytes / run_bytes), out);
+        moved = run_bytes *
+                describe_runs(batch, smaller(1 + batch->further, most_bytes / run_bytes), out);
     } else {
         moved = smaller(batch->left_bytes, most_bytes);
         describe_part(batch, moved, out);
@@ -68,7 +75,8 @@ uint64_t oriel_internode_describe(struct oriel_batch *batch, uint64_t most_bytes
 }
 
 /* One run of pairs, field by field; returns how many bytes have moved. */
-static uint64_t move_pairs(char *packed, char *pairs, const struct oriel_internode_batch *batch, bool pack)
+static uint64_t move_pairs(char *packed, char *pairs, const struct oriel_internode_batch *batch,
+                           bool pack)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[batch->kind];
     char *next = packed;
@@ -90,24 +98,29 @@ static uint64_t move(char *packed, const struct oriel_internode_batch *batch, ch
     if (oriel_kinds[batch->kind].padded) {
         uint64_t moved = 0;
         for (uint32_t i = 0; i < batch->runs; i++)
-            moved += move_pairs(packed + moved, oriel_at(first, (int64_t)i * batch->stride_bytes), batch, pack);
+            moved += move_pairs(packed + moved, oriel_at(first, (int64_t)i * batch->stride_bytes),
+                                batch, pack);
         return moved;
     }
     if (batch->runs == 1)
         memcpy(pack ? packed : first, pack ? first : packed, len_bytes);
     else if (pack)
-        oriel_copy_runs(packed, batch->run_bytes, first, batch->stride_bytes, batch->run_bytes, batch->runs);
+        oriel_copy_runs(packed, batch->run_bytes, first, batch->stride_bytes, batch->run_bytes,
+                        batch->runs);
     else
-        oriel_copy_runs(first, batch->stride_bytes, packed, batch->run_bytes, batch->run_bytes, batch->runs);
+        oriel_copy_runs(first, batch->stride_bytes, packed, batch->run_bytes, batch->run_bytes,
+                        batch->runs);
     return len_bytes;
 }
 
-uint64_t oriel_internode_pack(char *packed, const struct oriel_internode_batch *batch, const void *base)
+uint64_t oriel_internode_pack(char *packed, const struct oriel_internode_batch *batch,
+                              const void *base)
 {
     return move(packed, batch, (char *)(uintptr_t)base, true);
 }
 
-uint64_t oriel_internode_unpack(const char *packed, const struct oriel_internode_batch *batch, void *base)
+uint64_t oriel_internode_unpack(const char *packed, const struct oriel_internode_batch *batch,
+                                void *base)
 {
     return move((char *)(uintptr_t)packed, batch, base, false);
 }

@@ -19,10 +19,13 @@ _Static_assert(sizeof(struct oriel_internode_batch) == 32, "it travels");
 
 /* Describes the first of what is left of the batch, at most most_bytes (above 0, below 4 GiB) that move, and uses them;
  * returns how many these are, at least 1. */
-uint64_t oriel_internode_describe(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_internode_batch *out);
+uint64_t oriel_internode_describe(struct oriel_batch *batch, uint64_t most_bytes,
+                                  struct oriel_internode_batch *out);
 
 /* The bytes of a batch, at_bytes from base, to or from packed ones; returns how many these are. */
-uint64_t oriel_internode_pack(char *packed, const struct oriel_internode_batch *batch, const void *base);
-uint64_t oriel_internode_unpack(const char *packed, const struct oriel_internode_batch *batch, void *base);
+uint64_t oriel_internode_pack(char *packed, const struct oriel_internode_batch *batch,
+                              const void *base);
+uint64_t oriel_internode_unpack(const char *packed, const struct oriel_internode_batch *batch,
+                                void *base);
 
 #endif

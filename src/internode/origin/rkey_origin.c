@@ -22,11 +22,13 @@ static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_n
     free(question);
     if (key == NULL)
         return &none;
-    oriel_note("window %llu: devices put to rank %d and get from it by themselves", (unsigned long long)window->serial, (int)target);
+    oriel_note("window %llu: devices put to rank %d and get from it by themselves",
+               (unsigned long long)window->serial, (int)target);
     return key;
 }
 
-struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
+struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target,
+                                          struct oriel_net_peer *peer)
 {
     struct oriel_internode *far = window->far;
     const uint64_t at = (uint64_t)target + 1;

@@ -9,21 +9,21 @@
 
 enum { CHECK_NS = 100000000 };
 
-static _Thread_local struct oriel_rma_request *begun;       /* by this thread, and not sent */
+static _Thread_local struct oriel_rma_request *begun; /* by this thread, and not sent */
 static _Atomic uint64_t last_number;
-static _Atomic uint32_t unanswered;                     /* operations: not ended */
-static _Atomic(struct oriel_rma_request *) ended;           /* newest first */
+static _Atomic uint32_t unanswered;               /* operations: not ended */
+static _Atomic(struct oriel_rma_request *) ended; /* newest first */
 static _Atomic uint64_t checked_ns;
 static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* taken before the net's own */
-static struct oriel_rma_request *watched;                   /* all that nobody has taken; watching */
+static struct oriel_rma_request *watched; /* all that nobody has taken; watching */
 
 static void give_share(struct oriel_rma_request *pending)
 {
     if (atomic_fetch_sub_explicit(&pending->open, 1, memory_order_acq_rel) != 1)
         return;
     pending->next_ended = atomic_load_explicit(&ended, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&ended, &pending->next_ended, pending, memory_order_release,
-                                                  memory_order_relaxed)) /* E1 */
+    while (!atomic_compare_exchange_weak_explicit(
+        &ended, &pending->next_ended, pending, memory_order_release, memory_order_relaxed)) /* E1 */
         ;
     atomic_fetch_sub_explicit(&unanswered, 1, memory_order_release);
 }
@@ -53,9 +53,11 @@ struct oriel_rma_request *oriel_rma_request_take_ended(void)
 {
     if (atomic_load_explicit(&ended, memory_order_relaxed) == NULL)
         return NULL;
-    struct oriel_rma_request *taken = atomic_exchange_explicit(&ended, NULL, memory_order_acquire); /* E1 */
+    struct oriel_rma_request *taken =
+        atomic_exchange_explicit(&ended, NULL, memory_order_acquire); /* E1 */
     pthread_mutex_lock(&watching);
-    for (struct oriel_rma_request *pending = taken; pending != NULL; pending = pending->next_ended) {
+    for (struct oriel_rma_request *pending = taken; pending != NULL;
+         pending = pending->next_ended) {
         if (pending->next != NULL)
             pending->next->before = pending->before;
         if (pending->before != NULL)
@@ -74,7 +76,8 @@ static void check_targets(void)
     pthread_mutex_lock(&watching);
     for (struct oriel_rma_request *pending = watched; pending != NULL; pending = pending->next) {
         struct oriel_net_peer *peer = atomic_load_explicit(&pending->peer, memory_order_relaxed);
-        if (peer == NULL || peer == last || atomic_load_explicit(&pending->open, memory_order_relaxed) == 0)
+        if (peer == NULL || peer == last ||
+            atomic_load_explicit(&pending->open, memory_order_relaxed) == 0)
             continue;
         (void)oriel_net_check(peer);
         last = peer;
@@ -90,11 +93,13 @@ void oriel_rma_request_progress(void)
     uint64_t now_ns = oriel_now_ns();
     uint64_t before_ns = atomic_load_explicit(&checked_ns, memory_order_relaxed);
     if (now_ns - before_ns >= CHECK_NS &&
-        atomic_compare_exchange_strong_explicit(&checked_ns, &before_ns, now_ns, memory_order_relaxed, memory_order_relaxed))
+        atomic_compare_exchange_strong_explicit(&checked_ns, &before_ns, now_ns,
+                                                memory_order_relaxed, memory_order_relaxed))
         check_targets();
 }
 
-enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending, struct oriel_window *window)
+enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending,
+                                         struct oriel_window *window)
 {
     if (window != NULL) {
         pthread_mutex_lock(&window->far->mutex);
@@ -133,12 +138,14 @@ void oriel_rma_request_attach(struct oriel_internode_request *request, struct or
 void oriel_rma_request_detach(struct oriel_internode_request *request)
 {
     if (request->pending != NULL)
-        atomic_fetch_sub_explicit(&request->pending->open, 1, memory_order_relaxed); /* not the last share: E2 */
+        atomic_fetch_sub_explicit(&request->pending->open, 1,
+                                  memory_order_relaxed); /* not the last share: E2 */
     free(request);
 }
 
 void oriel_rma_request_release(struct oriel_internode_request *request)
 {
-    if (request->pending == NULL || atomic_fetch_sub_explicit(&request->owners, 1, memory_order_acq_rel) == 1)
+    if (request->pending == NULL ||
+        atomic_fetch_sub_explicit(&request->owners, 1, memory_order_acq_rel) == 1)
         free(request);
 }

@@ -12,11 +12,12 @@
  *     open releases (and acquires the others' shares), then pushes it; taking acquires.
  * E2: open holds a share for the thread that sends, so that an answer that comes between two messages ends nothing. */
 struct oriel_rma_request {
-    _Atomic uint32_t open;    /* messages whose answers have not come, and one share of the sender's */
+    _Atomic uint32_t open; /* messages whose answers have not come, and one share of the sender's */
     int32_t target;
-    uint64_t number;          /* never used again */
-    enum oriel_status status; /* the first failure; written with the net's lock held until it has ended */
-    char text[200];           /* its message, but for a target that is lost */
+    uint64_t number; /* never used again */
+    enum oriel_status
+        status;     /* the first failure; written with the net's lock held until it has ended */
+    char text[200]; /* its message, but for a target that is lost */
     _Atomic(struct oriel_net_peer *) peer; /* NULL before the first message */
     struct oriel_rma_request *next_ended;
     struct oriel_rma_request *next, *before; /* of those that are watched */
@@ -33,7 +34,8 @@ struct oriel_rma_request *oriel_rma_request_take_ended(void);
 void oriel_rma_request_progress(void);
 
 /* The message of its failure becomes the thread's, and the window's next flush does not tell it again; window may be NULL. */
-enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending, struct oriel_window *window);
+enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending,
+                                         struct oriel_window *window);
 
 /* --- for internode/origin/origin_sync.c --- */
 

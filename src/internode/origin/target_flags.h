@@ -4,12 +4,15 @@
 
 #include "internode/internode.h"
 
-void oriel_internode_set_mark(struct oriel_internode *far, int32_t target, enum oriel_internode_mark mark);
+void oriel_internode_set_mark(struct oriel_internode *far, int32_t target,
+                              enum oriel_internode_mark mark);
 
 /* Takes a mark away from target, or from the first that has it for -1; that rank, or -1 when there is none. */
-int32_t oriel_internode_take_mark(struct oriel_internode *far, int32_t target, enum oriel_internode_mark mark);
+int32_t oriel_internode_take_mark(struct oriel_internode *far, int32_t target,
+                                  enum oriel_internode_mark mark);
 
 /* The lowest rank above this one that has the mark, or -1. */
-int32_t oriel_internode_next_marked(struct oriel_internode *far, int32_t above, enum oriel_internode_mark mark);
+int32_t oriel_internode_next_marked(struct oriel_internode *far, int32_t above,
+                                    enum oriel_internode_mark mark);
 
 #endif

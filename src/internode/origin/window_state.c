@@ -31,8 +31,8 @@ struct oriel_internode *oriel_internode_make(uint64_t id, int32_t n)
     pthread_mutex_init(&far->mutex, NULL);
     pthread_mutex_init(&far->entering, NULL);
     pthread_mutex_init(&far->flushing, NULL);
-    if (far->marks != NULL && far->marked != NULL && far->refused != NULL && far->spare_lock != NULL &&
-        oriel_internode_has_spare_partner(far))
+    if (far->marks != NULL && far->marked != NULL && far->refused != NULL &&
+        far->spare_lock != NULL && oriel_internode_has_spare_partner(far))
         return far;
     oriel_internode_free(far);
     return NULL;
@@ -57,7 +57,8 @@ void oriel_internode_free(struct oriel_internode *far)
         far->put_by = request->next;
         free(request);
     }
-    while (far->open != NULL) { /* of a window whose end failed: what is still the net's is left to it */
+    while (far->open !=
+           NULL) { /* of a window whose end failed: what is still the net's is left to it */
         struct oriel_internode_request *request = far->open;
         far->open = request->next;
         if (atomic_load_explicit(&request->net.done, memory_order_acquire))

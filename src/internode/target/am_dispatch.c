@@ -53,16 +53,14 @@ static bool is_asked(const struct oriel_internode_head *head)
     case ORIEL_INTERNODE_COMPLETE:
     case ORIEL_INTERNODE_ARRIVED:
     case ORIEL_INTERNODE_LOST:
-    case ORIEL_INTERNODE_PUT:
-        return false;
-    case ORIEL_INTERNODE_ACCUMULATE:
-        return (head->d >> 16 & ORIEL_INTERNODE_RETURNS) != 0;
-    default:
-        return true;
+    case ORIEL_INTERNODE_PUT: return false;
+    case ORIEL_INTERNODE_ACCUMULATE: return (head->d >> 16 & ORIEL_INTERNODE_RETURNS) != 0;
+    default: return true;
     }
 }
 
-static void answer_nowhere(const struct oriel_net_asker *asker, const struct oriel_internode_head *head, enum oriel_status status,
+static void answer_nowhere(const struct oriel_net_asker *asker,
+                           const struct oriel_internode_head *head, enum oriel_status status,
                            const char *why)
 {
     struct oriel_internode_answer answer = {.status = status};
@@ -72,17 +70,21 @@ static void answer_nowhere(const struct oriel_net_asker *asker, const struct ori
         oriel_net_answer(asker, &bytes);
 }
 
-static void answer_given_up(const struct oriel_net_asker *asker, const struct oriel_internode_head *head, int32_t dead)
+static void answer_given_up(const struct oriel_net_asker *asker,
+                            const struct oriel_internode_head *head, int32_t dead)
 {
     struct oriel_internode_answer answer = {.status = ORIEL_E_PEER};
     uint64_t number = (uint64_t)dead + 1;
-    struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number}, 1};
-    snprintf(answer.text, sizeof answer.text, "rank %d has died, and the window is gone here", (int)dead);
+    struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number},
+                                    1};
+    snprintf(answer.text, sizeof answer.text, "rank %d has died, and the window is gone here",
+             (int)dead);
     if (is_asked(head))
         oriel_net_answer(asker, &bytes);
 }
 
-static void answer_gone(const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
+static void answer_gone(const struct oriel_net_asker *asker,
+                        const struct oriel_internode_head *head)
 {
     for (unsigned i = 0; i < GIVEN_UP && i < given_up_count; i++) {
         if (given_up[i].id != head->window)
@@ -94,9 +96,11 @@ static void answer_gone(const struct oriel_net_asker *asker, const struct oriel_
 }
 
 /* Identity and address of a process of this machine. */
-static void tell_address(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
+static void tell_address(struct oriel_window *window, const struct oriel_net_asker *asker,
+                         const struct oriel_internode_head *head)
 {
-    const struct oriel_peer *peer = head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
+    const struct oriel_peer *peer =
+        head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
     const struct oriel_reached *reached = peer != NULL ? oriel_reached_of(peer->base) : NULL;
     if (reached == NULL) {
         answer_nowhere(asker, head, ORIEL_E_WIN, "no such process on this machine");
@@ -108,7 +112,8 @@ static void tell_address(struct oriel_window *window, const struct oriel_net_ask
 }
 
 /* Whether the sender is the rank that it says. */
-static bool is_from(const struct oriel_window *window, const struct oriel_internode_head *head, const struct oriel_identity *from)
+static bool is_from(const struct oriel_window *window, const struct oriel_internode_head *head,
+                    const struct oriel_identity *from)
 {
     if (head->from < 0 || head->from >= window->n)
         return false;
@@ -117,29 +122,23 @@ static bool is_from(const struct oriel_window *window, const struct oriel_intern
 }
 
 /* Also again, what a target has kept for a while. */
-static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
+static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker,
+                      const struct oriel_internode_head *head,
                       const struct oriel_net_arrived *message)
 {
     switch ((enum oriel_internode_kind)head->kind) {
     case ORIEL_INTERNODE_PUT:
     case ORIEL_INTERNODE_GET:
     case ORIEL_INTERNODE_ACCUMULATE:
-    case ORIEL_INTERNODE_SWAP:
-        oriel_internode_serve_operation(window, asker, head, message);
-        break;
-    case ORIEL_INTERNODE_ADDRESS:
-        tell_address(window, asker, head);
-        break;
-    case ORIEL_INTERNODE_KEY:
-        oriel_internode_tell_key(window, asker);
-        break;
-    default:
-        oriel_internode_serve(window, asker, head);
-        break;
+    case ORIEL_INTERNODE_SWAP: oriel_internode_serve_operation(window, asker, head, message); break;
+    case ORIEL_INTERNODE_ADDRESS: tell_address(window, asker, head); break;
+    case ORIEL_INTERNODE_KEY: oriel_internode_tell_key(window, asker); break;
+    default: oriel_internode_serve(window, asker, head); break;
     }
 }
 
-static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from, const struct oriel_net_arrived *message)
+static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
+                  const struct oriel_net_arrived *message)
 {
     const struct oriel_internode_head *head = message->head;
     if (message->head_bytes != sizeof *head || head->kind > ORIEL_INTERNODE_KEY)
@@ -149,7 +148,8 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
     if (window == NULL)
         answer_gone(asker, head);
     else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
-        answer_nowhere(asker, head, ORIEL_E_WIN, "the window is not made yet"); /* from one that does not keep to settle() */
+        answer_nowhere(asker, head, ORIEL_E_WIN,
+                       "the window is not made yet"); /* from one that does not keep to settle() */
     else if (!is_from(window, head, from))
         answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
     else if (!oriel_internode_keeps(window, asker, head, message, is_asked(head), serve_now))
@@ -178,7 +178,8 @@ static void forget_in(void *value, void *context)
     struct oriel_window *window = value;
     const struct oriel_identity *identity = context;
     for (int32_t i = 0; i < window->n; i++)
-        if (window->group->ids[i].id[0] == identity->id[0] && window->group->ids[i].id[1] == identity->id[1])
+        if (window->group->ids[i].id[0] == identity->id[0] &&
+            window->group->ids[i].id[1] == identity->id[1])
             oriel_internode_forget(window, i);
 }
 

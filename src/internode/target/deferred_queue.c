@@ -16,9 +16,11 @@ struct oriel_internode_message {
     _Alignas(uint64_t) char data[];
 };
 
-enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept, const struct oriel_net_asker *asker,
-                                 const struct oriel_internode_head *head, const struct oriel_net_arrived *message, bool is_asked,
-                                 oriel_internode_again *again)
+enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
+                                       const struct oriel_net_asker *asker,
+                                       const struct oriel_internode_head *head,
+                                       const struct oriel_net_arrived *message, bool is_asked,
+                                       oriel_internode_again *again)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK && !kept->has_unlock) {
         kept->has_unlock = true;
@@ -28,11 +30,18 @@ enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept, const 
     if (kept->has_unlock)
         return oriel_fail(ORIEL_E_SYNC, "a message of rank %d behind its unlock", (int)head->from);
     size_t counted_bytes = sizeof *head + message->len_bytes;
-    struct oriel_internode_message *copy = counted_bytes > MOST_BYTES - kept->len_bytes ? NULL : malloc(sizeof *copy + message->len_bytes);
+    struct oriel_internode_message *copy = counted_bytes > MOST_BYTES - kept->len_bytes
+                                               ? NULL
+                                               : malloc(sizeof *copy + message->len_bytes);
     if (copy == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d does inside a lock that is not held yet", (int)head->from);
-    *copy = (struct oriel_internode_message){
-        .asker = *asker, .head = *head, .again = again, .is_asked = is_asked, .len_bytes = message->len_bytes};
+        return oriel_fail(ORIEL_E_NO_MEM,
+                          "no memory for what rank %d does inside a lock that is not held yet",
+                          (int)head->from);
+    *copy = (struct oriel_internode_message){.asker = *asker,
+                                             .head = *head,
+                                             .again = again,
+                                             .is_asked = is_asked,
+                                             .len_bytes = message->len_bytes};
     if (message->len_bytes != 0)
         memcpy(copy->data, message->data, message->len_bytes);
     if (kept->last == NULL)
@@ -59,7 +68,8 @@ void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_intern
 {
     struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL) {
-        const struct oriel_net_arrived arrived = {&message->head, sizeof message->head, message->data, message->len_bytes};
+        const struct oriel_net_arrived arrived = {&message->head, sizeof message->head,
+                                                  message->data, message->len_bytes};
         message->again(window, &message->asker, &message->head, &arrived);
         free(message);
     }

@@ -6,9 +6,11 @@
 #include "internode/origin/origin_sync.h"
 
 /* Copies it behind the others; ORIEL_E_NO_MEM.  An unlock needs no memory. */
-enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept, const struct oriel_net_asker *asker,
-                                 const struct oriel_internode_head *head, const struct oriel_net_arrived *message, bool is_asked,
-                                 oriel_internode_again *again);
+enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
+                                       const struct oriel_net_asker *asker,
+                                       const struct oriel_internode_head *head,
+                                       const struct oriel_net_arrived *message, bool is_asked,
+                                       oriel_internode_again *again);
 
 /* Serves all but the unlock, in their order. */
 void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_internode_kept *kept);

@@ -42,7 +42,8 @@ struct oriel_internode_share {
     bool is_in;
 };
 
-bool oriel_internode_share_is_followed(const struct oriel_window *window, const struct oriel_internode_share *share)
+bool oriel_internode_share_is_followed(const struct oriel_window *window,
+                                       const struct oriel_internode_share *share)
 {
     uint64_t queue = atomic_load_explicit(&window->control->lock.queue, memory_order_relaxed);
     return oriel_ticket_number(queue) != oriel_ticket_number(share->place);
@@ -51,7 +52,8 @@ bool oriel_internode_share_is_followed(const struct oriel_window *window, const 
 struct oriel_internode_share *oriel_internode_share_join(struct oriel_window *window, bool in_turn)
 {
     struct oriel_internode_share **link = &window->far->shares;
-    while (in_turn && *link != NULL && oriel_internode_share_is_followed(window, *link)) /* J4, else J1 */
+    while (in_turn && *link != NULL &&
+           oriel_internode_share_is_followed(window, *link)) /* J4, else J1 */
         link = &(*link)->next;
     struct oriel_internode_share *share = *link;
     if (share == NULL) {

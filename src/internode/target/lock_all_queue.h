@@ -11,7 +11,8 @@ struct oriel_internode_share;
 struct oriel_internode_share *oriel_internode_share_join(struct oriel_window *window, bool in_turn);
 
 /* Whether a writer stands behind it; one more may where readers wrap. */
-bool oriel_internode_share_is_followed(const struct oriel_window *window, const struct oriel_internode_share *share);
+bool oriel_internode_share_is_followed(const struct oriel_window *window,
+                                       const struct oriel_internode_share *share);
 
 /* Whether those who share it hold the lock. */
 bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_internode_share *share);

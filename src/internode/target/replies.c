@@ -12,10 +12,12 @@ struct oriel_internode_refusal {
     struct oriel_internode_answer answer;
 };
 
-static void send_answer(const struct oriel_net_asker *asker, const struct oriel_internode_answer *head, const struct iovec *data,
+static void send_answer(const struct oriel_net_asker *asker,
+                        const struct oriel_internode_answer *head, const struct iovec *data,
                         unsigned pieces)
 {
-    struct oriel_net_bytes bytes = {head, head->status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof *head, data, pieces};
+    struct oriel_net_bytes bytes = {
+        head, head->status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof *head, data, pieces};
     oriel_net_answer(asker, &bytes);
 }
 
@@ -48,7 +50,8 @@ void oriel_internode_failed(struct oriel_window *window, int32_t from, enum orie
     window->far->refusals = refusal;
 }
 
-void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
+void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data,
+                                 unsigned pieces)
 {
     static const struct oriel_internode_answer well = {.status = ORIEL_OK};
     send_answer(asker, &well, data, pieces);
@@ -61,8 +64,8 @@ void oriel_internode_refuse(const struct oriel_net_asker *asker, enum oriel_stat
     send_answer(asker, &answer, NULL, 0);
 }
 
-void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
-                      unsigned pieces)
+void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker,
+                            int32_t from, const struct iovec *data, unsigned pieces)
 {
     enum oriel_status status = told(window, from);
     if (status == ORIEL_OK) {
@@ -73,7 +76,8 @@ void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_
     struct oriel_internode_refusal **link = find_refusal(window, from);
     struct oriel_internode_refusal *refusal = *link;
     if (refusal == NULL) {
-        oriel_internode_refuse(asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
+        oriel_internode_refuse(
+            asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
         return;
     }
     *link = refusal->next;

@@ -4,10 +4,11 @@
 
 #include "rma/region_lookup.h"
 
-enum oriel_status oriel_internode_malformed(const struct oriel_internode_order *order, const char *what)
+enum oriel_status oriel_internode_malformed(const struct oriel_internode_order *order,
+                                            const char *what)
 {
-    return oriel_fail(ORIEL_E_OTHER, "rank %d was sent a message by rank %d with a wrong %s", (int)order->window->rank,
-                      (int)order->head->from, what);
+    return oriel_fail(ORIEL_E_OTHER, "rank %d was sent a message by rank %d with a wrong %s",
+                      (int)order->window->rank, (int)order->head->from, what);
 }
 
 static bool set_run(struct oriel_node *node, enum oriel_kind kind, uint64_t count)
@@ -16,21 +17,23 @@ static bool set_run(struct oriel_node *node, enum oriel_kind kind, uint64_t coun
     const uint64_t len_bytes = count * properties->extent_bytes;
     if (count == 0 || count > INT32_MAX)
         return false;
-    *node = (struct oriel_node){.form = ORIEL_NODE_RUN,
-                                .kind = kind,
-                                .count = count,
-                                .elements = count,
-                                .size_bytes = count * oriel_kind_moving_bytes(kind),
-                                .high_bytes = (int64_t)(len_bytes - oriel_kind_tail_bytes(properties)),
-                                .runs = 1,
-                                .depth = 1,
-                                .padded = properties->padded,
-                                .references = 1};
+    *node =
+        (struct oriel_node){.form = ORIEL_NODE_RUN,
+                            .kind = kind,
+                            .count = count,
+                            .elements = count,
+                            .size_bytes = count * oriel_kind_moving_bytes(kind),
+                            .high_bytes = (int64_t)(len_bytes - oriel_kind_tail_bytes(properties)),
+                            .runs = 1,
+                            .depth = 1,
+                            .padded = properties->padded,
+                            .references = 1};
     return true;
 }
 
 /* Numbers of 31 bits: only the last run's place may overflow. */
-static bool set_loop(struct oriel_node *node, struct oriel_node *run, uint64_t count, int64_t stride_bytes)
+static bool set_loop(struct oriel_node *node, struct oriel_node *run, uint64_t count,
+                     int64_t stride_bytes)
 {
     int64_t last_bytes;
     if (count > INT32_MAX || __builtin_mul_overflow((int64_t)count - 1, stride_bytes, &last_bytes))
@@ -45,7 +48,8 @@ static bool set_loop(struct oriel_node *node, struct oriel_node *run, uint64_t c
     node->runs = count;
     node->depth = 2;
     node->low_bytes = last_bytes < 0 ? last_bytes : 0;
-    return !__builtin_add_overflow(run->high_bytes, last_bytes > 0 ? last_bytes : 0, &node->high_bytes);
+    return !__builtin_add_overflow(run->high_bytes, last_bytes > 0 ? last_bytes : 0,
+                                   &node->high_bytes);
 }
 
 static bool set_blocks(struct oriel_node *node, const struct oriel_internode_order *order)
@@ -65,7 +69,8 @@ static bool set_blocks(struct oriel_node *node, const struct oriel_internode_ord
     for (uint64_t i = 0; i < count; i++) {
         const int64_t low_bytes = order->places[i];
         int64_t high_bytes;
-        if (order->lengths[i] == 0 || order->lengths[i] > INT32_MAX || order->lengths[i] % extent_bytes != 0 ||
+        if (order->lengths[i] == 0 || order->lengths[i] > INT32_MAX ||
+            order->lengths[i] % extent_bytes != 0 ||
             __builtin_add_overflow(low_bytes, (int64_t)order->lengths[i], &high_bytes))
             return false;
         node->size_bytes += order->lengths[i];
@@ -82,7 +87,8 @@ static bool set_batch(struct oriel_internode_part *part, const struct oriel_inte
     enum oriel_kind kind = order->kind;
     if (order->head->kind != ORIEL_INTERNODE_ACCUMULATE) {
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are batches where there are no blocks */
-        if (batch->kind >= ORIEL_KIND_COUNT || (batch->kind != ORIEL_KIND_CHAR && !oriel_kinds[batch->kind].padded))
+        if (batch->kind >= ORIEL_KIND_COUNT ||
+            (batch->kind != ORIEL_KIND_CHAR && !oriel_kinds[batch->kind].padded))
             return false;
         kind = (enum oriel_kind)batch->kind;
     }
@@ -108,7 +114,8 @@ static void set_type(struct oriel_type *type, struct oriel_node *layout)
                                 .layout = layout};
 }
 
-bool oriel_internode_part_run(struct oriel_internode_part *part, uint64_t at_bytes, enum oriel_kind kind, uint64_t count)
+bool oriel_internode_part_run(struct oriel_internode_part *part, uint64_t at_bytes,
+                              enum oriel_kind kind, uint64_t count)
 {
     part->at_bytes = (int64_t)at_bytes;
     if (!set_run(&part->node, kind, count))
@@ -117,7 +124,8 @@ bool oriel_internode_part_run(struct oriel_internode_part *part, uint64_t at_byt
     return true;
 }
 
-bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32_t which, struct oriel_internode_part *part)
+bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32_t which,
+                               struct oriel_internode_part *part)
 {
     bool made;
     part->at_bytes = 0;
@@ -129,7 +137,8 @@ bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32
         made = set_batch(part, order, &order->batches[which]);
     if (made)
         set_type(&part->type, &part->node);
-    return made && !__builtin_add_overflow((int64_t)order->head->a, part->at_bytes, &part->at_bytes);
+    return made &&
+           !__builtin_add_overflow((int64_t)order->head->a, part->at_bytes, &part->at_bytes);
 }
 
 /* Every run of a dynamic window's part by itself: what lies between them need not be attached. */
@@ -140,14 +149,16 @@ static bool are_attached(const struct oriel_window *window, const struct oriel_i
     while (held && oriel_cursor_fill(&cursor)) {
         const struct oriel_batch *batch = &cursor.batch;
         uint64_t len_bytes = batch->run_bytes - oriel_kind_tail_bytes(&oriel_kinds[batch->kind]);
-        held = oriel_region_lookup_hold(window, window->rank, (uint64_t)(part->at_bytes + batch->at_bytes), len_bytes);
+        held = oriel_region_lookup_hold(window, window->rank,
+                                        (uint64_t)(part->at_bytes + batch->at_bytes), len_bytes);
         oriel_batch_use_runs(&cursor.batch, 1);
     }
     oriel_cursor_close(&cursor);
     return held;
 }
 
-enum oriel_status oriel_internode_part_check(const struct oriel_internode_order *order, const struct oriel_internode_part *part)
+enum oriel_status oriel_internode_part_check(const struct oriel_internode_order *order,
+                                             const struct oriel_internode_part *part)
 {
     const struct oriel_window *window = order->window;
     const uint64_t size_bytes = window->targets[window->rank].size_bytes;
@@ -157,14 +168,17 @@ enum oriel_status oriel_internode_part_check(const struct oriel_internode_order 
         __builtin_add_overflow(part->at_bytes, part->node.high_bytes, &high_bytes))
         return oriel_internode_malformed(order, "range");
     const uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
-    if (window->flavour != ORIEL_FLAVOUR_DYNAMIC && (low_bytes < 0 || (uint64_t)high_bytes > size_bytes))
+    if (window->flavour != ORIEL_FLAVOUR_DYNAMIC &&
+        (low_bytes < 0 || (uint64_t)high_bytes > size_bytes))
         return oriel_fail(ORIEL_E_RANGE, "bytes %lld to %lld leave rank %d's window of %llu bytes",
                           (long long)low_bytes, (long long)high_bytes, (int)window->rank,
                           (unsigned long long)size_bytes);
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC &&
-        !oriel_region_lookup_hold(window, window->rank, (uint64_t)low_bytes, len_bytes) && !are_attached(window, part))
-        return oriel_fail(ORIEL_E_RANGE, "%llu bytes at address %#llx are not all attached at rank %d",
-                          (unsigned long long)len_bytes, (unsigned long long)low_bytes, (int)window->rank);
+        !oriel_region_lookup_hold(window, window->rank, (uint64_t)low_bytes, len_bytes) &&
+        !are_attached(window, part))
+        return oriel_fail(
+            ORIEL_E_RANGE, "%llu bytes at address %#llx are not all attached at rank %d",
+            (unsigned long long)len_bytes, (unsigned long long)low_bytes, (int)window->rank);
     return ORIEL_OK;
 }
 
@@ -177,15 +191,19 @@ static enum oriel_status check_parts(const struct oriel_internode_order *order)
         if (!oriel_internode_part_make(order, i, &part))
             return oriel_internode_malformed(order, "layout");
         if (part.node.size_bytes > order->moved_bytes)
-            return oriel_internode_malformed(order, "count"); /* and the sum is far from overflowing */
+            return oriel_internode_malformed(order,
+                                             "count"); /* and the sum is far from overflowing */
         moved_bytes += part.node.size_bytes;
         status = oriel_internode_part_check(order, &part);
     }
-    return status != ORIEL_OK || moved_bytes == order->moved_bytes ? status : oriel_internode_malformed(order, "count");
+    return status != ORIEL_OK || moved_bytes == order->moved_bytes
+               ? status
+               : oriel_internode_malformed(order, "count");
 }
 
 /* What stands in front of the operands. */
-static enum oriel_status take_places(struct oriel_internode_order *order, const struct oriel_net_arrived *message)
+static enum oriel_status take_places(struct oriel_internode_order *order,
+                                     const struct oriel_net_arrived *message)
 {
     const uint64_t count = order->head->c;
     const bool blocks = count > 0 && (order->flags & ORIEL_INTERNODE_BLOCKS);
@@ -202,20 +220,22 @@ static enum oriel_status take_places(struct oriel_internode_order *order, const 
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order, const struct oriel_net_arrived *message)
+enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order,
+                                             const struct oriel_net_arrived *message)
 {
     const struct oriel_internode_head *head = order->head;
     const uint32_t kind = head->d >> 8 & 255;
-    const uint32_t operator = head->d & 255;
+    const uint32_t operator= head->d & 255;
     bool carries = head->kind == ORIEL_INTERNODE_PUT;
     order->flags = head->d >> 16;
     order->kind = ORIEL_KIND_CHAR;
     if (head->kind == ORIEL_INTERNODE_ACCUMULATE) {
-        if (kind >= ORIEL_KIND_COUNT || operator >= ORIEL_OPERATOR_COUNT || oriel_kinds[kind].plain[operator] == NULL)
+        if (kind >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[kind]
+                                            .plain[operator] == NULL)
             return oriel_internode_malformed(order, "datatype or operator");
         order->kind = (enum oriel_kind)kind;
-        order->operator = (enum oriel_operator)operator;
-        carries = operator != ORIEL_OPERATOR_NO_OP;
+        order->operator=(enum oriel_operator) operator;
+        carries = operator!= ORIEL_OPERATOR_NO_OP;
     }
     order->unit_bytes = oriel_kind_moving_bytes(order->kind);
     order->moved_bytes = head->b * order->unit_bytes;

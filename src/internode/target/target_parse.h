@@ -16,7 +16,7 @@ struct oriel_internode_order {
     uint64_t moved_bytes;
     uint32_t parts;
     const struct oriel_internode_batch *batches; /* each a part */
-    const int64_t *places;                 /* or all one part: of blocks */
+    const int64_t *places;                       /* or all one part: of blocks */
     const uint64_t *lengths;
     const char *operands;
     uint64_t operand_bytes;
@@ -32,18 +32,23 @@ struct oriel_internode_part {
 
 /* A put, a get or an accumulate, whose window and head are set; the rest is filled in.  A status with its message for
  * what is wrong. */
-enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order, const struct oriel_net_arrived *message);
+enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order,
+                                             const struct oriel_net_arrived *message);
 
 /* One of the parts; false for what is none. */
-bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32_t which, struct oriel_internode_part *part);
+bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32_t which,
+                               struct oriel_internode_part *part);
 
 /* One run of count elements at a byte of the window, or of the address space; false for none and too many. */
-bool oriel_internode_part_run(struct oriel_internode_part *part, uint64_t at_bytes, enum oriel_kind kind, uint64_t count);
+bool oriel_internode_part_run(struct oriel_internode_part *part, uint64_t at_bytes,
+                              enum oriel_kind kind, uint64_t count);
 
 /* ORIEL_E_RANGE where it leaves the window. */
-enum oriel_status oriel_internode_part_check(const struct oriel_internode_order *order, const struct oriel_internode_part *part);
+enum oriel_status oriel_internode_part_check(const struct oriel_internode_order *order,
+                                             const struct oriel_internode_part *part);
 
 /* ORIEL_E_OTHER, with what is wrong with the message. */
-enum oriel_status oriel_internode_malformed(const struct oriel_internode_order *order, const char *what);
+enum oriel_status oriel_internode_malformed(const struct oriel_internode_order *order,
+                                            const char *what);
 
 #endif

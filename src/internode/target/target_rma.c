@@ -16,9 +16,14 @@
 static _Alignas(16) char answer[ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_operands[2 * ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_results[2 * ORIEL_NET_DATA_BYTES];
-_Static_assert(sizeof(struct { long double value; int index; }) <= 2 * (sizeof(long double) + sizeof(int)), "the longest");
+_Static_assert(sizeof(struct {
+                   long double value;
+                   int index;
+               }) <= 2 * (sizeof(long double) + sizeof(int)),
+               "the longest");
 
-static struct oriel_span span_of(const struct oriel_internode_order *order, const struct oriel_internode_part *part)
+static struct oriel_span span_of(const struct oriel_internode_order *order,
+                                 const struct oriel_internode_part *part)
 {
     return (struct oriel_span){order->window->rank, (uint64_t)part->at_bytes, {&part->type, 1}};
 }
@@ -34,15 +39,17 @@ static enum oriel_status transfer(const struct oriel_internode_order *order, cha
         oriel_internode_part_run(&chars, 0, ORIEL_KIND_CHAR, part.node.size_bytes);
         const struct oriel_span target = span_of(order, &part);
         const struct oriel_side here = {&chars.type, 1};
-        status = order->head->kind == ORIEL_INTERNODE_PUT ? oriel_put(order->window, &target, packed, &here)
-                                                    : oriel_get(order->window, &target, packed, &here);
+        status = order->head->kind == ORIEL_INTERNODE_PUT
+                     ? oriel_put(order->window, &target, packed, &here)
+                     : oriel_get(order->window, &target, packed, &here);
         packed += part.node.size_bytes;
     }
     return status;
 }
 
 /* Elements as accumulates take them, part by part. */
-static enum oriel_status update(const struct oriel_internode_order *order, const char *operands, char *results)
+static enum oriel_status update(const struct oriel_internode_order *order, const char *operands,
+                                char *results)
 {
     struct oriel_internode_part part;
     struct oriel_internode_part elements;
@@ -53,10 +60,11 @@ static enum oriel_status update(const struct oriel_internode_order *order, const
         oriel_internode_part_run(&elements, 0, order->kind, part.node.elements);
         const struct oriel_span target = span_of(order, &part);
         const struct oriel_operand from = {(char *)(uintptr_t)operands + at, {&elements.type, 1}};
-        const struct oriel_operand to = {results != NULL ? results + at : NULL, {&elements.type, 1}};
+        const struct oriel_operand to = {results != NULL ? results + at : NULL,
+                                         {&elements.type, 1}};
         status = oriel_accumulate(order->window, &target,
-                                  (struct oriel_elements){order->kind, part.node.elements}, order->operator,
-                                  &from, results != NULL ? &to : NULL);
+                                  (struct oriel_elements){order->kind, part.node.elements},
+                                  order->operator, & from, results != NULL ? &to : NULL);
         at += oriel_run_bytes(&elements.node);
     }
     return status;
@@ -65,16 +73,17 @@ static enum oriel_status update(const struct oriel_internode_order *order, const
 /* Packed elements are not as they lie in memory. */
 static enum oriel_status update_padded(const struct oriel_internode_order *order, char *packed)
 {
-    const struct oriel_internode_batch elements = {.run_bytes =
-                                                 (uint32_t)(order->head->b * oriel_kinds[order->kind].extent_bytes),
-                                             .runs = 1,
-                                             .kind = order->kind};
+    const struct oriel_internode_batch elements = {
+        .run_bytes = (uint32_t)(order->head->b * oriel_kinds[order->kind].extent_bytes),
+        .runs = 1,
+        .kind = order->kind};
     memset(padded_operands, 0, elements.run_bytes);
     if (order->operand_bytes > 0)
         oriel_internode_unpack(order->operands, &elements, padded_operands);
     if (packed != NULL)
         memset(padded_results, 0, elements.run_bytes);
-    enum oriel_status status = update(order, padded_operands, packed != NULL ? padded_results : NULL);
+    enum oriel_status status =
+        update(order, padded_operands, packed != NULL ? padded_results : NULL);
     if (status == ORIEL_OK && packed != NULL)
         oriel_internode_pack(packed, &elements, padded_results);
     return status;
@@ -87,16 +96,20 @@ static enum oriel_status execute(const struct oriel_internode_order *order, char
         return transfer(order, (char *)(uintptr_t)order->operands);
     if (order->head->kind == ORIEL_INTERNODE_GET)
         return transfer(order, packed);
-    return oriel_kinds[order->kind].padded ? update_padded(order, packed) : update(order, order->operands, packed);
+    return oriel_kinds[order->kind].padded ? update_padded(order, packed)
+                                           : update(order, order->operands, packed);
 }
 
-static enum oriel_status serve_swap(struct oriel_window *window, const struct oriel_internode_head *head,
-                                    const struct oriel_net_arrived *message, char *found, uint64_t *found_bytes)
+static enum oriel_status serve_swap(struct oriel_window *window,
+                                    const struct oriel_internode_head *head,
+                                    const struct oriel_net_arrived *message, char *found,
+                                    uint64_t *found_bytes)
 {
     struct oriel_internode_order order = {.window = window, .head = head};
     struct oriel_internode_part part;
     const uint32_t kind = head->d >> 8 & 255;
-    if (kind >= ORIEL_KIND_COUNT || oriel_kinds[kind].padded || oriel_kinds[kind].extent_bytes > ORIEL_SWAP_BYTES)
+    if (kind >= ORIEL_KIND_COUNT || oriel_kinds[kind].padded ||
+        oriel_kinds[kind].extent_bytes > ORIEL_SWAP_BYTES)
         return oriel_internode_malformed(&order, "datatype");
     const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
     if (message->len_bytes != 2 * len_bytes)
@@ -105,13 +118,14 @@ static enum oriel_status serve_swap(struct oriel_window *window, const struct or
     enum oriel_status status = oriel_internode_part_check(&order, &part);
     const struct oriel_span target = span_of(&order, &part);
     *found_bytes = len_bytes;
-    return status != ORIEL_OK
-               ? status
-               : oriel_compare_and_swap(window, &target, message->data, message->data + len_bytes, found);
+    return status != ORIEL_OK ? status
+                              : oriel_compare_and_swap(window, &target, message->data,
+                                                       message->data + len_bytes, found);
 }
 
 /* What is answered with what a get or an update has read. */
-static void serve_asked(const struct oriel_internode_order *order, const struct oriel_net_asker *asker)
+static void serve_asked(const struct oriel_internode_order *order,
+                        const struct oriel_net_asker *asker)
 {
     struct oriel_window *window = order->window;
     const struct oriel_internode_head *head = order->head;
@@ -123,10 +137,12 @@ static void serve_asked(const struct oriel_internode_order *order, const struct 
 }
 
 /* A run of memory that is loaded goes as it is; a word is loaded in one piece, for those who poll.  False for other memory. */
-static bool answer_run(const struct oriel_internode_order *order, const struct oriel_net_asker *asker)
+static bool answer_run(const struct oriel_internode_order *order,
+                       const struct oriel_net_asker *asker)
 {
     const struct oriel_internode_head *head = order->head;
-    const struct oriel_path way = oriel_remote_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
+    const struct oriel_path way =
+        oriel_remote_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
     uint64_t word;
     struct iovec data = {way.there.direct, head->b};
     if (way.by != &oriel_transport_shared)
@@ -139,14 +155,15 @@ static bool answer_run(const struct oriel_internode_order *order, const struct o
     return true;
 }
 
-static void serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
-                  const struct oriel_net_arrived *message)
+static void serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+                  const struct oriel_internode_head *head, const struct oriel_net_arrived *message)
 {
     struct oriel_internode_order order = {.window = window, .head = head};
     char found[ORIEL_SWAP_BYTES];
     struct iovec data = {found, 0};
-    bool asked = head->kind == ORIEL_INTERNODE_GET || head->kind == ORIEL_INTERNODE_SWAP ||
-                 (head->kind == ORIEL_INTERNODE_ACCUMULATE && (head->d >> 16 & ORIEL_INTERNODE_RETURNS));
+    bool asked =
+        head->kind == ORIEL_INTERNODE_GET || head->kind == ORIEL_INTERNODE_SWAP ||
+        (head->kind == ORIEL_INTERNODE_ACCUMULATE && (head->d >> 16 & ORIEL_INTERNODE_RETURNS));
     enum oriel_status status = ORIEL_OK;
     if (head->kind == ORIEL_INTERNODE_SWAP)
         status = serve_swap(window, head, message, found, &data.iov_len);
@@ -167,13 +184,16 @@ static void serve(struct oriel_window *window, const struct oriel_net_asker *ask
     }
 }
 
-void oriel_internode_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
-                               const struct oriel_internode_head *head, const struct oriel_net_arrived *message)
+void oriel_internode_serve_operation(struct oriel_window *window,
+                                     const struct oriel_net_asker *asker,
+                                     const struct oriel_internode_head *head,
+                                     const struct oriel_net_arrived *message)
 {
     struct oriel_remote_writers *writers = oriel_file_writers(oriel_file_base());
     oriel_remote_for_others = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
     /* while pages move this thread is kept out by the kernel's copies, which announce themselves, or here */
-    struct oriel_remote_writers_slot *slot = oriel_remote_for_others ? NULL : oriel_remote_writers_enter(writers);
+    struct oriel_remote_writers_slot *slot =
+        oriel_remote_for_others ? NULL : oriel_remote_writers_enter(writers);
     serve(window, asker, head, message);
     if (slot != NULL)
         oriel_remote_writers_leave(slot);

@@ -28,9 +28,11 @@ static uint32_t waiting; /* locks of all windows that are not held yet */
 
 /* --- locks --- */
 
-static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_internode_lock *lock, uint64_t now_ns)
+static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_internode_lock *lock,
+                            uint64_t now_ns)
 {
-    return oriel_gate_has_waiting_readers(gate) && oriel_load_acquire(&gate->admissions.value) == lock->admissions &&
+    return oriel_gate_has_waiting_readers(gate) &&
+           oriel_load_acquire(&gate->admissions.value) == lock->admissions &&
            now_ns - lock->since_ns < COURTESY_NS;
 }
 
@@ -38,7 +40,8 @@ static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_internod
 static void join_inside(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     struct oriel_internode_lock *keeper = calloc(1, sizeof *keeper);
-    struct oriel_internode_share *inside = keeper == NULL ? NULL : oriel_internode_share_join_inside(window);
+    struct oriel_internode_share *inside =
+        keeper == NULL ? NULL : oriel_internode_share_join_inside(window);
     if (inside == NULL) {
         free(keeper);
         return;
@@ -50,7 +53,8 @@ static void join_inside(struct oriel_window *window, struct oriel_internode_lock
     waiting++;
 }
 
-static bool advance_shared(struct oriel_window *window, struct oriel_internode_lock *lock, uint64_t now_ns)
+static bool advance_shared(struct oriel_window *window, struct oriel_internode_lock *lock,
+                           uint64_t now_ns)
 {
     if (oriel_internode_share_is_in(window, lock->share))
         return true;
@@ -62,7 +66,8 @@ static bool advance_shared(struct oriel_window *window, struct oriel_internode_l
 
 /* Takes the steps that are possible; true when the lock is held.  is_behind: one before it stands at the gate, which may have been
  * left since that was looked at. */
-static bool advance(struct oriel_window *window, struct oriel_internode_lock *lock, bool is_behind, uint64_t now_ns)
+static bool advance(struct oriel_window *window, struct oriel_internode_lock *lock, bool is_behind,
+                    uint64_t now_ns)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *queue = &window->control->lock;
@@ -127,7 +132,9 @@ static void tell_holder(struct oriel_window *window)
     const struct oriel_internode_lock *lock = window->far->locks;
     while (lock != NULL && lock->stage != STAGE_HELD)
         lock = lock->next;
-    uint32_t holder = lock == NULL ? 0 : ((uint32_t)lock->from + 1) | (lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : 0);
+    uint32_t holder = lock == NULL ? 0
+                                   : ((uint32_t)lock->from + 1) |
+                                         (lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : 0);
     oriel_store_release(&window->control->far_holder, holder);
 }
 
@@ -145,8 +152,10 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
     if (now_ns - window->far->looked_ns < WATCH_NS || !is_waited_for(window->far))
         return;
     window->far->looked_ns = now_ns;
-    for (const struct oriel_internode_lock *lock = window->far->locks; lock != NULL; lock = lock->next) {
-        struct oriel_net_peer *peer = lock->stage == STAGE_HELD ? oriel_internode_peer_known(window, lock->from) : NULL;
+    for (const struct oriel_internode_lock *lock = window->far->locks; lock != NULL;
+         lock = lock->next) {
+        struct oriel_net_peer *peer =
+            lock->stage == STAGE_HELD ? oriel_internode_peer_known(window, lock->from) : NULL;
         if (peer != NULL && oriel_net_check(peer) != ORIEL_OK) {
             oriel_internode_forget(window, lock->from);
             return;
@@ -157,7 +166,8 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
 /* The lock that a rank holds here, taken out of the list; NULL when there is none. */
 static struct oriel_internode_lock *take_held(struct oriel_window *window, int32_t from)
 {
-    for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL; link = &(*link)->next) {
+    for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;
+         link = &(*link)->next) {
         struct oriel_internode_lock *lock = *link;
         if (lock->from == from && lock->stage == STAGE_HELD) {
             *link = lock->next;
@@ -168,11 +178,13 @@ static struct oriel_internode_lock *take_held(struct oriel_window *window, int32
     return NULL;
 }
 
-static void give_lock_back(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from)
+static void give_lock_back(struct oriel_window *window, const struct oriel_net_asker *asker,
+                           int32_t from)
 {
     struct oriel_internode_lock *lock = take_held(window, from);
     if (lock == NULL)
-        oriel_internode_failed(window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
+        oriel_internode_failed(window, from,
+                               oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
     else
         leave_queue(window, lock);
     free(lock);
@@ -182,24 +194,29 @@ static void give_lock_back(struct oriel_window *window, const struct oriel_net_a
 /* --- going on with locks --- */
 
 /* Whoever could let it in has died. */
-static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_internode_lock *lock, uint64_t now_ns)
+static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_internode_lock *lock,
+                                    uint64_t now_ns)
 {
     struct oriel_watched watched = {.window = window, .win_rank = window->rank, .by_agent = true};
     if (now_ns - lock->looked_ns < WATCH_NS)
         return ORIEL_OK;
     lock->looked_ns = now_ns;
-    return lock->stage == STAGE_QUEUE ? oriel_liveness_lock(&watched) : oriel_liveness_reads(&watched);
+    return lock->stage == STAGE_QUEUE ? oriel_liveness_lock(&watched)
+                                      : oriel_liveness_reads(&watched);
 }
 
 /* Whatever failed before; a lock_all epoch is told whether it keeps a writer waiting (J2). */
 static void tell_held(const struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
-    uint64_t is_followed = lock->share != NULL && oriel_internode_share_is_followed(window, lock->share);
-    oriel_internode_answer_well(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed}, lock->share != NULL);
+    uint64_t is_followed =
+        lock->share != NULL && oriel_internode_share_is_followed(window, lock->share);
+    oriel_internode_answer_well(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed},
+                                lock->share != NULL);
 }
 
 /* Its turn has come, NOBODY's to leave at once; the link to the next. */
-static struct oriel_internode_lock **hold(struct oriel_window *window, struct oriel_internode_lock **link)
+static struct oriel_internode_lock **hold(struct oriel_window *window,
+                                          struct oriel_internode_lock **link)
 {
     struct oriel_internode_lock *lock = *link;
     if (lock->from == NOBODY) {
@@ -223,7 +240,8 @@ static void refuse(const struct oriel_internode_lock *lock, enum oriel_status st
 }
 
 /* K3, with the thread's message. */
-static void refuse_epoch(struct oriel_window *window, struct oriel_internode_lock *lock, enum oriel_status status)
+static void refuse_epoch(struct oriel_window *window, struct oriel_internode_lock *lock,
+                         enum oriel_status status)
 {
     refuse(lock, status);
     oriel_internode_kept_refuse(&lock->kept, status);
@@ -237,14 +255,16 @@ static void refuse_epoch(struct oriel_window *window, struct oriel_internode_loc
 static bool serve_kept(struct oriel_window *window)
 {
     struct oriel_internode_lock *lock = window->far->locks;
-    while (lock != NULL && (lock->stage != STAGE_HELD || (lock->kept.first == NULL && !lock->kept.has_unlock)))
+    while (lock != NULL &&
+           (lock->stage != STAGE_HELD || (lock->kept.first == NULL && !lock->kept.has_unlock)))
         lock = lock->next;
     if (lock == NULL)
         return false;
     oriel_internode_kept_serve(window, &lock->kept);
     if (lock->kept.has_unlock) {
         const struct oriel_net_asker unlock = lock->kept.unlock;
-        lock->kept.has_unlock = false; /* answered once, also where a rank that holds two locks ends the other one by it */
+        lock->kept.has_unlock =
+            false; /* answered once, also where a rank that holds two locks ends the other one by it */
         give_lock_back(window, &unlock, lock->from);
     }
     return true;
@@ -304,17 +324,21 @@ static struct oriel_internode_lock *make_lock(struct oriel_internode *far)
     return lock;
 }
 
-static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
+static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker,
+                      const struct oriel_internode_head *head)
 {
     struct oriel_internode_lock *lock = make_lock(window->far);
-    bool is_all = head->a == ORIEL_INTERNODE_WANTS_ALL || head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN;
+    bool is_all =
+        head->a == ORIEL_INTERNODE_WANTS_ALL || head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN;
     if (lock != NULL && is_all)
-        lock->share = oriel_internode_share_join(window, head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
+        lock->share =
+            oriel_internode_share_join(window, head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     if (lock == NULL || (is_all && lock->share == NULL)) {
         free(lock);
         if (head->b != 0 && !is_all)
             window->far->refused[head->from] |= ORIEL_INTERNODE_SHUT; /* K3 */
-        oriel_internode_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
+        oriel_internode_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d",
+                                                 (int)window->rank));
         return;
     }
     lock->asker = *asker;
@@ -340,13 +364,14 @@ static void take_lock(struct oriel_window *window, const struct oriel_net_asker 
 /* --- epochs that do not wait for their lock --- */
 
 /* K3 */
-static void shut_out(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
-                     bool is_asked)
+static void shut_out(struct oriel_window *window, const struct oriel_net_asker *asker,
+                     const struct oriel_internode_head *head, bool is_asked)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK)
         window->far->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_SHUT;
     if (is_asked)
-        oriel_internode_refuse(asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
+        oriel_internode_refuse(
+            asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
 }
 
 static struct oriel_internode_lock *find_ride(const struct oriel_internode *far, int32_t from)
@@ -362,8 +387,10 @@ static bool is_of_epoch(uint32_t kind)
     return kind <= ORIEL_INTERNODE_SWAP || kind == ORIEL_INTERNODE_UNLOCK;
 }
 
-bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head,
-                     const struct oriel_net_arrived *message, bool is_asked, oriel_internode_again *again)
+bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_asker *asker,
+                           const struct oriel_internode_head *head,
+                           const struct oriel_net_arrived *message, bool is_asked,
+                           oriel_internode_again *again)
 {
     if (!is_of_epoch(head->kind))
         return false;
@@ -374,7 +401,8 @@ bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_a
     struct oriel_internode_lock *lock = find_ride(window->far, head->from);
     if (lock == NULL)
         return false;
-    enum oriel_status status = oriel_internode_keep(&lock->kept, asker, head, message, is_asked, again);
+    enum oriel_status status =
+        oriel_internode_keep(&lock->kept, asker, head, message, is_asked, again);
     if (status != ORIEL_OK && is_asked)
         oriel_internode_refuse(asker, status);
     else if (status != ORIEL_OK)
@@ -388,14 +416,17 @@ static void count_partner(struct oriel_window *window, const struct oriel_intern
 {
     struct oriel_pscw_counter *partner = oriel_internode_partner(window, head->from);
     if (partner != NULL)
-        oriel_event_signal(head->kind == ORIEL_INTERNODE_POST ? &partner->posts : &partner->completes);
+        oriel_event_signal(head->kind == ORIEL_INTERNODE_POST ? &partner->posts
+                                                              : &partner->completes);
     else
-        oriel_store_release(&window->far->uncounted, (uint32_t)head->from + 1); /* who waits for it is told (liveness.c) */
+        oriel_store_release(&window->far->uncounted,
+                            (uint32_t)head->from + 1); /* who waits for it is told (liveness.c) */
 }
 
 static void count_arrival(struct oriel_window *window, const struct oriel_internode_head *head)
 {
-    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_internode_machines(window);
+    struct oriel_machines *machines =
+        (struct oriel_machines *)(uintptr_t)oriel_internode_machines(window);
     if (head->a < ORIEL_BARRIER_ROUNDS)
         oriel_event_signal(&machines->arrived[head->a]);
 }
@@ -404,34 +435,22 @@ static void note_lost(struct oriel_window *window, uint64_t rank)
 {
     uint32_t whole = 0;
     if (rank < (uint64_t)window->n)
-        atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1, memory_order_release,
-                                                memory_order_relaxed);
+        atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1,
+                                                memory_order_release, memory_order_relaxed);
 }
 
-void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
+void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+                           const struct oriel_internode_head *head)
 {
     switch ((enum oriel_internode_kind)head->kind) {
-    case ORIEL_INTERNODE_FLUSH:
-        oriel_internode_answer(window, asker, head->from, NULL, 0);
-        break;
-    case ORIEL_INTERNODE_LOCK:
-        take_lock(window, asker, head);
-        break;
-    case ORIEL_INTERNODE_UNLOCK:
-        give_lock_back(window, asker, head->from);
-        break;
+    case ORIEL_INTERNODE_FLUSH: oriel_internode_answer(window, asker, head->from, NULL, 0); break;
+    case ORIEL_INTERNODE_LOCK: take_lock(window, asker, head); break;
+    case ORIEL_INTERNODE_UNLOCK: give_lock_back(window, asker, head->from); break;
     case ORIEL_INTERNODE_POST:
-    case ORIEL_INTERNODE_COMPLETE:
-        count_partner(window, head);
-        break;
-    case ORIEL_INTERNODE_ARRIVED:
-        count_arrival(window, head);
-        break;
-    case ORIEL_INTERNODE_LOST:
-        note_lost(window, head->a);
-        break;
-    default: /* internode/target/am_dispatch.c sends no others here */
-        break;
+    case ORIEL_INTERNODE_COMPLETE: count_partner(window, head); break;
+    case ORIEL_INTERNODE_ARRIVED: count_arrival(window, head); break;
+    case ORIEL_INTERNODE_LOST: note_lost(window, head->a); break;
+    default: /* internode/target/am_dispatch.c sends no others here */ break;
     }
 }
 
@@ -468,7 +487,9 @@ void oriel_internode_close(struct oriel_window *window)
         struct oriel_internode_lock *lock = window->far->locks;
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
-            refuse_epoch(window, lock, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
+            refuse_epoch(window, lock,
+                         oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here",
+                                    (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
             refuse_epoch(window, lock, oriel_fail(ORIEL_E_WIN, "the window is gone"));
         forget(window, lock);
@@ -476,7 +497,8 @@ void oriel_internode_close(struct oriel_window *window)
     if (dead == 0)
         oriel_internode_withdraw(window->far);
     else if (window->far->exposed != NULL)
-        window->memory_offset = -1; /* not given back: some may still put, and devices reach it until the net stops */
+        window->memory_offset =
+            -1; /* not given back: some may still put, and devices reach it until the net stops */
     oriel_internode_shares_close(window->far);
     oriel_internode_answers_close(window->far);
     oriel_internode_peers_close(window);

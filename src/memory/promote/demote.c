@@ -25,7 +25,8 @@ struct inspection {
 
 static int protection_of(const struct oriel_mapping *mapping)
 {
-    return (mapping->access[0] == 'r' ? PROT_READ : 0) | (mapping->access[1] == 'w' ? PROT_WRITE : 0);
+    return (mapping->access[0] == 'r' ? PROT_READ : 0) |
+           (mapping->access[1] == 'w' ? PROT_WRITE : 0);
 }
 
 static bool inspect(const struct oriel_mapping *mapping, void *context)
@@ -38,7 +39,8 @@ static bool inspect(const struct oriel_mapping *mapping, void *context)
                    mapping->file_offset - mapping->start == run->offset - run->start;
     if (!is_ours)
         return !has_begun;
-    if (has_begun && (mapping->start != seen->reached || protection_of(mapping) != seen->protection))
+    if (has_begun &&
+        (mapping->start != seen->reached || protection_of(mapping) != seen->protection))
         return false;
     if (!has_begun)
         seen->start = mapping->start > run->start ? mapping->start : run->start;
@@ -93,7 +95,8 @@ static void lose(struct oriel_promoted_ranges *runs, size_t at, uint64_t len_byt
 }
 
 /* Makes private what can be of the run at index, which nobody holds; false when a part of it stays promoted. */
-static bool restore(struct oriel_promoted_ranges *runs, struct oriel_transfer *transfer, size_t at, uint64_t *lost_bytes)
+static bool restore(struct oriel_promoted_ranges *runs, struct oriel_transfer *transfer, size_t at,
+                    uint64_t *lost_bytes)
 {
     for (uint64_t left_bytes = runs->list[at].end - runs->list[at].start; left_bytes > 0;) {
         struct oriel_run *run = &runs->list[at];
@@ -103,16 +106,18 @@ static bool restore(struct oriel_promoted_ranges *runs, struct oriel_transfer *t
             lose(runs, at, done_bytes);
             *lost_bytes += done_bytes;
         } else if (seen.reached == run->start) {
-            oriel_warn("the window memory at %#lx stays shared: cannot look at it (/proc/self/maps, or descriptor %d closed)",
+            oriel_warn("the window memory at %#lx stays shared: cannot look at it "
+                       "(/proc/self/maps, or descriptor %d closed)",
                        (unsigned long)run->start, (int)oriel_file_identity()->memory_fd);
             return false;
         } else {
             transfer->keeps_contents = oriel_leases_cover(run->block);
-            enum oriel_status status = oriel_transfer_out(transfer, run->start, seen.reached - run->start, run->offset,
-                                                          run->stash, seen.protection, &done_bytes);
+            enum oriel_status status =
+                oriel_transfer_out(transfer, run->start, seen.reached - run->start, run->offset,
+                                   run->stash, seen.protection, &done_bytes);
             if (status != ORIEL_OK)
-                oriel_warn("the window memory at %#lx stays shared: %s", (unsigned long)(run->start + done_bytes),
-                           oriel_fail_message());
+                oriel_warn("the window memory at %#lx stays shared: %s",
+                           (unsigned long)(run->start + done_bytes), oriel_fail_message());
             if (done_bytes > 0) {
                 oriel_scars_note(run->start, run->start + done_bytes);
                 forget(runs, at, done_bytes);
@@ -125,19 +130,21 @@ static bool restore(struct oriel_promoted_ranges *runs, struct oriel_transfer *t
     return true;
 }
 
-uint64_t oriel_restore_unheld(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end, enum oriel_means means)
+uint64_t oriel_restore_unheld(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end,
+                              enum oriel_means means)
 {
     struct oriel_transfer transfer;
     bool is_open = false;
     uint64_t lost_bytes = 0;
-    for (size_t at = oriel_promoted_ranges_after(runs, start); at < runs->count && runs->list[at].start < end;) {
+    for (size_t at = oriel_promoted_ranges_after(runs, start);
+         at < runs->count && runs->list[at].start < end;) {
         if (runs->list[at].holds > 0) {
             at++;
             continue;
         }
         if (!is_open && oriel_transfer_open(means, &transfer) != ORIEL_OK) {
-            oriel_warn("the window memory at %#lx stays shared: %s", (unsigned long)runs->list[at].start,
-                       oriel_fail_message());
+            oriel_warn("the window memory at %#lx stays shared: %s",
+                       (unsigned long)runs->list[at].start, oriel_fail_message());
             return lost_bytes;
         }
         is_open = true;
@@ -151,7 +158,8 @@ uint64_t oriel_restore_unheld(struct oriel_promoted_ranges *runs, uintptr_t star
 
 void oriel_restore_bound(const struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end)
 {
-    for (size_t at = oriel_promoted_ranges_after(runs, start); at < runs->count && runs->list[at].start < end; at++)
+    for (size_t at = oriel_promoted_ranges_after(runs, start);
+         at < runs->count && runs->list[at].start < end; at++)
         if (runs->list[at].holds == 0)
             oriel_parked_mapping_bound(runs->list[at].start);
 }

@@ -7,7 +7,8 @@
 
 /* Restores all runs in [start, end) that nobody holds.  Those that cannot be restored for now stay in the list.  How many bytes
  * the program has unmapped or replaced meanwhile, which are left alone. */
-uint64_t oriel_restore_unheld(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end, enum oriel_means means);
+uint64_t oriel_restore_unheld(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end,
+                              enum oriel_means means);
 
 /* Runs in [start, end) that nobody holds stay shared: no mremap can lengthen their mappings. */
 void oriel_restore_bound(const struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end);

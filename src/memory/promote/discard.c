@@ -191,7 +191,8 @@ static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
 
 /* Private memory cannot be removed from a file.  Holes are made by libc's madvise, of which those
  * hear who keep memory registered with a device. */
-static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes, const struct oriel_mapping *mapping)
+static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes,
+                 const struct oriel_mapping *mapping)
 {
     if (walk->advice == MADV_REMOVE) {
         errno = EINVAL;
@@ -208,7 +209,8 @@ static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes, c
 
 static bool is_memory_file(const struct oriel_mapping *mapping)
 {
-    return mapping->inode == inode && makedev(mapping->device_major, mapping->device_minor) == device;
+    return mapping->inode == inode &&
+           makedev(mapping->device_major, mapping->device_minor) == device;
 }
 
 static bool visit(const struct oriel_mapping *mapping, void *context)
@@ -266,8 +268,9 @@ bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_byt
     const uintptr_t from = (uintptr_t)start;
     const uintptr_t end = from + (old_bytes > 0 ? old_bytes : 1);
     bool has_file = false;
-    if (!atomic_load_explicit(&has_any, memory_order_acquire) || new_bytes <= old_bytes || end <= from ||
-        !is_listed(from, end) || (oriel_maps_visit(from, end, false, find_file, &has_file) && !has_file))
+    if (!atomic_load_explicit(&has_any, memory_order_acquire) || new_bytes <= old_bytes ||
+        end <= from || !is_listed(from, end) ||
+        (oriel_maps_visit(from, end, false, find_file, &has_file) && !has_file))
         return true;
     errno = EFAULT;
     return false;

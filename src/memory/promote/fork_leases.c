@@ -21,9 +21,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOKS = 16 }; /* at blocks that wait, at a time: there may be as many as there were windows */
+enum {
+    LOOKS = 16
+}; /* at blocks that wait, at a time: there may be as many as there were windows */
 
-static uint64_t forks; /* that had a lease, or should have had */
+static uint64_t forks;                /* that had a lease, or should have had */
 static struct oriel_run_block *first; /* of those that wait; NULL when there is none */
 static struct oriel_run_block *last;  /* meaningless then */
 
@@ -35,13 +37,15 @@ void oriel_leases_admit(struct oriel_run_block *block)
 int oriel_leases_grant(const struct oriel_promoted_ranges *runs)
 {
     char path[48];
-    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)++forks, .l_len = 1};
+    struct flock lock = {
+        .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)++forks, .l_len = 1};
     snprintf(path, sizeof path, "/proc/thread-self/fd/%d", (int)oriel_file_identity()->memory_fd);
     errno = EBADF;
     int fd = oriel_file_is_open() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0)
         return fd;
-    oriel_note("fork: window memory that the child inherits will not be given back: %s", strerror(errno));
+    oriel_note("fork: window memory that the child inherits will not be given back: %s",
+               strerror(errno));
     if (fd >= 0)
         close(fd);
     for (size_t at = 0; at < runs->count; at++)
@@ -52,11 +56,14 @@ int oriel_leases_grant(const struct oriel_promoted_ranges *runs)
 /* Where the kernel does not tell, somebody may. */
 static bool is_seen(const struct oriel_run_block *block, uint64_t last_fork)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)block->first_fork};
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)block->first_fork};
     if (block->is_kept || last_fork < block->first_fork)
         return block->is_kept;
     lock.l_len = (off_t)(last_fork - block->first_fork + 1);
-    return !oriel_file_is_open() || fcntl(oriel_file_identity()->memory_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    return !oriel_file_is_open() ||
+           fcntl(oriel_file_identity()->memory_fd, F_OFD_GETLK, &lock) != 0 ||
+           lock.l_type != F_UNLCK;
 }
 
 bool oriel_leases_cover(const struct oriel_run_block *block)

@@ -28,14 +28,12 @@ static bool waits_there(const struct oriel_call *call, const void *context)
     const struct moved *moved = context;
     switch (call->number) {
     case SYS_futex:
-        return (call->arguments[1] & FUTEX_PRIVATE_FLAG) == 0 && call->arguments[0] >= moved->start &&
-               call->arguments[0] < moved->end;
+        return (call->arguments[1] & FUTEX_PRIVATE_FLAG) == 0 &&
+               call->arguments[0] >= moved->start && call->arguments[0] < moved->end;
 #ifdef SYS_futex_waitv
-    case SYS_futex_waitv: /* which ones stands in memory that may change meanwhile */
-        return true;
+    case SYS_futex_waitv: /* which ones stands in memory that may change meanwhile */ return true;
 #endif
-    default:
-        return false;
+    default: return false;
     }
 }
 

@@ -15,7 +15,7 @@
 #endif
 
 enum { ENTRIES = 512 };
-_Static_assert(ENTRIES * ORIEL_PAGE_BYTES == ORIEL_HUGE_BYTES, "a huge page");
+_Static_assert(ENTRIES *ORIEL_PAGE_BYTES == ORIEL_HUGE_BYTES, "a huge page");
 
 static pthread_once_t tried = PTHREAD_ONCE_INIT;
 static bool can_collapse;
@@ -50,7 +50,8 @@ bool oriel_huge_can_collapse(void)
 static bool is_whole(int pagemap_fd, uintptr_t piece)
 {
     uint64_t entries[ENTRIES];
-    if (pread(pagemap_fd, entries, sizeof entries, (off_t)(piece / ORIEL_PAGE_BYTES * sizeof *entries)) != sizeof entries)
+    if (pread(pagemap_fd, entries, sizeof entries,
+              (off_t)(piece / ORIEL_PAGE_BYTES * sizeof *entries)) != sizeof entries)
         return false;
     for (int i = 0; i < ENTRIES; i++)
         if ((entries[i] & ORIEL_PAGE_PRESENT) == 0)
@@ -61,7 +62,8 @@ static bool is_whole(int pagemap_fd, uintptr_t piece)
 void oriel_huge_prepare(int pagemap_fd, uintptr_t start, uint64_t len_bytes, uint64_t offset)
 {
     uintptr_t first = (start + ORIEL_HUGE_BYTES - 1) & ~(uintptr_t)(ORIEL_HUGE_BYTES - 1);
-    for (uintptr_t piece = first; piece + ORIEL_HUGE_BYTES <= start + len_bytes; piece += ORIEL_HUGE_BYTES)
+    for (uintptr_t piece = first; piece + ORIEL_HUGE_BYTES <= start + len_bytes;
+         piece += ORIEL_HUGE_BYTES)
         if (is_whole(pagemap_fd, piece) && !collapse(oriel_file_base() + offset + (piece - start)))
             return;
 }

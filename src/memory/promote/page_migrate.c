@@ -25,16 +25,17 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define CHUNK_BYTES (UINT64_C(4) << 20)
+#define CHUNK_BYTES        (UINT64_C(4) << 20)
 #define SPARSE_CHUNK_BYTES (UINT64_C(256) << 20) /* after chunks that were nearly empty */
-#define FEW_BYTES (UINT64_C(64) << 10)
+#define FEW_BYTES          (UINT64_C(64) << 10)
 enum { ENTRIES = 512 }; /* of the page map, at a time */
 
 enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_transfer *out)
 {
     out->file_fd = oriel_file_identity()->memory_fd;
     if (!oriel_file_is_open())
-        return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d", out->file_fd);
+        return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d",
+                          out->file_fd);
     out->pagemap_fd = -1;
     out->keeps_huge = false;
     out->keeps_contents = false;
@@ -53,7 +54,8 @@ void oriel_transfer_close(struct oriel_transfer *transfer)
 __attribute__((no_sanitize("address", "thread"))) static bool is_zero(const uint64_t *page)
 {
     for (uint64_t i = 0; i < ORIEL_PAGE_BYTES / sizeof *page; i += 8)
-        if ((page[i] | page[i + 1] | page[i + 2] | page[i + 3] | page[i + 4] | page[i + 5] | page[i + 6] | page[i + 7]) != 0)
+        if ((page[i] | page[i + 1] | page[i + 2] | page[i + 3] | page[i + 4] | page[i + 5] |
+             page[i + 6] | page[i + 7]) != 0)
             return false;
     return true;
 }
@@ -88,19 +90,21 @@ static int copy(long call, int fd, uintptr_t address, uint64_t len_bytes, uint64
 }
 
 /* Copies the pages of at most ENTRIES that have contents; zeroes are what the file has anyway. */
-static int copy_in_some(const struct oriel_transfer *transfer, uintptr_t start, uint64_t pages, uint64_t offset, bool all_pages,
-                        uint64_t *held_bytes)
+static int copy_in_some(const struct oriel_transfer *transfer, uintptr_t start, uint64_t pages,
+                        uint64_t offset, bool all_pages, uint64_t *held_bytes)
 {
     uint64_t entries[ENTRIES];
     uint64_t len_bytes = pages * sizeof *entries;
     if (!all_pages) {
-        long got = syscall(SYS_pread64, transfer->pagemap_fd, entries, len_bytes, start / ORIEL_PAGE_BYTES * sizeof *entries);
+        long got = syscall(SYS_pread64, transfer->pagemap_fd, entries, len_bytes,
+                           start / ORIEL_PAGE_BYTES * sizeof *entries);
         if (got != (long)len_bytes)
             return got < 0 ? errno : EIO;
     }
     for (uint64_t page = 0; page < pages;) {
         uint64_t first = page;
-        while (page < pages && (all_pages || (entries[page] & (ORIEL_PAGE_PRESENT | ORIEL_PAGE_SWAPPED)) != 0) &&
+        while (page < pages &&
+               (all_pages || (entries[page] & (ORIEL_PAGE_PRESENT | ORIEL_PAGE_SWAPPED)) != 0) &&
                !is_zero((const uint64_t *)(start + page * ORIEL_PAGE_BYTES)))
             page++;
         uint64_t run_bytes = (page - first) * ORIEL_PAGE_BYTES;
@@ -114,14 +118,15 @@ static int copy_in_some(const struct oriel_transfer *transfer, uintptr_t start, 
     return 0;
 }
 
-static int copy_in(const struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset, bool all_pages,
-                   uint64_t *held_bytes)
+static int copy_in(const struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
+                   uint64_t offset, bool all_pages, uint64_t *held_bytes)
 {
     const uint64_t step_bytes = ENTRIES * ORIEL_PAGE_BYTES;
     *held_bytes = 0;
     for (uint64_t done = 0; done < len_bytes; done += step_bytes) {
         uint64_t now = len_bytes - done < step_bytes ? len_bytes - done : step_bytes;
-        int error = copy_in_some(transfer, start + done, now / ORIEL_PAGE_BYTES, offset + done, all_pages, held_bytes);
+        int error = copy_in_some(transfer, start + done, now / ORIEL_PAGE_BYTES, offset + done,
+                                 all_pages, held_bytes);
         if (error != 0)
             return error;
     }
@@ -130,12 +135,14 @@ static int copy_in(const struct oriel_transfer *transfer, uintptr_t start, uint6
 
 static void punch(const struct oriel_transfer *transfer, uint64_t offset, uint64_t len_bytes)
 {
-    fallocate(transfer->file_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len_bytes);
+    fallocate(transfer->file_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+              (off_t)len_bytes);
 }
 
 /* The extent of the file's contents at or after *at, up to end; false when there is none.  The kernel looks for its end page by
  * page, beyond ours: it is kept, or each chunk of a long range would look through all the others. */
-static bool next_data(struct oriel_transfer *transfer, uint64_t end, uint64_t *at, uint64_t *data_end)
+static bool next_data(struct oriel_transfer *transfer, uint64_t end, uint64_t *at,
+                      uint64_t *data_end)
 {
     if (*at >= end)
         return false;
@@ -159,11 +166,13 @@ static void forget_data(struct oriel_transfer *transfer)
 }
 
 /* Faults in what the file holds, at once instead of page by page at the next accesses; a kernel that cannot leaves it to them. */
-static void populate(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset)
+static void populate(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
+                     uint64_t offset)
 {
     uint64_t data_end;
     forget_data(transfer);
-    for (uint64_t at = offset; next_data(transfer, offset + len_bytes, &at, &data_end); at = data_end)
+    for (uint64_t at = offset; next_data(transfer, offset + len_bytes, &at, &data_end);
+         at = data_end)
         syscall(SYS_madvise, start + (at - offset), data_end - at, MADV_POPULATE_WRITE);
 }
 
@@ -178,8 +187,8 @@ static void announce(uintptr_t start, uint64_t len_bytes)
  * that nobody here knows of: where threads are stopped, nothing but two system calls lies between the old pages and the new.
  * Where writes are caught, readers of the empty mapping wait, and copying from the stash meets no page that the kernel drops
  * meanwhile. */
-static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset, bool all_pages,
-                   uintptr_t stash, uint64_t *held_bytes)
+static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
+                   uint64_t offset, bool all_pages, uintptr_t stash, uint64_t *held_bytes)
 {
     bool stopped = transfer->freeze.means == ORIEL_MEANS_QUIESCE;
     int error = stopped ? copy_in(transfer, start, len_bytes, offset, all_pages, held_bytes) : 0;
@@ -190,16 +199,17 @@ static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t le
     error = oriel_parked_mapping_is_locked(stash) ? EPERM : 0;
     if (error == 0 && !stopped)
         error = copy_in(transfer, stash, len_bytes, offset, all_pages, held_bytes);
-    if (error == 0 && syscall(SYS_mmap, start, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, transfer->file_fd,
-                              offset) != (long)start)
+    if (error == 0 && syscall(SYS_mmap, start, len_bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_FIXED, transfer->file_fd, offset) != (long)start)
         error = errno;
     if (error != 0)
         oriel_parked_mapping_undo(&transfer->freeze, stash, start, len_bytes);
     return error;
 }
 
-static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                  bool all_pages, uintptr_t stash, uint64_t *held_bytes)
+static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t start,
+                                  uint64_t len_bytes, uint64_t offset, bool all_pages,
+                                  uintptr_t stash, uint64_t *held_bytes)
 {
     if (transfer->keeps_huge && transfer->pagemap_fd >= 0)
         oriel_huge_prepare(transfer->pagemap_fd, start, len_bytes, offset);
@@ -214,8 +224,9 @@ static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t sta
     if (error != 0) {
         punch(transfer, offset, len_bytes);
         return oriel_fail(error == ENOSPC || error == ENOMEM ? ORIEL_E_NO_MEM : ORIEL_E_OTHER,
-                          "cannot move %lu bytes at %#lx into the memory file: %s", (unsigned long)len_bytes,
-                          (unsigned long)start, error == EPERM ? "they are locked by mlock" : strerror(error));
+                          "cannot move %lu bytes at %#lx into the memory file: %s",
+                          (unsigned long)len_bytes, (unsigned long)start,
+                          error == EPERM ? "they are locked by mlock" : strerror(error));
     }
     oriel_parked_mapping_empty(stash, len_bytes);
     announce(start, len_bytes);
@@ -224,20 +235,22 @@ static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t sta
 }
 
 /* After a failure: what was moved moves back, and the message stays that of the failure. */
-static void undo_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset, uintptr_t stash,
-                    uintptr_t *stuck_start, uintptr_t *stuck_end)
+static void undo_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
+                    uint64_t offset, uintptr_t stash, uintptr_t *stuck_start, uintptr_t *stuck_end)
 {
     char reason[400];
     uint64_t back_bytes;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
-    oriel_transfer_out(transfer, start, len_bytes, offset, stash, PROT_READ | PROT_WRITE, &back_bytes);
+    oriel_transfer_out(transfer, start, len_bytes, offset, stash, PROT_READ | PROT_WRITE,
+                       &back_bytes);
     *stuck_start = start + back_bytes;
     *stuck_end = start + len_bytes;
     oriel_fail(ORIEL_E_OTHER, "%s", reason);
 }
 
 /* For few pages the page map is not worth its descriptor: in the stash untouched pages are zeroes like others. */
-static enum oriel_status open_pagemap(struct oriel_transfer *transfer, uint64_t len_bytes, bool *all_pages)
+static enum oriel_status open_pagemap(struct oriel_transfer *transfer, uint64_t len_bytes,
+                                      bool *all_pages)
 {
     if (len_bytes <= FEW_BYTES)
         *all_pages = true;
@@ -249,8 +262,9 @@ static enum oriel_status open_pagemap(struct oriel_transfer *transfer, uint64_t 
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                    bool all_pages, uintptr_t *stash, uintptr_t *stuck_start, uintptr_t *stuck_end)
+enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t start,
+                                    uint64_t len_bytes, uint64_t offset, bool all_pages,
+                                    uintptr_t *stash, uintptr_t *stuck_start, uintptr_t *stuck_end)
 {
     uint64_t chunk_bytes = CHUNK_BYTES;
     uint64_t held_bytes = 0;
@@ -260,12 +274,13 @@ enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t s
         return status;
     *stash = oriel_parked_mapping_reserve(start, len_bytes);
     if (*stash == 0)
-        return oriel_fail(ORIEL_E_NO_MEM, "no address space for %lu private bytes: %s", (unsigned long)len_bytes,
-                          strerror(errno));
+        return oriel_fail(ORIEL_E_NO_MEM, "no address space for %lu private bytes: %s",
+                          (unsigned long)len_bytes, strerror(errno));
     oriel_parked_mapping_prepare(start);
     for (uint64_t done = 0; done < len_bytes;) {
         uint64_t now = to_boundary(start + done, len_bytes - done, chunk_bytes);
-        status = chunk_in(transfer, start + done, now, offset + done, all_pages, *stash + done, &held_bytes);
+        status = chunk_in(transfer, start + done, now, offset + done, all_pages, *stash + done,
+                          &held_bytes);
         if (status != ORIEL_OK) {
             oriel_parked_mapping_drop(*stash + done, len_bytes - done);
             if (done > 0)
@@ -273,16 +288,20 @@ enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t s
             return status;
         }
         done += now;
-        chunk_bytes = held_bytes < CHUNK_BYTES / 8 && chunk_bytes < SPARSE_CHUNK_BYTES ? 2 * chunk_bytes : CHUNK_BYTES;
+        chunk_bytes = held_bytes < CHUNK_BYTES / 8 && chunk_bytes < SPARSE_CHUNK_BYTES
+                          ? 2 * chunk_bytes
+                          : CHUNK_BYTES;
     }
     return ORIEL_OK;
 }
 
 /* The contents of the file in private pages. */
-static int copy_out(struct oriel_transfer *transfer, uintptr_t to, uint64_t len_bytes, uint64_t offset)
+static int copy_out(struct oriel_transfer *transfer, uintptr_t to, uint64_t len_bytes,
+                    uint64_t offset)
 {
     uint64_t data_end;
-    for (uint64_t at = offset; next_data(transfer, offset + len_bytes, &at, &data_end); at = data_end) {
+    for (uint64_t at = offset; next_data(transfer, offset + len_bytes, &at, &data_end);
+         at = data_end) {
         int error = copy(SYS_pread64, transfer->file_fd, to + (at - offset), data_end - at, at);
         if (error != 0)
             return error;
@@ -291,12 +310,13 @@ static int copy_out(struct oriel_transfer *transfer, uintptr_t to, uint64_t len_
 }
 
 /* Under the freeze.  0, or an errno with all as it was. */
-static int move_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset, uintptr_t stash,
-                    int protection)
+static int move_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
+                    uint64_t offset, uintptr_t stash, int protection)
 {
     const int usual = PROT_READ | PROT_WRITE;
     int error = copy_out(transfer, stash, len_bytes, offset);
-    if (error == 0 && protection != usual && syscall(SYS_mprotect, stash, len_bytes, protection) != 0)
+    if (error == 0 && protection != usual &&
+        syscall(SYS_mprotect, stash, len_bytes, protection) != 0)
         error = errno;
     if (error == 0)
         error = oriel_parked_mapping_put_back(stash, start, len_bytes);
@@ -308,24 +328,26 @@ static int move_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t l
     return error;
 }
 
-static enum oriel_status chunk_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                   uintptr_t stash, int protection)
+static enum oriel_status chunk_out(struct oriel_transfer *transfer, uintptr_t start,
+                                   uint64_t len_bytes, uint64_t offset, uintptr_t stash,
+                                   int protection)
 {
     if (!oriel_write_barrier_begin(&transfer->freeze, start, len_bytes, false))
         return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
     int error = move_out(transfer, start, len_bytes, offset, stash, protection);
     oriel_write_barrier_end(&transfer->freeze, start, len_bytes, error == 0);
     if (error != 0)
-        return oriel_fail(ORIEL_E_OTHER, "cannot move %lu bytes at %#lx out of the memory file: %s", (unsigned long)len_bytes,
-                          (unsigned long)start, strerror(error));
+        return oriel_fail(ORIEL_E_OTHER, "cannot move %lu bytes at %#lx out of the memory file: %s",
+                          (unsigned long)len_bytes, (unsigned long)start, strerror(error));
     if (!transfer->keeps_contents)
         punch(transfer, offset, len_bytes);
     announce(start, len_bytes);
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_transfer_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                     uintptr_t stash, int protection, uint64_t *done_bytes)
+enum oriel_status oriel_transfer_out(struct oriel_transfer *transfer, uintptr_t start,
+                                     uint64_t len_bytes, uint64_t offset, uintptr_t stash,
+                                     int protection, uint64_t *done_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     *done_bytes = 0;

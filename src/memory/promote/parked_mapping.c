@@ -26,12 +26,15 @@
 uintptr_t oriel_parked_mapping_reserve(uintptr_t start, uint64_t len_bytes)
 {
     uint64_t slack_bytes = len_bytes >= ORIEL_HUGE_BYTES ? ORIEL_HUGE_BYTES : 0;
-    long room = syscall(SYS_mmap, NULL, len_bytes + slack_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long room = syscall(SYS_mmap, NULL, len_bytes + slack_bytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == -1)
         return 0;
-    uint64_t before_bytes = slack_bytes > 0 ? (start - (uintptr_t)room) & (ORIEL_HUGE_BYTES - 1) : 0;
+    uint64_t before_bytes =
+        slack_bytes > 0 ? (start - (uintptr_t)room) & (ORIEL_HUGE_BYTES - 1) : 0;
     oriel_parked_mapping_drop((uintptr_t)room, before_bytes);
-    oriel_parked_mapping_drop((uintptr_t)room + before_bytes + len_bytes, slack_bytes - before_bytes);
+    oriel_parked_mapping_drop((uintptr_t)room + before_bytes + len_bytes,
+                              slack_bytes - before_bytes);
     return (uintptr_t)room + before_bytes;
 }
 
@@ -52,7 +55,8 @@ int oriel_parked_mapping_put_back(uintptr_t stash, uintptr_t start, uint64_t len
     return syscall(SYS_mremap, stash, len_bytes, len_bytes, how, start) == (long)start ? 0 : errno;
 }
 
-void oriel_parked_mapping_undo(struct oriel_write_barrier *freeze, uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+void oriel_parked_mapping_undo(struct oriel_write_barrier *freeze, uintptr_t stash, uintptr_t start,
+                               uint64_t len_bytes)
 {
     if (oriel_parked_mapping_put_back(stash, start, len_bytes) != 0)
         oriel_write_barrier_fill(freeze, start, stash, len_bytes);

@@ -24,7 +24,8 @@ int oriel_parked_mapping_put_back(uintptr_t stash, uintptr_t start, uint64_t len
 
 /* The same under a freeze that began before stash_take, and without fail: where the kernel has no room for it (limit of
  * mappings) the contents are copied.  stash is address space afterwards, which drop gives back. */
-void oriel_parked_mapping_undo(struct oriel_write_barrier *freeze, uintptr_t stash, uintptr_t start, uint64_t len_bytes);
+void oriel_parked_mapping_undo(struct oriel_write_barrier *freeze, uintptr_t stash, uintptr_t start,
+                               uint64_t len_bytes);
 
 /* A range from start on maps the file, and no window of the program keeps it in place.  Its first page
  * becomes a mapping of its own.  So glibc's realloc, whose mremap begins there, fails where it would

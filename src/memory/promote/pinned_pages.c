@@ -37,11 +37,21 @@ static void read_link(int fd, char *name, size_t name_bytes)
  * to machine are known by name. */
 static bool device_may_pin(int fd, dev_t device)
 {
-    enum { MEMORY = 1, TERMINAL = 4, CONSOLE = 5, MISCELLANEOUS = 10, INPUT = 13, PSEUDO = 136, PSEUDO_LAST = 143, MSR = 202 };
-    static const char *const known[] = {"/dev/userfaultfd", "/dev/cpu_dma_latency", "/dev/net/tun", "/dev/rtc0", "/dev/hpet"};
+    enum {
+        MEMORY = 1,
+        TERMINAL = 4,
+        CONSOLE = 5,
+        MISCELLANEOUS = 10,
+        INPUT = 13,
+        PSEUDO = 136,
+        PSEUDO_LAST = 143,
+        MSR = 202
+    };
+    static const char *const known[] = {"/dev/userfaultfd", "/dev/cpu_dma_latency", "/dev/net/tun",
+                                        "/dev/rtc0", "/dev/hpet"};
     unsigned number = major(device);
-    if (number == MEMORY || number == TERMINAL || number == CONSOLE || number == INPUT || number == MSR ||
-        (number >= PSEUDO && number <= PSEUDO_LAST))
+    if (number == MEMORY || number == TERMINAL || number == CONSOLE || number == INPUT ||
+        number == MSR || (number >= PSEUDO && number <= PSEUDO_LAST))
         return false;
     char name[64];
     read_link(fd, name, sizeof name);
@@ -51,10 +61,12 @@ static bool device_may_pin(int fd, dev_t device)
 static bool object_may_pin(int fd)
 {
     static const char *const known[] = {
-        "anon_inode:[eventpoll]",  "anon_inode:[eventfd]",  "anon_inode:[timerfd]",     "anon_inode:[signalfd]",
-        "anon_inode:[userfaultfd]", "anon_inode:inotify",    "anon_inode:[fanotify]",    "anon_inode:[pidfd]",
-        "anon_inode:[perf_event]", "anon_inode:bpf-prog",   "anon_inode:bpf-map",       "anon_inode:bpf_link",
-        "anon_inode:[bpf_link]",   "anon_inode:btf",        "anon_inode:seccomp notify", "anon_inode:landlock-ruleset",
+        "anon_inode:[eventpoll]",      "anon_inode:[eventfd]",     "anon_inode:[timerfd]",
+        "anon_inode:[signalfd]",       "anon_inode:[userfaultfd]", "anon_inode:inotify",
+        "anon_inode:[fanotify]",       "anon_inode:[pidfd]",       "anon_inode:[perf_event]",
+        "anon_inode:bpf-prog",         "anon_inode:bpf-map",       "anon_inode:bpf_link",
+        "anon_inode:[bpf_link]",       "anon_inode:btf",           "anon_inode:seccomp notify",
+        "anon_inode:landlock-ruleset",
     };
     char name[64];
     read_link(fd, name, sizeof name);
@@ -68,8 +80,8 @@ static bool socket_may_pin(int fd)
     socklen_t len_bytes = sizeof domain;
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len_bytes) != 0)
         return true;
-    return domain != AF_UNIX && domain != AF_INET && domain != AF_INET6 && domain != AF_NETLINK && domain != AF_PACKET &&
-           domain != AF_VSOCK;
+    return domain != AF_UNIX && domain != AF_INET && domain != AF_INET6 && domain != AF_NETLINK &&
+           domain != AF_PACKET && domain != AF_VSOCK;
 }
 
 static bool may_pin(int fd)
@@ -79,18 +91,13 @@ static bool may_pin(int fd)
         return false; /* closed meanwhile */
     switch (info.st_mode & S_IFMT) {
     case S_IFREG:
-    case S_IFBLK:
-        return (fcntl(fd, F_GETFL) & (O_DIRECT | O_PATH)) == O_DIRECT;
-    case S_IFSOCK:
-        return socket_may_pin(fd) && (fcntl(fd, F_GETFL) & O_PATH) == 0;
-    case S_IFCHR:
-        return device_may_pin(fd, info.st_rdev) && (fcntl(fd, F_GETFL) & O_PATH) == 0;
+    case S_IFBLK: return (fcntl(fd, F_GETFL) & (O_DIRECT | O_PATH)) == O_DIRECT;
+    case S_IFSOCK: return socket_may_pin(fd) && (fcntl(fd, F_GETFL) & O_PATH) == 0;
+    case S_IFCHR: return device_may_pin(fd, info.st_rdev) && (fcntl(fd, F_GETFL) & O_PATH) == 0;
     case S_IFDIR:
     case S_IFLNK:
-    case S_IFIFO: /* which have O_DIRECT, too, with another meaning */
-        return false;
-    default:
-        return object_may_pin(fd);
+    case S_IFIFO: /* which have O_DIRECT, too, with another meaning */ return false;
+    default: return object_may_pin(fd);
     }
 }
 

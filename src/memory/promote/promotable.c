@@ -25,10 +25,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STACK_BELOW (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
-#define STACK_ABOVE (UINT64_C(16) << 10) /* the same where nobody knows where the stack ends */
-#define ARENA_ALIGN (UINT64_C(64) << 20) /* at multiples of it glibc's arenas of threads begin */
-#define ARENA_HEAD_MOST 128              /* what lies in front of the arena itself */
+#define STACK_BELOW                                                                                \
+    (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
+#define STACK_ABOVE     (UINT64_C(16) << 10) /* the same where nobody knows where the stack ends */
+#define ARENA_ALIGN     (UINT64_C(64) << 20) /* at multiples of it glibc's arenas of threads begin */
+#define ARENA_HEAD_MOST 128                  /* what lies in front of the arena itself */
 
 enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
 
@@ -54,7 +55,8 @@ static bool shared_memory_is_huge(void)
     if (fgets(line, sizeof line, file) == NULL)
         line[0] = '\0';
     fclose(file);
-    return strstr(line, "[always]") != NULL || strstr(line, "[within_size]") != NULL || strstr(line, "[force]") != NULL;
+    return strstr(line, "[always]") != NULL || strstr(line, "[within_size]") != NULL ||
+           strstr(line, "[force]") != NULL;
 }
 
 static bool has_flag(const struct oriel_mapping *mapping, const char *flag)
@@ -108,11 +110,12 @@ static enum oriel_status judge_mapping(const struct oriel_mapping *mapping, bool
         return refuse(mapping, "not writable");
     if (strncmp(mapping->name, "[stack", 6) == 0)
         return refuse(mapping, "a stack");
-    if (mapping->name[0] == '[' && strcmp(mapping->name, "[heap]") != 0 && strncmp(mapping->name, "[anon:", 6) != 0)
+    if (mapping->name[0] == '[' && strcmp(mapping->name, "[heap]") != 0 &&
+        strncmp(mapping->name, "[anon:", 6) != 0)
         return refuse(mapping, "the kernel's");
     enum oriel_status status = judge_flags(mapping);
-    if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed && !shared_memory_is_huge() &&
-        !oriel_huge_can_collapse())
+    if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed &&
+        !shared_memory_is_huge() && !oriel_huge_can_collapse())
         return refuse(mapping, "in transparent huge pages, which shared memory does not get here");
     return status;
 }
@@ -129,20 +132,23 @@ static bool is_bound(uintptr_t address)
     enum { AT_ADDRESS = 2 }; /* MPOL_F_ADDR */
     int mode, usual_mode;
     unsigned long nodes[16], usual_nodes[16];
-    return placement(address, AT_ADDRESS, &mode, nodes) && placement(0, 0, &usual_mode, usual_nodes) &&
+    return placement(address, AT_ADDRESS, &mode, nodes) &&
+           placement(0, 0, &usual_mode, usual_nodes) &&
            (mode != usual_mode || memcmp(nodes, usual_nodes, sizeof nodes) != 0);
 }
 
 /* A thread's control block lies at the top of its stack, above its thread-local variables; the kernel keeps an address in it, the
  * list of robust mutexes.  What lies below it in the same mapping is the stack, what lies above is not.  The initial
  * thread's block is elsewhere, and its stack has a name; the kernel writes to the block in a child, as fork does to an arena. */
-static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintptr_t start,
+                                      uintptr_t end)
 {
     enum oriel_status status = ORIEL_OK;
     DIR *tasks = opendir("/proc/self/task");
     if (tasks == NULL)
         return oriel_fail(ORIEL_E_OTHER, "cannot list the threads: %s", strerror(errno));
-    for (struct dirent *entry = readdir(tasks); entry != NULL && status == ORIEL_OK; entry = readdir(tasks)) {
+    for (struct dirent *entry = readdir(tasks); entry != NULL && status == ORIEL_OK;
+         entry = readdir(tasks)) {
         long tid = strtol(entry->d_name, NULL, 10);
         void *block = NULL;
         size_t len_bytes = 0;
@@ -150,7 +156,8 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
             continue;
         uintptr_t at = (uintptr_t)block;
         if (tid == getpid())
-            status = at >= start && at < end ? refuse(mapping, "the initial thread's own") : ORIEL_OK;
+            status =
+                at >= start && at < end ? refuse(mapping, "the initial thread's own") : ORIEL_OK;
         else if (at >= mapping->start && at < mapping->end && start <= at)
             status = oriel_fail(ORIEL_E_OTHER, "the memory at %#lx may be the stack of thread %ld",
                                 (unsigned long)start, tid);
@@ -163,7 +170,8 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
 static bool is_touched(int pagemap_fd, uintptr_t address)
 {
     uint64_t entry;
-    return pread(pagemap_fd, &entry, sizeof entry, (off_t)(address / ORIEL_PAGE_BYTES * sizeof entry)) != (ssize_t)sizeof entry ||
+    return pread(pagemap_fd, &entry, sizeof entry,
+                 (off_t)(address / ORIEL_PAGE_BYTES * sizeof entry)) != (ssize_t)sizeof entry ||
            (entry & (ORIEL_PAGE_PRESENT | ORIEL_PAGE_SWAPPED)) != 0;
 }
 
@@ -181,8 +189,10 @@ judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end
     int pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     for (uintptr_t at = first; at >= start && at < end && status == ORIEL_OK; at += ARENA_ALIGN) {
         const uintptr_t *head = (const uintptr_t *)at;
-        if (is_touched(pagemap_fd, at) && head[0] > at && head[0] - at <= ARENA_HEAD_MOST && head[1] == 0)
-            status = refuse(mapping, "where an arena of malloc's begins, to which fork writes in the child");
+        if (is_touched(pagemap_fd, at) && head[0] > at && head[0] - at <= ARENA_HEAD_MOST &&
+            head[1] == 0)
+            status = refuse(mapping,
+                            "where an arena of malloc's begins, to which fork writes in the child");
     }
     if (pagemap_fd >= 0)
         close(pagemap_fd);
@@ -197,16 +207,20 @@ enum { STREAM_LOCK_BYTES = 16 };
 
 /* The locks of streams, beside them in malloc's memory, are made free in the child as arenas are: in the parent two threads would
  * have one stream.  Streams that are opened later may still come to lie in a page that was promoted. */
-static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uintptr_t start,
+                                       uintptr_t end)
 {
     bool is_there = false;
     _IO_list_lock();
-    for (const FILE *stream = _IO_iter_begin(); stream != NULL && !is_there; stream = stream->_chain) {
+    for (const FILE *stream = _IO_iter_begin(); stream != NULL && !is_there;
+         stream = stream->_chain) {
         uintptr_t lock = (uintptr_t)stream->_lock;
         is_there = lock < end && lock + STREAM_LOCK_BYTES > start;
     }
     _IO_list_unlock();
-    return is_there ? refuse(mapping, "where an open stream's lock is, to which fork writes in the child") : ORIEL_OK;
+    return is_there ? refuse(mapping,
+                             "where an open stream's lock is, to which fork writes in the child")
+                    : ORIEL_OK;
 }
 
 /* How much of what lies above an address on the caller's stack is stack: of a thread that is not the first all up to its end,
@@ -238,14 +252,16 @@ static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
     if (oriel_write_barrier_uses(start, end))
         return oriel_fail(ORIEL_E_OTHER, "Oriel's own variables are in the range");
     if (oriel_remote_writers_has_place(start, end))
-        return oriel_fail(ORIEL_E_OTHER, "memory of UCX, whose threads are not stopped, is in the range");
+        return oriel_fail(ORIEL_E_OTHER,
+                          "memory of UCX, whose threads are not stopped, is in the range");
     return ORIEL_OK;
 }
 
 /* --- what the kernel says of a mapping --- */
 
 struct look {
-    struct oriel_mapping first; /* of those that hold a byte of the range; nothing where it ends at 0 */
+    struct oriel_mapping
+        first; /* of those that hold a byte of the range; nothing where it ends at 0 */
     bool details;
 };
 
@@ -281,7 +297,8 @@ static void set_times(uint64_t from_ns)
 static void forget(const struct oriel_mapping *mapping)
 {
     for (size_t i = 0; i < REMEMBERED_MAX; i++)
-        if (remembered[i].mapping.start <= mapping->start && remembered[i].mapping.end >= mapping->end)
+        if (remembered[i].mapping.start <= mapping->start &&
+            remembered[i].mapping.end >= mapping->end)
             remembered[i].mapping.end = 0;
 }
 
@@ -303,13 +320,15 @@ static bool is_run_end(const struct oriel_promoted_ranges *runs, uintptr_t addre
 }
 
 /* What is remembered of a mapping as it stands now. */
-static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_ranges *runs, struct oriel_mapping *out)
+static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_ranges *runs,
+                   struct oriel_mapping *out)
 {
     for (size_t i = 0; i < REMEMBERED_MAX; i++) {
         const struct oriel_mapping *then = &remembered[i].mapping;
         if (then->start > now->start || then->end < now->end || then->inode != now->inode)
             continue;
-        if (remembered[i].until_ns > oriel_now_ns() && memcmp(then->access, now->access, sizeof now->access) == 0 &&
+        if (remembered[i].until_ns > oriel_now_ns() &&
+            memcmp(then->access, now->access, sizeof now->access) == 0 &&
             (then->start == now->start || is_run_end(runs, now->start)) &&
             (then->end == now->end || is_run_start(runs, now->end))) {
             *out = *then;
@@ -322,8 +341,9 @@ static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_
 }
 
 /* The first mapping that has a byte of the range, with details. */
-static enum oriel_status inspect(uintptr_t start, uintptr_t end, const struct oriel_promoted_ranges *runs, struct oriel_mapping *out,
-                                 bool *is_recalled)
+static enum oriel_status inspect(uintptr_t start, uintptr_t end,
+                                 const struct oriel_promoted_ranges *runs,
+                                 struct oriel_mapping *out, bool *is_recalled)
 {
     struct look look = {.details = false};
     if (!oriel_maps_visit(start, end, false, see, &look))
@@ -340,8 +360,10 @@ static enum oriel_status inspect(uintptr_t start, uintptr_t end, const struct or
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, enum oriel_means means,
-                                        const struct oriel_promoted_ranges *runs, struct oriel_candidate *out)
+enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed,
+                                        enum oriel_means means,
+                                        const struct oriel_promoted_ranges *runs,
+                                        struct oriel_candidate *out)
 {
     struct oriel_mapping mapping;
     bool is_recalled = false;
@@ -361,7 +383,8 @@ enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool hug
         forget(&mapping); /* the program may be about to change what was in the way */
     if (status == ORIEL_OK && is_bound(start))
         status = refuse(&mapping, "bound to memory nodes (mbind)");
-    if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE && oriel_write_barrier_is_watched(start, out->end - start))
+    if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE &&
+        oriel_write_barrier_is_watched(start, out->end - start))
         status = refuse(&mapping, "watched by another userfaultfd");
     if (status == ORIEL_OK)
         status = judge_arenas(&mapping, start, out->end);

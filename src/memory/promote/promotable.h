@@ -18,8 +18,10 @@ struct oriel_candidate {
 /* Whether the whole pages from start on that lie in one mapping, at most to end, are private, writable, of the ordinary sort, and
  * no thread's stack.  ORIEL_E_OTHER with the reason when they are not.  huge_allowed: huge pages may be broken up.  means: by
  * which they would be moved; runs: what is promoted already. */
-enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, enum oriel_means means,
-                                        const struct oriel_promoted_ranges *runs, struct oriel_candidate *out);
+enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed,
+                                        enum oriel_means means,
+                                        const struct oriel_promoted_ranges *runs,
+                                        struct oriel_candidate *out);
 
 /* For tests: what was remembered of mappings is too old now. */
 void oriel_candidate_forget(void);

@@ -26,7 +26,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool watches_forks;
 static struct oriel_promoted_ranges runs;
 static bool is_child; /* the memory file is the parent's */
-static enum oriel_means usual_means; /* what AUTO came to when it was last tried; AUTO before that */
+static enum oriel_means
+    usual_means; /* what AUTO came to when it was last tried; AUTO before that */
 
 /* --- fork --- */
 
@@ -57,7 +58,8 @@ static void in_child(void)
  * into this one meanwhile.  in_any_case: pages go back, which nothing may refuse. */
 static enum oriel_status begin_moving(bool in_any_case)
 {
-    return oriel_remote_writers_halt(oriel_file_writers(oriel_file_base()), oriel_file_identity(), in_any_case);
+    return oriel_remote_writers_halt(oriel_file_writers(oriel_file_base()), oriel_file_identity(),
+                                     in_any_case);
 }
 
 static void end_moving(void)
@@ -80,7 +82,8 @@ static bool may_move_back(const struct oriel_promoted *promoted)
     char reason[300];
     if (promoted->pins_allowed || !oriel_pins_possible(reason, sizeof reason))
         return true;
-    oriel_note("the window memory at %#lx stays shared: %s", (unsigned long)promoted->start, reason);
+    oriel_note("the window memory at %#lx stays shared: %s", (unsigned long)promoted->start,
+               reason);
     return false;
 }
 
@@ -121,8 +124,8 @@ static enum oriel_status choose_pages(struct request *request)
     request->end = (inward ? end : end + in_page) & ~in_page;
     if (request->start < request->end)
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_OTHER, "%lu bytes at %#lx hold no whole page", (unsigned long)request->len_bytes,
-                      (unsigned long)request->base);
+    return oriel_fail(ORIEL_E_OTHER, "%lu bytes at %#lx hold no whole page",
+                      (unsigned long)request->len_bytes, (unsigned long)request->base);
 }
 
 /* The first range from *start on that is not promoted, up to end. */
@@ -135,7 +138,8 @@ static bool next_gap(uintptr_t *start, uintptr_t end, uintptr_t *gap_end)
     return *start < end;
 }
 
-static enum oriel_status add_part(struct request *request, uintptr_t start, const struct oriel_candidate *found)
+static enum oriel_status add_part(struct request *request, uintptr_t start,
+                                  const struct oriel_candidate *found)
 {
     if (request->parts_count == parts_capacity) {
         size_t capacity = 2 * parts_capacity + 16;
@@ -145,7 +149,8 @@ static enum oriel_status add_part(struct request *request, uintptr_t start, cons
         parts = larger;
         parts_capacity = capacity;
     }
-    parts[request->parts_count++] = (struct part){start, found->end, found->file_backed, found->huge};
+    parts[request->parts_count++] =
+        (struct part){start, found->end, found->file_backed, found->huge};
     request->file_backed |= found->file_backed;
     return ORIEL_OK;
 }
@@ -157,9 +162,13 @@ static enum oriel_status judge_counts(const struct request *request)
     uint32_t most = how->runs_max > 0 ? how->runs_max : ORIEL_PROMOTED_RUNS_MAX;
     size_t scars_most = how->scars_max > 0 ? how->scars_max : ORIEL_SCARS_MAX;
     if (request->parts_count > 0 && runs.count + request->parts_count > most)
-        return oriel_fail(ORIEL_E_OTHER, "%zu separate ranges are promoted already, and %u is the most", runs.count, most);
+        return oriel_fail(ORIEL_E_OTHER,
+                          "%zu separate ranges are promoted already, and %u is the most",
+                          runs.count, most);
     if (request->parts_count > 0 && oriel_scars_exceed(scars_most))
-        return oriel_fail(ORIEL_E_OTHER, "earlier promotions have left more than %zu boundaries between mappings", scars_most);
+        return oriel_fail(ORIEL_E_OTHER,
+                          "earlier promotions have left more than %zu boundaries between mappings",
+                          scars_most);
     return ORIEL_OK;
 }
 
@@ -170,9 +179,11 @@ static enum oriel_status judge(struct request *request)
     enum oriel_status status = choose_pages(request);
     request->parts_count = 0;
     request->file_backed = false;
-    for (uintptr_t at = request->start; status == ORIEL_OK && next_gap(&at, request->end, &gap_end);) {
+    for (uintptr_t at = request->start;
+         status == ORIEL_OK && next_gap(&at, request->end, &gap_end);) {
         struct oriel_candidate found;
-        status = oriel_candidate_check(at, gap_end, request->how->huge_allowed, request->means, &runs, &found);
+        status = oriel_candidate_check(at, gap_end, request->how->huge_allowed, request->means,
+                                       &runs, &found);
         if (status == ORIEL_OK)
             status = add_part(request, at, &found);
         at = found.end;
@@ -200,8 +211,8 @@ static enum oriel_status fill(struct request *request)
         uintptr_t stash, stuck_start, stuck_end;
         request->transfer.keeps_huge = part->huge;
         status = oriel_transfer_in(&request->transfer, part->start, part->end - part->start,
-                                   request->offset + (part->start - request->start), part->file_backed, &stash, &stuck_start,
-                                   &stuck_end);
+                                   request->offset + (part->start - request->start),
+                                   part->file_backed, &stash, &stuck_start, &stuck_end);
         if (status == ORIEL_OK)
             add_run(request, part->start, part->end, stash);
         else if (stuck_start < stuck_end)
@@ -219,7 +230,8 @@ static enum oriel_status make_block(struct request *request)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
     uint64_t slack_bytes = len_bytes >= ORIEL_HUGE_BYTES ? ORIEL_HUGE_BYTES : 0;
     enum oriel_status status = oriel_file_alloc_sparse(
-        len_bytes > SMALLEST_BLOCK ? len_bytes + slack_bytes : SMALLEST_BLOCK, &request->block->offset);
+        len_bytes > SMALLEST_BLOCK ? len_bytes + slack_bytes : SMALLEST_BLOCK,
+        &request->block->offset);
     request->offset = request->block->offset;
     if (slack_bytes > 0) /* a huge page is mapped as one only where address and offset agree */
         request->offset += (request->start - request->offset) & (ORIEL_HUGE_BYTES - 1);
@@ -234,7 +246,8 @@ static void hold(uintptr_t start, uintptr_t end)
 {
     oriel_promoted_ranges_split(&runs, start);
     oriel_promoted_ranges_split(&runs, end);
-    for (size_t at = oriel_promoted_ranges_after(&runs, start); at < runs.count && runs.list[at].start < end; at++)
+    for (size_t at = oriel_promoted_ranges_after(&runs, start);
+         at < runs.count && runs.list[at].start < end; at++)
         runs.list[at].holds++;
     oriel_promoted_ranges_join(&runs, start, end);
 }
@@ -242,7 +255,9 @@ static void hold(uintptr_t start, uintptr_t end)
 /* Each hold may need two more runs when it ends. */
 static enum oriel_status prepare_lists(const struct request *request)
 {
-    if (oriel_pending_slot_prepare() && oriel_promoted_ranges_prepare(&runs, request->parts_count + 2 * (oriel_pending_slot_count() + 1)))
+    if (oriel_pending_slot_prepare() &&
+        oriel_promoted_ranges_prepare(&runs,
+                                      request->parts_count + 2 * (oriel_pending_slot_count() + 1)))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
 }
@@ -297,8 +312,10 @@ static enum oriel_status choose_means(struct request *request)
         return status;
     oriel_transfer_close(&request->transfer);
     if (asked == ORIEL_MEANS_PROTECT)
-        return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is a private copy of a file, which userfaultfd cannot protect",
-                          (unsigned long)request->start);
+        return oriel_fail(
+            ORIEL_E_OTHER,
+            "the memory at %#lx is a private copy of a file, which userfaultfd cannot protect",
+            (unsigned long)request->start);
     return open_and_judge(request, ORIEL_MEANS_QUIESCE);
 }
 
@@ -318,14 +335,19 @@ static enum oriel_status promote_locked(struct request *request)
 {
     uint64_t offset;
     if (is_child)
-        return oriel_fail(ORIEL_E_OTHER, "the memory file belongs to the process that forked this one");
+        return oriel_fail(ORIEL_E_OTHER,
+                          "the memory file belongs to the process that forked this one");
     if (oriel_file_find((void *)request->base, 1, &offset))
-        return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is in the memory file already", (unsigned long)request->base);
+        return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is in the memory file already",
+                          (unsigned long)request->base);
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
-    if (request->len_bytes > oriel_file_reserve()) /* told before anything is looked at, which takes long for much memory */
-        return oriel_fail(ORIEL_E_OTHER, "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE)",
-                          (unsigned long)request->len_bytes, (unsigned long)oriel_file_reserve());
+    if (request->len_bytes >
+        oriel_file_reserve()) /* told before anything is looked at, which takes long for much memory */
+        return oriel_fail(
+            ORIEL_E_OTHER,
+            "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE)",
+            (unsigned long)request->len_bytes, (unsigned long)oriel_file_reserve());
     oriel_restore_forget(&runs);
     oriel_leases_look();
     if (is_promoted_already(request))
@@ -338,11 +360,12 @@ static enum oriel_status promote_locked(struct request *request)
     return status;
 }
 
-enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct oriel_promote_how *how,
-                                struct oriel_promoted *out)
+enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes,
+                                const struct oriel_promote_how *how, struct oriel_promoted *out)
 {
     static const struct oriel_promote_how usual = {.means = ORIEL_MEANS_AUTO};
-    struct request request = {.base = base, .len_bytes = len_bytes, .how = how != NULL ? how : &usual};
+    struct request request = {
+        .base = base, .len_bytes = len_bytes, .how = how != NULL ? how : &usual};
     *out = (struct oriel_promoted){.start = 0};
     if (len_bytes == 0)
         return ORIEL_OK;
@@ -353,8 +376,11 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
     status = promote_locked(&request);
     if (status == ORIEL_OK) {
         hold(request.start, request.end);
-        *out = (struct oriel_promoted){
-            request.start, request.end, {base, base + len_bytes}, request.how->means, request.how->pins_allowed};
+        *out = (struct oriel_promoted){request.start,
+                                       request.end,
+                                       {base, base + len_bytes},
+                                       request.how->means,
+                                       request.how->pins_allowed};
         oriel_pending_slot_add(&out->bytes);
     }
     oriel_discard_publish(&runs);
@@ -373,14 +399,16 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
         oriel_promoted_ranges_split(&runs, promoted->start);
         oriel_promoted_ranges_split(&runs, promoted->end);
         bool moves = false;
-        for (size_t at = oriel_promoted_ranges_after(&runs, promoted->start); at < runs.count && runs.list[at].start < promoted->end; at++) {
+        for (size_t at = oriel_promoted_ranges_after(&runs, promoted->start);
+             at < runs.count && runs.list[at].start < promoted->end; at++) {
             if (runs.list[at].holds > 0)
                 runs.list[at].holds--;
             moves |= runs.list[at].holds == 0;
         }
         if (moves && may_move_back(promoted)) {
             begin_moving(true);
-            lost_bytes = oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
+            lost_bytes =
+                oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
             end_moving();
         }
         oriel_restore_bound(&runs, promoted->start, promoted->end);
@@ -393,7 +421,8 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
     return lost_bytes;
 }
 
-bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset, uint64_t *held_bytes)
+bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset,
+                        uint64_t *held_bytes)
 {
     pthread_mutex_lock(&mutex);
     size_t at = oriel_promoted_ranges_after(&runs, address);
@@ -402,11 +431,14 @@ bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset,
         const struct oriel_run *run = &runs.list[at];
         uintptr_t end = run->end;
         *offset = run->offset + (address - run->start);
-        while (++at < runs.count && runs.list[at].start == end && runs.list[at].offset - end == run->offset - run->start)
+        while (++at < runs.count && runs.list[at].start == end &&
+               runs.list[at].offset - end == run->offset - run->start)
             end = runs.list[at].end;
         *held_bytes = end - address < len_bytes ? end - address : len_bytes;
     } else {
-        *held_bytes = at < runs.count && runs.list[at].start - address < len_bytes ? runs.list[at].start - address : len_bytes;
+        *held_bytes = at < runs.count && runs.list[at].start - address < len_bytes
+                          ? runs.list[at].start - address
+                          : len_bytes;
     }
     pthread_mutex_unlock(&mutex);
     return found;

@@ -50,7 +50,8 @@ void oriel_pending_slot_add(const struct oriel_pending_slot *added)
 void oriel_pending_slot_forget(const struct oriel_pending_slot *which)
 {
     size_t at = 0;
-    while (at < held.count && (held.list[at].base != which->base || held.list[at].end != which->end))
+    while (at < held.count &&
+           (held.list[at].base != which->base || held.list[at].end != which->end))
         at++;
     if (at < held.count)
         held.list[at] = held.list[--held.count];
@@ -78,7 +79,8 @@ void oriel_promote_fork_before(const struct oriel_promoted_ranges *runs)
     copied = NULL;
     if (!is_needed)
         return;
-    void *page = mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *page =
+        mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     copied = page != MAP_FAILED ? page : NULL;
 }
 
@@ -91,7 +93,8 @@ void oriel_promote_fork_parent(void)
     lease = -1;
     if (copied == NULL)
         return;
-    uint64_t deadline_ns = oriel_now_ns() + WAIT_NS; /* there is no child at all when the fork has failed */
+    uint64_t deadline_ns =
+        oriel_now_ns() + WAIT_NS; /* there is no child at all when the fork has failed */
     while (oriel_load_acquire(copied) == 0 && oriel_now_ns() < deadline_ns)
         syscall(SYS_futex, copied, FUTEX_WAIT, 0, &limit, NULL, 0);
     munmap(copied, ORIEL_PAGE_BYTES);
@@ -107,11 +110,14 @@ static void copy_page(const struct oriel_promoted_ranges *runs, int fd, uintptr_
     if (!is_partial(address) || at == runs->count || runs->list[at].start > page)
         return;
     const struct oriel_run *run = &runs->list[at];
-    void *fresh = mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *fresh =
+        mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (fresh == MAP_FAILED)
         return;
-    if (pread(fd, fresh, ORIEL_PAGE_BYTES, (off_t)(run->offset + (page - run->start))) != (ssize_t)ORIEL_PAGE_BYTES ||
-        syscall(SYS_mremap, fresh, ORIEL_PAGE_BYTES, ORIEL_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page) != (long)page)
+    if (pread(fd, fresh, ORIEL_PAGE_BYTES, (off_t)(run->offset + (page - run->start))) !=
+            (ssize_t)ORIEL_PAGE_BYTES ||
+        syscall(SYS_mremap, fresh, ORIEL_PAGE_BYTES, ORIEL_PAGE_BYTES,
+                MREMAP_MAYMOVE | MREMAP_FIXED, page) != (long)page)
         munmap(fresh, ORIEL_PAGE_BYTES);
 }
 
@@ -121,8 +127,8 @@ static bool isolate(const struct oriel_promoted_ranges *runs, int fd)
     bool is_whole = true;
     for (size_t at = 0; at < runs->count; at++) {
         const struct oriel_run *run = &runs->list[at];
-        is_whole &= mmap((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
-                         (off_t)run->offset) != MAP_FAILED;
+        is_whole &= mmap((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_FIXED, fd, (off_t)run->offset) != MAP_FAILED;
         oriel_parked_mapping_bound(run->start);
     }
     for (size_t i = 0; i < held.count; i++) {

@@ -30,13 +30,18 @@ static void try_page(struct oriel_probe *out, char *page, const struct oriel_pro
     bool is_shared = oriel_promote_find((uintptr_t)page, ORIEL_PAGE_BYTES, &offset, &held_bytes) &&
                      memcmp(oriel_file_base() + offset, text, sizeof text) == 0;
     oriel_promote_release(&promoted);
-    bool is_private = !oriel_promote_find((uintptr_t)page, ORIEL_PAGE_BYTES, &offset, &held_bytes) &&
-                      memcmp(page, text, sizeof text) == 0;
-    const char *by = how->means == ORIEL_MEANS_PROTECT ? "write protection (userfaultfd)" : "stopping all other threads";
+    bool is_private =
+        !oriel_promote_find((uintptr_t)page, ORIEL_PAGE_BYTES, &offset, &held_bytes) &&
+        memcmp(page, text, sizeof text) == 0;
+    const char *by = how->means == ORIEL_MEANS_PROTECT ? "write protection (userfaultfd)"
+                                                       : "stopping all other threads";
     if (is_shared && is_private)
         say(out, true, "one page shared in place and made private again by ", by);
     else
-        say(out, false, is_shared ? "the page did not become private again by " : "the page is not in the memory file by ", by);
+        say(out, false,
+            is_shared ? "the page did not become private again by "
+                      : "the page is not in the memory file by ",
+            by);
 }
 
 void oriel_probe_promotion(struct oriel_probe *out)
@@ -46,7 +51,8 @@ void oriel_probe_promotion(struct oriel_probe *out)
         say(out, false, oriel_fail_message(), "");
         return;
     }
-    char *page = mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *page =
+        mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
         say(out, false, "cannot map a page: ", strerror(errno));
         return;

@@ -66,9 +66,10 @@ void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *runs, size_t at)
 
 static bool continues(const struct oriel_run *lower, const struct oriel_run *upper)
 {
-    return lower->end == upper->start && lower->offset + (lower->end - lower->start) == upper->offset &&
-           lower->stash + (lower->end - lower->start) == upper->stash && lower->holds == upper->holds &&
-           lower->block == upper->block;
+    return lower->end == upper->start &&
+           lower->offset + (lower->end - lower->start) == upper->offset &&
+           lower->stash + (lower->end - lower->start) == upper->stash &&
+           lower->holds == upper->holds && lower->block == upper->block;
 }
 
 void oriel_promoted_ranges_join(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end)

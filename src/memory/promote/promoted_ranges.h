@@ -11,8 +11,8 @@
 struct oriel_run_block {
     uint64_t offset;
     uint64_t live_bytes;
-    bool is_lost; /* a part may be mapped where nobody knows: never freed */
-    bool is_kept; /* a child without a lease may look at it: neither punched nor freed */
+    bool is_lost;        /* a part may be mapped where nobody knows: never freed */
+    bool is_kept;        /* a child without a lease may look at it: neither punched nor freed */
     uint64_t first_fork; /* of those whose children may look at it (fork_leases.h) */
     uint64_t last_fork;  /* the same, once it waits for their end */
     struct oriel_run_block *next; /* of those that wait */

@@ -52,7 +52,8 @@ static bool look(const struct oriel_mapping *mapping, void *context)
 {
     struct sweep *sweep = context;
     bool is_like = sweep->before.end == mapping->start && mapping->inode == sweep->before.inode &&
-                   mapping->access[3] == 'p' && strcmp(mapping->access, sweep->before.access) == 0 &&
+                   mapping->access[3] == 'p' &&
+                   strcmp(mapping->access, sweep->before.access) == 0 &&
                    strcmp(mapping->name, sweep->before.name) == 0;
     while (sweep->next < count && scars[sweep->next] < mapping->start)
         sweep->next++;

@@ -11,7 +11,8 @@ bool oriel_stop_signal_is_free(int signal, oriel_stop_handler *handler)
     struct sigaction action;
     if (signal == 0 || sigaction(signal, NULL, &action) != 0)
         return false;
-    return (action.sa_flags & SA_SIGINFO) != 0 ? action.sa_sigaction == handler : action.sa_handler == SIG_DFL;
+    return (action.sa_flags & SA_SIGINFO) != 0 ? action.sa_sigaction == handler
+                                               : action.sa_handler == SIG_DFL;
 }
 
 uint64_t oriel_stop_signals_free(oriel_stop_handler *handler)
@@ -41,7 +42,9 @@ int oriel_stop_signal_send(int signal, int32_t tid, uint64_t number)
 
 uint64_t oriel_stop_signal_read(const siginfo_t *info)
 {
-    return info->si_code == SI_QUEUE && info->si_pid == getpid() ? (uint64_t)(uintptr_t)info->si_value.sival_ptr : 0;
+    return info->si_code == SI_QUEUE && info->si_pid == getpid()
+               ? (uint64_t)(uintptr_t)info->si_value.sival_ptr
+               : 0;
 }
 
 void oriel_stop_signal_give_back(int signal, oriel_stop_handler *handler, bool late, bool blocked)

@@ -40,19 +40,23 @@ enum { DEAF_NS = 10000000, LIMIT_NS = 100000000, CROWDED_NS = 1000000000, MOMENT
 enum phase { FREE, SENT, PARKED, RELEASED };
 
 struct slot {
-    _Atomic uint32_t word;    /* number * 4 + phase; 0 when it is free */
-    int32_t tid;              /* the caller's alone */
-    uint64_t ran_ns;          /* of processors, when it was first seen to block the signal; 0 before; likewise */
-    _Atomic uintptr_t stack;  /* an address on the stack where the thread stopped; written before T1 */
-    struct oriel_call call;   /* in which it was before the signal; written before SENT, read after T1 */
+    _Atomic uint32_t word; /* number * 4 + phase; 0 when it is free */
+    int32_t tid;           /* the caller's alone */
+    uint64_t
+        ran_ns; /* of processors, when it was first seen to block the signal; 0 before; likewise */
+    _Atomic uintptr_t
+        stack; /* an address on the stack where the thread stopped; written before T1 */
+    struct oriel_call
+        call; /* in which it was before the signal; written before SENT, read after T1 */
 };
 
 static struct {
-    uint32_t number;           /* of the freeze in force, or the last one */
-    int32_t absent;            /* who was waited for in vain */
-    int32_t stubborn;          /* who was waited for in vain in all tries: while it blocks signals it is not waited for again */
-    int signal;                /* with which all threads stopped at last; 0 when one has to be chosen */
-    int used;                  /* slots from here on were never used */
+    uint32_t number; /* of the freeze in force, or the last one */
+    int32_t absent;  /* who was waited for in vain */
+    int32_t
+        stubborn; /* who was waited for in vain in all tries: while it blocks signals it is not waited for again */
+    int signal; /* with which all threads stopped at last; 0 when one has to be chosen */
+    int used;   /* slots from here on were never used */
     _Atomic uint32_t arrivals; /* changes with every arrival: the caller sleeps on it */
     struct slot slots[THREADS_MAX];
 } parking;
@@ -70,7 +74,8 @@ static uint32_t phase_of(uint32_t word)
 
 static bool change(struct slot *slot, uint32_t from, uint32_t to)
 {
-    return atomic_compare_exchange_strong_explicit(&slot->word, &from, to, memory_order_acq_rel, memory_order_acquire);
+    return atomic_compare_exchange_strong_explicit(&slot->word, &from, to, memory_order_acq_rel,
+                                                   memory_order_acquire);
 }
 
 static void sleep_on(_Atomic uint32_t *word, uint32_t value, const struct timespec *limit)
@@ -140,7 +145,8 @@ static bool visit_threads(struct scan *scan, bool (*visit)(int32_t tid, void *sc
     int error;
     bool all = oriel_threads_visit(visit, scan, &error);
     if (error != 0)
-        snprintf(scan->freeze->reason, sizeof scan->freeze->reason, "cannot list the threads: %s", strerror(error));
+        snprintf(scan->freeze->reason, sizeof scan->freeze->reason, "cannot list the threads: %s",
+                 strerror(error));
     return all;
 }
 
@@ -148,7 +154,8 @@ static bool visit_threads(struct scan *scan, bool (*visit)(int32_t tid, void *sc
 static bool has_slot(int32_t tid)
 {
     for (int i = 0; i < parking.used; i++)
-        if (parking.slots[i].tid == tid && oriel_load_relaxed(&parking.slots[i].word) / 4 == parking.number)
+        if (parking.slots[i].tid == tid &&
+            oriel_load_relaxed(&parking.slots[i].word) / 4 == parking.number)
             return true;
     return false;
 }
@@ -159,7 +166,8 @@ static bool subtract_blocked(int32_t tid, void *context)
 {
     struct scan *scan = context;
     uint64_t blocked;
-    if (!has_slot(tid) && oriel_threads_read_blocked(tid, &blocked) && (scan->signals & ~blocked) != 0)
+    if (!has_slot(tid) && oriel_threads_read_blocked(tid, &blocked) &&
+        (scan->signals & ~blocked) != 0)
         scan->signals &= ~blocked;
     return true;
 }
@@ -207,9 +215,11 @@ static bool is_chosen(const struct scan *scan, int32_t tid, const struct oriel_c
 
 /* A thread that waits for signals of the program would take ours for one of them: by sigwait, or where it blocks ours, by a
  * signalfd that it reads or polls. */
-static bool waits_for_signals(const struct oriel_write_barrier *freeze, int32_t tid, const struct oriel_call *call)
+static bool waits_for_signals(const struct oriel_write_barrier *freeze, int32_t tid,
+                              const struct oriel_call *call)
 {
-    return call->number == SYS_rt_sigtimedwait || (oriel_interrupted_is_reading(call) && is_blocking(freeze, tid));
+    return call->number == SYS_rt_sigtimedwait ||
+           (oriel_interrupted_is_reading(call) && is_blocking(freeze, tid));
 }
 
 /* Whether the thread sleeps in the call in which it was before. */
@@ -217,7 +227,8 @@ static bool sleeps_on(const struct slot *slot)
 {
     struct oriel_call now;
     oriel_interrupted_read(slot->tid, &now);
-    return (now.number == SYS_futex || now.number == SYS_nanosleep || now.number == SYS_clock_nanosleep) &&
+    return (now.number == SYS_futex || now.number == SYS_nanosleep ||
+            now.number == SYS_clock_nanosleep) &&
            memcmp(&now, &slot->call, sizeof now) == 0;
 }
 
@@ -260,7 +271,8 @@ static bool stop_thread(int32_t tid, void *context)
 /* The first slot from an index on whose thread has not stopped yet. */
 static int first_absent(int from)
 {
-    while (from < parking.used && oriel_load_acquire(&parking.slots[from].word) != parking.number * 4 + SENT) /* Q3 */
+    while (from < parking.used &&
+           oriel_load_acquire(&parking.slots[from].word) != parking.number * 4 + SENT) /* Q3 */
         from++;
     return from;
 }
@@ -304,17 +316,20 @@ static bool await_arrivals(struct oriel_write_barrier *freeze, uint64_t since_ns
             parking.absent = slot->tid;
             parking.signal = 0; /* the next try looks at what is blocked */
             return refuse(freeze, slot->tid,
-                          is_blocking(freeze, slot->tid) ? "blocks the signals that could stop it" : "did not stop in time");
+                          is_blocking(freeze, slot->tid) ? "blocks the signals that could stop it"
+                                                         : "did not stop in time");
         }
     }
 }
 
-static bool stacks_are_elsewhere(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes)
+static bool stacks_are_elsewhere(struct oriel_write_barrier *freeze, uintptr_t start,
+                                 uint64_t len_bytes)
 {
     for (int i = 0; i < parking.used; i++) {
         struct slot *slot = &parking.slots[i];
         uintptr_t stack = atomic_load_explicit(&slot->stack, memory_order_relaxed);
-        if (phase_of(oriel_load_relaxed(&slot->word)) == PARKED && stack >= start && stack - start < len_bytes)
+        if (phase_of(oriel_load_relaxed(&slot->word)) == PARKED && stack >= start &&
+            stack - start < len_bytes)
             return refuse(freeze, slot->tid, "has its stack in the range");
     }
     return true;
@@ -354,7 +369,8 @@ static struct late release_all(const struct oriel_write_barrier *freeze)
     return late;
 }
 
-static bool try_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, const struct choice *choice)
+static bool try_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes,
+                      const struct choice *choice)
 {
     park_anew();
     if (!choose_signal(freeze)) {
@@ -400,7 +416,8 @@ void oriel_quiesce_end(struct oriel_write_barrier *freeze)
     oriel_stop_signal_give_back(freeze->signal, park, late.some, late.blocking);
 }
 
-void oriel_quiesce_nudge(struct oriel_write_barrier *freeze, bool (*is_wanted)(const struct oriel_call *call, const void *context),
+void oriel_quiesce_nudge(struct oriel_write_barrier *freeze,
+                         bool (*is_wanted)(const struct oriel_call *call, const void *context),
                          const void *context)
 {
     const struct choice choice = {is_wanted, context};

@@ -66,8 +66,9 @@ void oriel_interrupted_read(int32_t tid, struct oriel_call *out)
     out->number = -1;
     if (!oriel_threads_read(tid, "syscall", text, sizeof text) || text[0] > '9') /* "running" */
         return;
-    if (sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &number, &arguments[0], &arguments[1], &arguments[2],
-               &arguments[3], &arguments[4], &arguments[5], &stack, &next) != 9)
+    if (sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &number, &arguments[0],
+               &arguments[1], &arguments[2], &arguments[3], &arguments[4], &arguments[5], &stack,
+               &next) != 9)
         return;
     out->number = (int64_t)number;
     out->stack = stack;
@@ -91,8 +92,7 @@ bool oriel_interrupted_is_reading(const struct oriel_call *call)
     case SYS_epoll_pwait2:
 #endif
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -118,7 +118,9 @@ static bool keep_sleep(const struct oriel_call *call, uint64_t *wanted, uint64_t
 static bool keep_poll(struct oriel_call *call)
 {
     int limit_ms = (int)call->arguments[2];
-    bool again = call->arguments[2] == (uint64_t)(uintptr_t)&left; /* the code says poll, but it is ppoll since the last time */
+    bool again =
+        call->arguments[2] ==
+        (uint64_t)(uintptr_t)&left; /* the code says poll, but it is ppoll since the last time */
     if (limit_ms < 0 && !again)
         return true;
     if (!is_in(call, libc.poll))
@@ -144,7 +146,8 @@ static bool keep_epoll(struct oriel_call *call)
         return true;
     if (!is_in(call, libc.epoll_wait) && !is_in(call, libc.epoll_pwait))
         return false;
-    int64_t passed_ms = stack == call->stack && limit_ms == last_ms ? (int64_t)((now_ns - since_ns) / 1000000) : 1;
+    int64_t passed_ms =
+        stack == call->stack && limit_ms == last_ms ? (int64_t)((now_ns - since_ns) / 1000000) : 1;
     last_ms = limit_ms > passed_ms ? (int)(limit_ms - passed_ms) : 0;
     since_ns = now_ns;
     stack = call->stack;
@@ -158,10 +161,8 @@ static bool keep(struct oriel_call *call)
 {
     switch (call->number) {
 #ifdef SYS_poll
-    case SYS_poll:
-        return keep_poll(call);
-    case SYS_epoll_wait:
-        return keep_epoll(call);
+    case SYS_poll: return keep_poll(call);
+    case SYS_epoll_wait: return keep_epoll(call);
     case SYS_select: /* the kernel counts */
     case SYS_pause:
 #endif
@@ -170,18 +171,15 @@ static bool keep(struct oriel_call *call)
     case SYS_rt_sigsuspend:
     case SYS_semop:
     case SYS_msgsnd:
-    case SYS_msgrcv:
-        return true;
-    case SYS_epoll_pwait:
-        return keep_epoll(call);
+    case SYS_msgrcv: return true;
+    case SYS_epoll_pwait: return keep_epoll(call);
     case SYS_futex: /* with a moment as its limit; sem_timedwait would return EINTR */
         return (call->arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
-    case SYS_nanosleep:
-        return keep_sleep(call, &call->arguments[0], &call->arguments[1]);
+    case SYS_nanosleep: return keep_sleep(call, &call->arguments[0], &call->arguments[1]);
     case SYS_clock_nanosleep:
-        return (call->arguments[1] & TIMER_ABSTIME) != 0 || keep_sleep(call, &call->arguments[2], &call->arguments[3]);
-    default:
-        return false;
+        return (call->arguments[1] & TIMER_ABSTIME) != 0 ||
+               keep_sleep(call, &call->arguments[2], &call->arguments[3]);
+    default: return false;
     }
 }
 
@@ -195,7 +193,8 @@ static const int registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG
 static size_t load_before(const unsigned char *end)
 {
     enum { LOAD_BYTES = 4, ONE_BYTE_AWAY = 0x44, OF_STACK = 0x24, WIDE = 0x48 };
-    if (end[-4] != 0x8b || (end[-3] & 0xc7) != ONE_BYTE_AWAY || (end[-3] & 0x38) == 0 || end[-2] != OF_STACK)
+    if (end[-4] != 0x8b || (end[-3] & 0xc7) != ONE_BYTE_AWAY || (end[-3] & 0x38) == 0 ||
+        end[-2] != OF_STACK)
         return 0;
     return end[-5] == WIDE ? LOAD_BYTES + 1 : LOAD_BYTES; /* no call's number ends in that byte */
 }
@@ -220,7 +219,8 @@ static int64_t number_before(uint64_t next)
 static struct oriel_call find_cut_short(const struct oriel_call *seen, const ucontext_t *context)
 {
     const greg_t *now = context->uc_mcontext.gregs;
-    struct oriel_call call = {.number = -1, .stack = (uint64_t)now[REG_RSP], .next = (uint64_t)now[REG_RIP]};
+    struct oriel_call call = {
+        .number = -1, .stack = (uint64_t)now[REG_RSP], .next = (uint64_t)now[REG_RIP]};
     bool same = seen->number >= 0 && seen->next == call.next && seen->stack == call.stack;
     for (int i = 0; i < 6; i++) {
         call.arguments[i] = (uint64_t)now[registers[i]];
@@ -246,8 +246,10 @@ static void call_again(const struct oriel_call *call, ucontext_t *context)
 static struct oriel_call find_cut_short(const struct oriel_call *seen, const ucontext_t *context)
 {
     const mcontext_t *now = &context->uc_mcontext;
-    struct oriel_call call = {.number = -1, .arguments = {seen->arguments[0]}, .stack = now->sp, .next = now->pc};
-    bool same = seen->number == (int64_t)now->regs[8] && seen->next == call.next && seen->stack == call.stack;
+    struct oriel_call call = {
+        .number = -1, .arguments = {seen->arguments[0]}, .stack = now->sp, .next = now->pc};
+    bool same = seen->number == (int64_t)now->regs[8] && seen->next == call.next &&
+                seen->stack == call.stack;
     for (int i = 1; i < 6; i++) {
         call.arguments[i] = now->regs[i];
         same = same && call.arguments[i] == seen->arguments[i];

@@ -46,7 +46,8 @@ bool oriel_threads_read(int32_t tid, const char *name, char *text, size_t text_b
 static bool read_status(int32_t tid, const char *key, char *value)
 {
     char text[2048];
-    const char *found = oriel_threads_read(tid, "status", text, sizeof text) ? strstr(text, key) : NULL;
+    const char *found =
+        oriel_threads_read(tid, "status", text, sizeof text) ? strstr(text, key) : NULL;
     if (found != NULL)
         snprintf(value, VALUE_BYTES, "%s", found + strlen(key));
     return found != NULL;
@@ -143,7 +144,8 @@ static int list_all(void)
 bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error)
 {
     int32_t self = (int32_t)syscall(SYS_gettid);
-    folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    folder =
+        (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *error = folder >= 0 ? list_all() : errno;
     bool wanted = *error == 0;
     for (size_t i = 0; wanted && i < listed_count; i++)

@@ -46,7 +46,9 @@ bool oriel_protect_open(struct oriel_write_barrier *freeze)
     freeze->fd = open_full();
     if (freeze->fd < 0)
         return fail(freeze, "refused");
-    struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
+    struct uffdio_api api = {.api = UFFD_API,
+                             .features =
+                                 UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
     if (ioctl(freeze->fd, UFFDIO_API, &api) == 0)
         return true;
     fail(freeze, "write protection of shared memory (Linux 5.19)");
@@ -61,11 +63,13 @@ static void unregister(const struct oriel_write_barrier *freeze, struct uffdio_r
     ioctl(freeze->fd, UFFDIO_WAKE, &range);
 }
 
-bool oriel_protect_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
+bool oriel_protect_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes,
+                         bool private_pages)
 {
     uint64_t mode = private_pages ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP;
     struct uffdio_register range = {.range = {.start = start, .len = len_bytes}, .mode = mode};
-    struct uffdio_writeprotect protect = {.range = range.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+    struct uffdio_writeprotect protect = {.range = range.range,
+                                          .mode = UFFDIO_WRITEPROTECT_MODE_WP};
     if (ioctl(freeze->fd, UFFDIO_REGISTER, &range) != 0)
         return fail(freeze, "registering a range");
     if (private_pages || ioctl(freeze->fd, UFFDIO_WRITEPROTECT, &protect) == 0)
@@ -75,7 +79,8 @@ bool oriel_protect_begin(struct oriel_write_barrier *freeze, uintptr_t start, ui
     return false;
 }
 
-void oriel_protect_end(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, bool replaced)
+void oriel_protect_end(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes,
+                       bool replaced)
 {
     struct uffdio_range range = {.start = start, .len = len_bytes};
     if (replaced)
@@ -85,11 +90,14 @@ void oriel_protect_end(struct oriel_write_barrier *freeze, uintptr_t start, uint
 }
 
 /* Wakes nobody: that is for the end. */
-void oriel_protect_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
+void oriel_protect_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from,
+                        uint64_t len_bytes)
 {
     for (uint64_t done = 0; done < len_bytes;) {
-        struct uffdio_copy copy = {
-            .dst = start + done, .src = from + done, .len = len_bytes - done, .mode = UFFDIO_COPY_MODE_DONTWAKE};
+        struct uffdio_copy copy = {.dst = start + done,
+                                   .src = from + done,
+                                   .len = len_bytes - done,
+                                   .mode = UFFDIO_COPY_MODE_DONTWAKE};
         if (ioctl(freeze->fd, UFFDIO_COPY, &copy) != 0 && copy.copy <= 0 && errno != EAGAIN)
             return; /* no memory at all */
         done += copy.copy > 0 ? (uint64_t)copy.copy : 0;
@@ -100,14 +108,15 @@ void oriel_protect_fill(struct oriel_write_barrier *freeze, uintptr_t start, uin
 bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
-    struct uffdio_register range = {.range = {.start = start, .len = len_bytes}, .mode = UFFDIO_REGISTER_MODE_WP};
+    struct uffdio_register range = {.range = {.start = start, .len = len_bytes},
+                                    .mode = UFFDIO_REGISTER_MODE_WP};
     int fd = open_full();
     if (fd < 0)
         fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (fd < 0)
         return false;
-    bool is_watched =
-        ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &range) != 0 && errno == EBUSY;
+    bool is_watched = ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &range) != 0 &&
+                      errno == EBUSY;
     close(fd);
     return is_watched;
 }

@@ -9,7 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MASK_BYTES = 8 }; /* the kernel's signal set; libc's functions leave out two signals of its own */
+enum {
+    MASK_BYTES = 8
+}; /* the kernel's signal set; libc's functions leave out two signals of its own */
 
 static void hold_signals(struct oriel_write_barrier *freeze)
 {
@@ -46,7 +48,9 @@ void oriel_write_barrier_close(struct oriel_write_barrier *freeze)
     freeze->moved_start = freeze->moved_end = 0;
 }
 
-void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_call *call, const void *context), const void *context)
+void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_call *call,
+                                                 const void *context),
+                               const void *context)
 {
     struct oriel_write_barrier freeze = {.means = ORIEL_MEANS_QUIESCE, .fd = -1};
     hold_signals(&freeze);
@@ -54,11 +58,13 @@ void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_call *call, 
     give_signals(&freeze);
 }
 
-bool oriel_write_barrier_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
+bool oriel_write_barrier_begin(struct oriel_write_barrier *freeze, uintptr_t start,
+                               uint64_t len_bytes, bool private_pages)
 {
     hold_signals(freeze);
-    bool frozen = freeze->means == ORIEL_MEANS_PROTECT ? oriel_protect_begin(freeze, start, len_bytes, private_pages)
-                                                       : oriel_quiesce_begin(freeze, start, len_bytes);
+    bool frozen = freeze->means == ORIEL_MEANS_PROTECT
+                      ? oriel_protect_begin(freeze, start, len_bytes, private_pages)
+                      : oriel_quiesce_begin(freeze, start, len_bytes);
     if (!frozen)
         give_signals(freeze);
     return frozen;
@@ -73,7 +79,8 @@ static void note_moved(struct oriel_write_barrier *freeze, uintptr_t start, uint
         freeze->moved_end = end;
 }
 
-void oriel_write_barrier_end(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes, bool replaced)
+void oriel_write_barrier_end(struct oriel_write_barrier *freeze, uintptr_t start,
+                             uint64_t len_bytes, bool replaced)
 {
     if (freeze->means == ORIEL_MEANS_PROTECT) {
         oriel_protect_end(freeze, start, len_bytes, replaced);
@@ -86,7 +93,8 @@ void oriel_write_barrier_end(struct oriel_write_barrier *freeze, uintptr_t start
 }
 
 /* Pages of zeroes stay untouched.  The program's memory, parts of which a sanitiser may think nobody should touch. */
-__attribute__((no_sanitize("address", "thread"))) static void fill(uintptr_t start, uintptr_t from, uint64_t len_bytes)
+__attribute__((no_sanitize("address", "thread"))) static void fill(uintptr_t start, uintptr_t from,
+                                                                   uint64_t len_bytes)
 {
     const uint64_t *source = (const uint64_t *)from;
     uint64_t *target = (uint64_t *)start;
@@ -95,7 +103,8 @@ __attribute__((no_sanitize("address", "thread"))) static void fill(uintptr_t sta
             *(volatile uint64_t *)&target[i] = source[i];
 }
 
-void oriel_write_barrier_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
+void oriel_write_barrier_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from,
+                              uint64_t len_bytes)
 {
     if (freeze->means == ORIEL_MEANS_PROTECT)
         oriel_protect_fill(freeze, start, from, len_bytes);

@@ -31,7 +31,8 @@ static pid_t launcher_at_socket(void)
 
 int32_t oriel_job_rank(void)
 {
-    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
+                                        "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *text = getenv(names[i]);
         if (text != NULL && text[0] >= '0' && text[0] <= '9')

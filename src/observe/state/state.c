@@ -47,7 +47,8 @@ static struct oriel_state *state_of(const struct oriel_peer *peer)
 static int32_t world_rank_of(const struct oriel_peer *peer)
 {
     const struct oriel_state *state = peer != NULL ? state_of(peer) : NULL;
-    bool is_ours = state != NULL && atomic_load_explicit(&state->magic, memory_order_acquire) == ORIEL_STATE_MAGIC &&
+    bool is_ours = state != NULL &&
+                   atomic_load_explicit(&state->magic, memory_order_acquire) == ORIEL_STATE_MAGIC &&
                    state->job == own->job;
     return is_ours ? state->world_rank : -1;
 }
@@ -88,7 +89,9 @@ static void add_lock_holders(struct told *told, const struct oriel_watch *watch)
 /* Of an update: who holds the target's word (sync/accumulate_mutex.c). */
 static void add_updater(struct told *told)
 {
-    uint32_t word = oriel_load_relaxed(&oriel_window_control(told->window, told->rank)->accumulate.word) & ~UINT32_C(0x80000000);
+    uint32_t word =
+        oriel_load_relaxed(&oriel_window_control(told->window, told->rank)->accumulate.word) &
+        ~UINT32_C(0x80000000);
     if (word != 0 && word <= (uint32_t)told->window->n)
         add_world_rank(told, world_rank_of(told->window->group->peers[word - 1]));
 }
@@ -97,7 +100,8 @@ static void find_watched(const struct oriel_watch *watch, struct told *told)
 {
     const struct oriel_watched *watched = watch->context;
     const struct oriel_window *window = told->window = watched->window;
-    const struct oriel_peer *peer = watched->win_rank >= 0 ? window->group->peers[watched->win_rank] : NULL;
+    const struct oriel_peer *peer =
+        watched->win_rank >= 0 ? window->group->peers[watched->win_rank] : NULL;
     told->rank = watched->win_rank;
     told->world_rank = world_rank_of(peer);
     told->window_id = window->id;
@@ -118,7 +122,8 @@ static void find_board(const struct oriel_shm_rendezvous *board, struct told *to
 {
     const struct oriel_peer *leader = board->group->peers[0];
     told->turn = oriel_load_relaxed(&board->words->turn.value);
-    told->window_id = leader->identity.id[0] ^ (uint64_t)((const char *)board->words - leader->base);
+    told->window_id =
+        leader->identity.id[0] ^ (uint64_t)((const char *)board->words - leader->base);
     add_group(told, board->group);
 }
 
@@ -132,7 +137,8 @@ static void find_making(const struct oriel_making *making, struct told *told)
     if (known != NULL) {
         for (int32_t i = 0; i < known->n; i++)
             add_world_rank(told, world_rank_of(known->peers[i]));
-    } else if (host->Group_size(making->group, &n) == MPI_SUCCESS && host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+    } else if (host->Group_size(making->group, &n) == MPI_SUCCESS &&
+               host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
         for (int i = 0; i < n; i++) {
             int there = MPI_UNDEFINED;
             host->Group_translate_ranks(making->group, 1, &i, world, &there);
@@ -171,7 +177,8 @@ static void find_name(const struct oriel_window *window, char out[ORIEL_STATE_NA
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int name_bytes = 0;
-    if (window == NULL || oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS)
+    if (window == NULL ||
+        oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS)
         name[0] = '\0';
     snprintf(out, ORIEL_STATE_NAME, "%.*s", ORIEL_STATE_NAME - 1, name);
 }
@@ -186,7 +193,8 @@ static void write_begin(void)
 
 static void write_end(void)
 {
-    atomic_store_explicit(&own->changed, oriel_load_relaxed(&own->changed) + 1, memory_order_release);
+    atomic_store_explicit(&own->changed, oriel_load_relaxed(&own->changed) + 1,
+                          memory_order_release);
 }
 
 static void write_told(const struct told *told)
@@ -204,7 +212,8 @@ static void begin(const struct oriel_watch *watch, uint64_t since_ns)
     find(watch, &told);
     find_name(told.window, name);
     write_begin();
-    SET(waiting, watch->what == ORIEL_WAITING_FENCE && told.window->ending ? ORIEL_WAITING_FREE : watch->what);
+    SET(waiting, watch->what == ORIEL_WAITING_FENCE && told.window->ending ? ORIEL_WAITING_FREE
+                                                                           : watch->what);
     SET(rank, told.rank);
     SET(world_rank_waited, told.world_rank);
     SET(window_id, told.window_id);

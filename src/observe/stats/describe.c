@@ -18,14 +18,16 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
     if (window == NULL)
         return ORIEL_PATH_host;
     switch (window->targets[target].mechanism) {
-    case ORIEL_BY_NETWORK:
-        return ORIEL_PATH_ucx;
+    case ORIEL_BY_NETWORK: return ORIEL_PATH_ucx;
     case ORIEL_BY_ARENA:
-        return oriel_load_relaxed(&oriel_window_control(window, target)->promoted) ? ORIEL_PATH_promoted : ORIEL_PATH_direct;
+        return oriel_load_relaxed(&oriel_window_control(window, target)->promoted)
+                   ? ORIEL_PATH_promoted
+                   : ORIEL_PATH_direct;
     case ORIEL_BY_COPY:
-        return target == window->rank ? ORIEL_PATH_direct : window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;
-    default:
-        return ORIEL_PATH_BY_PLACE;
+        return target == window->rank ? ORIEL_PATH_direct
+               : window->by_agent     ? ORIEL_PATH_agent
+                                      : ORIEL_PATH_cma;
+    default: return ORIEL_PATH_BY_PLACE;
     }
 }
 

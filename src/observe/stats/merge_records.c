@@ -42,13 +42,15 @@ static const struct oriel_window_record *record_at(const struct source *source, 
     return offset == 0 ? NULL : (const struct oriel_window_record *)(source->base + offset);
 }
 
-static char *pack_window(const struct source *source, const struct oriel_window_record *record, char *at)
+static char *pack_window(const struct source *source, const struct oriel_window_record *record,
+                         char *at)
 {
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk of the chain finds what the first has counted */
     size_t toward_bytes = (size_t)record->n * sizeof(struct oriel_toward);
     memcpy(at, record, sizeof *record);
     memcpy(at + sizeof *record, source->base + record->toward, toward_bytes);
-    memcpy(at + sizeof *record + toward_bytes, source->base + record->ranks, (size_t)record->n * sizeof(int32_t));
+    memcpy(at + sizeof *record + toward_bytes, source->base + record->ranks,
+           (size_t)record->n * sizeof(int32_t));
     return at + oriel_gathered_window_bytes(record->n);
 }
 
@@ -58,12 +60,14 @@ static struct part pack(const struct source *source, int world_rank)
     struct part part = {.len_bytes = sizeof *part.gathered};
     const struct oriel_window_record *record;
     uint32_t windows = 0;
-    for (record = record_at(source, source->newest); record != NULL; record = record_at(source, record->next)) {
+    for (record = record_at(source, source->newest); record != NULL;
+         record = record_at(source, record->next)) {
         part.len_bytes += oriel_gathered_window_bytes(record->n);
         windows++;
     }
     part.gathered = part.len_bytes <= INT_MAX ? calloc(1, part.len_bytes) : NULL;
-    const struct oriel_window_record **records = calloc(windows + 1, sizeof(const struct oriel_window_record *));
+    const struct oriel_window_record **records =
+        calloc(windows + 1, sizeof(const struct oriel_window_record *));
     if (part.gathered == NULL || records == NULL) {
         free(part.gathered);
         free(records);
@@ -74,7 +78,8 @@ static struct part pack(const struct source *source, int world_rank)
                                              .world_rank = world_rank,
                                              .windows = windows};
     uint32_t i = windows;
-    for (record = record_at(source, source->newest); record != NULL; record = record_at(source, record->next))
+    for (record = record_at(source, source->newest); record != NULL;
+         record = record_at(source, record->next))
         records[--i] = record;
     char *at = (char *)(part.gathered + 1);
     for (i = 0; i < windows; i++)
@@ -115,9 +120,11 @@ static uint64_t until(void)
 /* A process of this machine that this one has a window with; false for one that is not of this world. */
 static bool look_at(const struct oriel_peer *peer, int ranks, int32_t *rank, struct source *source)
 {
-    const struct oriel_state *state = (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
+    const struct oriel_state *state =
+        (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
     *rank = state->world_rank;
-    *source = (struct source){peer->base, atomic_load_explicit(&state->records, memory_order_acquire)};
+    *source =
+        (struct source){peer->base, atomic_load_explicit(&state->records, memory_order_acquire)};
     return state->world_size == ranks && *rank >= 0 && *rank < ranks && source->newest != 0;
 }
 
@@ -133,8 +140,10 @@ static void count_peer(void *value, void *context)
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
     struct source source;
     int32_t rank;
-    if (look_at(peer, census->ranks, &rank, &source) && record_at(&source, source.newest)->is_gathered &&
-        atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_RUNNING && oriel_peer_alive(peer))
+    if (look_at(peer, census->ranks, &rank, &source) &&
+        record_at(&source, source.newest)->is_gathered &&
+        atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_RUNNING &&
+        oriel_peer_alive(peer))
         census->is_coming[rank] = true;
 }
 
@@ -170,12 +179,14 @@ static bool send(const struct part *part)
     MPI_Request request;
     uint64_t until_ns = until();
     len_bytes = part->gathered != NULL ? part->len_bytes : 0;
-    if (oriel_host()->Isend(&len_bytes, sizeof len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request) != MPI_SUCCESS)
+    if (oriel_host()->Isend(&len_bytes, sizeof len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
+                            &request) != MPI_SUCCESS)
         return true;
     if (!await(&request, until_ns, false))
         return false;
     return len_bytes == 0 ||
-           oriel_host()->Isend(part->gathered, (int)len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
+           oriel_host()->Isend(part->gathered, (int)len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
+                               &request) != MPI_SUCCESS ||
            await(&request, until_ns, false);
 }
 
@@ -184,12 +195,15 @@ static struct part receive(int rank, uint64_t until_ns)
 {
     static uint64_t len_bytes;
     MPI_Request request;
-    if (oriel_host()->Irecv(&len_bytes, sizeof len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
-        !await(&request, until_ns, true) || len_bytes < sizeof(struct oriel_gathered) || len_bytes > INT_MAX)
+    if (oriel_host()->Irecv(&len_bytes, sizeof len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
+                            &request) != MPI_SUCCESS ||
+        !await(&request, until_ns, true) || len_bytes < sizeof(struct oriel_gathered) ||
+        len_bytes > INT_MAX)
         return (struct part){NULL, 0};
     struct part part = {malloc(len_bytes), len_bytes};
     if (part.gathered == NULL ||
-        oriel_host()->Irecv(part.gathered, (int)len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
+        oriel_host()->Irecv(part.gathered, (int)len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
+                            &request) != MPI_SUCCESS ||
         !await(&request, until_ns, true))
         return (struct part){NULL, 0};
     return part;
@@ -211,8 +225,9 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     for (int i = 0; i < ranks; i++)
         len_bytes += parts[i].len_bytes;
     if (len_bytes > ORIEL_HELPER_LEN_MAX) {
-        oriel_warn("the statistics of %d ranks are %zu MiB, more than the %d that are added up: they are lost", ranks,
-                   len_bytes >> 20, ORIEL_HELPER_LEN_MAX >> 20);
+        oriel_warn("the statistics of %d ranks are %zu MiB, more than the %d that are added up: "
+                   "they are lost",
+                   ranks, len_bytes >> 20, ORIEL_HELPER_LEN_MAX >> 20);
         return;
     }
     struct oriel_statistics_head *head = calloc(1, len_bytes);
@@ -237,7 +252,8 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     if (oriel_helper_ask(ORIEL_HELPER_STATISTICS, head, len_bytes, &answer, &answer_bytes))
         oriel_log_write(answer, answer_bytes);
     else
-        oriel_warn("the statistics are lost: the oriel command, which writes them and belongs beside the library, is mute");
+        oriel_warn("the statistics are lost: the oriel command, which writes them and belongs "
+                   "beside the library, is mute");
     free(answer);
     free(head);
 }

@@ -9,7 +9,8 @@
 
 #include <stddef.h>
 
-#define ORIEL_GATHERED_MAGIC UINT64_C(0x0131544154534c52) /* changes when the form of records does */
+#define ORIEL_GATHERED_MAGIC                                                                       \
+    UINT64_C(0x0131544154534c52) /* changes when the form of records does */
 
 struct oriel_statistics_head {
     uint64_t magic;
@@ -26,14 +27,16 @@ struct oriel_gathered {
     uint64_t len_bytes; /* of the windows that follow */
     int32_t world_rank;
     uint32_t windows;
-    uint32_t is_early; /* 1: the rank was not in MPI_Finalize, or did not answer; read in its memory file */
+    uint32_t
+        is_early; /* 1: the rank was not in MPI_Finalize, or did not answer; read in its memory file */
     uint32_t reserved;
 };
 
 static inline size_t oriel_gathered_window_bytes(int32_t n)
 {
     size_t ranks_bytes = ((size_t)n * sizeof(int32_t) + 7) & ~(size_t)7;
-    return sizeof(struct oriel_window_record) + (size_t)n * sizeof(struct oriel_toward) + ranks_bytes;
+    return sizeof(struct oriel_window_record) + (size_t)n * sizeof(struct oriel_toward) +
+           ranks_bytes;
 }
 
 #endif

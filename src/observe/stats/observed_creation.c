@@ -21,14 +21,16 @@ static struct making begin(void)
     return (struct making){oriel_now_ns(), oriel_waited.total_ns};
 }
 
-static void trace(const struct oriel_observed *observed, const struct making *making, enum oriel_counted_call kind,
-                  uint64_t time_ns)
+static void trace(const struct oriel_observed *observed, const struct making *making,
+                  enum oriel_counted_call kind, uint64_t time_ns)
 {
-    oriel_traced_add(observed, &(struct oriel_traced){making->begin_ns, making->waited_ns},
-                     &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, -1, 0, time_ns});
+    oriel_traced_add(
+        observed, &(struct oriel_traced){making->begin_ns, making->waited_ns},
+        &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, -1, 0, time_ns});
 }
 
-static int end(const struct making *making, struct oriel_observed_creation *creation, int code, const MPI_Win *win)
+static int end(const struct making *making, struct oriel_observed_creation *creation, int code,
+               const MPI_Win *win)
 {
     if (code != MPI_SUCCESS)
         return code;
@@ -41,26 +43,30 @@ static int end(const struct making *making, struct oriel_observed_creation *crea
 }
 
 /* Every one has these names for its arguments. */
-#define ENTRY(name, flavour, size, unit, parameters, arguments)                                                                \
-    static int observe_##name parameters                                                                                 \
-    {                                                                                                                    \
-        struct making making = begin();                                                                                  \
-        struct oriel_observed_creation creation = {flavour, size, unit, comm, 0, 0, 0};              \
-        return end(&making, &creation, oriel_observe_before.name arguments, win);                                        \
+#define ENTRY(name, flavour, size, unit, parameters, arguments)                                    \
+    static int observe_##name parameters                                                           \
+    {                                                                                              \
+        struct making making = begin();                                                            \
+        struct oriel_observed_creation creation = {flavour, size, unit, comm, 0, 0, 0};            \
+        return end(&making, &creation, oriel_observe_before.name arguments, win);                  \
     }
 
-#define CREATE(Unit)   (void *base, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
-#define ALLOCATE(Unit) (MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
-#define GIVEN          (base, size, disp_unit, info, comm, win)
-#define TAKEN          (size, disp_unit, info, comm, baseptr, win)
+#define CREATE(Unit)                                                                               \
+    (void *base, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+#define ALLOCATE(Unit)                                                                             \
+    (MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+#define GIVEN (base, size, disp_unit, info, comm, win)
+#define TAKEN (size, disp_unit, info, comm, baseptr, win)
 
 ENTRY(Win_create, ORIEL_FLAVOUR_CREATE, (uint64_t)size, disp_unit, CREATE(int), GIVEN)
 ENTRY(Win_create_c, ORIEL_FLAVOUR_CREATE, (uint64_t)size, disp_unit, CREATE(MPI_Aint), GIVEN)
 ENTRY(Win_allocate, ORIEL_FLAVOUR_ALLOCATE, (uint64_t)size, disp_unit, ALLOCATE(int), TAKEN)
 ENTRY(Win_allocate_c, ORIEL_FLAVOUR_ALLOCATE, (uint64_t)size, disp_unit, ALLOCATE(MPI_Aint), TAKEN)
 ENTRY(Win_allocate_shared, ORIEL_FLAVOUR_SHARED, (uint64_t)size, disp_unit, ALLOCATE(int), TAKEN)
-ENTRY(Win_allocate_shared_c, ORIEL_FLAVOUR_SHARED, (uint64_t)size, disp_unit, ALLOCATE(MPI_Aint), TAKEN)
-ENTRY(Win_create_dynamic, ORIEL_FLAVOUR_DYNAMIC, 0, 1, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
+ENTRY(Win_allocate_shared_c, ORIEL_FLAVOUR_SHARED, (uint64_t)size, disp_unit, ALLOCATE(MPI_Aint),
+      TAKEN)
+ENTRY(Win_create_dynamic, ORIEL_FLAVOUR_DYNAMIC, 0, 1, (MPI_Info info, MPI_Comm comm, MPI_Win *win),
+      (info, comm, win))
 
 /* What is known of the window has changed: its name, or for NULL the way to its memory. */
 static void describe(struct oriel_observed *observed, const char *name)
@@ -100,7 +106,8 @@ static int observe_Win_free(MPI_Win *win)
     struct oriel_timed *timed = &observed->record->calls[ORIEL_CALL_OF_free];
     struct making making = begin();
     const struct oriel_window_record **others = oriel_waiting_find_others(observed);
-    oriel_doing = (struct oriel_doing){.observed = observed, .target = -1, .call = ORIEL_CALL_OF_free, .others = others};
+    oriel_doing = (struct oriel_doing){
+        .observed = observed, .target = -1, .call = ORIEL_CALL_OF_free, .others = others};
     oriel_waiting_arrive(observed, making.begin_ns);
     int code = oriel_observe_before.Win_free(win);
     oriel_doing = (struct oriel_doing){.observed = NULL};

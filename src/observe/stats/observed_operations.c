@@ -18,7 +18,8 @@ static _Thread_local struct {
 
 /* Oriel's own table of datatypes knows when one is freed, so that it moves the generation on; the host's windows use datatypes
  * that it has never seen. */
-static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *observed, MPI_Datatype datatype)
+static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *observed,
+                                                  MPI_Datatype datatype)
 {
     const struct oriel_type *type;
     int size_bytes = 0;
@@ -35,22 +36,26 @@ static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *o
     return type->size_bytes;
 }
 
-static inline uint64_t bytes_of(const struct oriel_observed *observed, MPI_Count count, MPI_Datatype datatype)
+static inline uint64_t bytes_of(const struct oriel_observed *observed, MPI_Count count,
+                                MPI_Datatype datatype)
 {
     uint64_t generation = atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
-    if (oriel_likely(sized.generation == generation) && oriel_likely(sized.key == oriel_type_key(datatype)))
+    if (oriel_likely(sized.generation == generation) &&
+        oriel_likely(sized.key == oriel_type_key(datatype)))
         return (uint64_t)count * sized.size_bytes;
     return (uint64_t)count * size_of(observed, datatype);
 }
 
 /* Memory of several sorts: by where the operation begins.  One that takes several ways counts as the slower. */
-static __attribute__((noinline)) uint8_t path_by_place(const struct oriel_window *window, int32_t target, int64_t disp,
-                                                       uint64_t len_bytes)
+static __attribute__((noinline)) uint8_t
+path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, uint64_t len_bytes)
 {
     uint64_t offset_bytes = (uint64_t)(disp * window->targets[target].disp_unit);
     struct oriel_alike alike = oriel_remote_alike(window, target, offset_bytes);
     if (alike.cpu_reaches && offset_bytes + len_bytes <= alike.end)
-        return oriel_load_relaxed(&oriel_window_control(window, target)->promoted) ? ORIEL_PATH_promoted : ORIEL_PATH_direct;
+        return oriel_load_relaxed(&oriel_window_control(window, target)->promoted)
+                   ? ORIEL_PATH_promoted
+                   : ORIEL_PATH_direct;
     if (target == window->rank)
         return ORIEL_PATH_direct;
     return window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;
@@ -62,12 +67,14 @@ static inline struct oriel_traced begin(const struct oriel_observed *observed, i
     oriel_doing.target = target;
     oriel_doing.call = ORIEL_COUNTED_CALLS;
     oriel_polled_served = false;
-    return oriel_unlikely(oriel_tracing) ? (struct oriel_traced){oriel_now_ns(), oriel_waited.total_ns}
-                                         : (struct oriel_traced){0, 0};
+    return oriel_unlikely(oriel_tracing)
+               ? (struct oriel_traced){oriel_now_ns(), oriel_waited.total_ns}
+               : (struct oriel_traced){0, 0};
 }
 
-static inline void end(struct oriel_observed *observed, const struct oriel_traced *traced, enum oriel_counted_operation kind,
-                       int code, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype datatype)
+static inline void end(struct oriel_observed *observed, const struct oriel_traced *traced,
+                       enum oriel_counted_operation kind, int code, int target, MPI_Aint disp,
+                       MPI_Count count, MPI_Datatype datatype)
 {
     oriel_doing.observed = NULL;
     if (oriel_unlikely(code != MPI_SUCCESS) || oriel_unlikely((uint32_t)target >= observed->n))
@@ -87,42 +94,49 @@ static inline void end(struct oriel_observed *observed, const struct oriel_trace
     oriel_count(observed, &observed->toward[target].bytes, bytes);
     if (oriel_unlikely(traced->begin_ns != 0))
         oriel_traced_add(observed, traced,
-                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_OPERATION + kind), path, target, bytes, 0});
+                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_OPERATION + kind), path,
+                                                      target, bytes, 0});
 }
 
-#define ENTRY(name, kind, parameters, arguments, count, datatype)                                                        \
-    static int observe_##name parameters                                                                                 \
-    {                                                                                                                    \
-        struct oriel_observed *observed = oriel_observed_find(win);                                                      \
-        if (oriel_unlikely(observed == NULL))                                                                            \
-            return oriel_observe_before.name arguments;                                                                  \
-        struct oriel_traced traced = begin(observed, target_rank);                                                       \
-        int code = oriel_observe_before.name arguments;                                                                  \
-        end(observed, &traced, ORIEL_COUNTS_##kind, code, target_rank, target_disp, count, datatype);                    \
-        return code;                                                                                                     \
+#define ENTRY(name, kind, parameters, arguments, count, datatype)                                  \
+    static int observe_##name parameters                                                           \
+    {                                                                                              \
+        struct oriel_observed *observed = oriel_observed_find(win);                                \
+        if (oriel_unlikely(observed == NULL))                                                      \
+            return oriel_observe_before.name arguments;                                            \
+        struct oriel_traced traced = begin(observed, target_rank);                                 \
+        int code = oriel_observe_before.name arguments;                                            \
+        end(observed, &traced, ORIEL_COUNTS_##kind, code, target_rank, target_disp, count,         \
+            datatype);                                                                             \
+        return code;                                                                               \
     }
 
-#define ORIGIN(qualifier, Count) qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
-#define RESULT(Count)            void *result_addr, Count result_count, MPI_Datatype result_datatype
-#define TARGET(Count)            int target_rank, MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype
-#define FROM                     origin_addr, origin_count, origin_datatype
-#define INTO                     result_addr, result_count, result_datatype
-#define AT                       target_rank, target_disp, target_count, target_datatype
+#define ORIGIN(qualifier, Count)                                                                   \
+    qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
+#define RESULT(Count) void *result_addr, Count result_count, MPI_Datatype result_datatype
+#define TARGET(Count)                                                                              \
+    int target_rank, MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype
+#define FROM origin_addr, origin_count, origin_datatype
+#define INTO result_addr, result_count, result_datatype
+#define AT   target_rank, target_disp, target_count, target_datatype
 
 /* One row for both widths of the counts. */
-#define BOTH(name, kind, parameters, arguments)                       \
-    ENTRY(name, kind, parameters(int), arguments, target_count, target_datatype)        \
+#define BOTH(name, kind, parameters, arguments)                                                    \
+    ENTRY(name, kind, parameters(int), arguments, target_count, target_datatype)                   \
     ENTRY(name##_c, kind, parameters(MPI_Count), arguments, target_count, target_datatype)
 
-#define PUT(Count)             (ORIGIN(const, Count), TARGET(Count), MPI_Win win)
-#define GET(Count)             (ORIGIN(, Count), TARGET(Count), MPI_Win win)
-#define ACCUMULATE(Count)      (ORIGIN(const, Count), TARGET(Count), MPI_Op op, MPI_Win win)
-#define GET_ACCUMULATE(Count)  (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win)
-#define RPUT(Count)            (ORIGIN(const, Count), TARGET(Count), MPI_Win win, MPI_Request *request)
-#define RGET(Count)            (ORIGIN(, Count), TARGET(Count), MPI_Win win, MPI_Request *request)
-#define RACCUMULATE(Count)     (ORIGIN(const, Count), TARGET(Count), MPI_Op op, MPI_Win win, MPI_Request *request)
-#define RGET_ACCUMULATE(Count) \
-    (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win, MPI_Request *request)
+#define PUT(Count)        (ORIGIN(const, Count), TARGET(Count), MPI_Win win)
+#define GET(Count)        (ORIGIN(, Count), TARGET(Count), MPI_Win win)
+#define ACCUMULATE(Count) (ORIGIN(const, Count), TARGET(Count), MPI_Op op, MPI_Win win)
+#define GET_ACCUMULATE(Count)                                                                      \
+    (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win)
+#define RPUT(Count) (ORIGIN(const, Count), TARGET(Count), MPI_Win win, MPI_Request * request)
+#define RGET(Count) (ORIGIN(, Count), TARGET(Count), MPI_Win win, MPI_Request * request)
+#define RACCUMULATE(Count)                                                                         \
+    (ORIGIN(const, Count), TARGET(Count), MPI_Op op, MPI_Win win, MPI_Request * request)
+#define RGET_ACCUMULATE(Count)                                                                     \
+    (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win,                   \
+     MPI_Request * request)
 
 BOTH(Put, put, PUT, (FROM, AT, win))
 BOTH(Get, get, GET, (FROM, AT, win))
@@ -133,13 +147,14 @@ BOTH(Rget, get, RGET, (FROM, AT, win, request))
 BOTH(Raccumulate, accumulate, RACCUMULATE, (FROM, AT, op, win, request))
 BOTH(Rget_accumulate, get_accumulate, RGET_ACCUMULATE, (FROM, INTO, AT, op, win, request))
 ENTRY(Fetch_and_op, fetch_and_op,
-      (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op,
-       MPI_Win win),
+      (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+       MPI_Aint target_disp, MPI_Op op, MPI_Win win),
       (origin_addr, result_addr, datatype, target_rank, target_disp, op, win), 1, datatype)
 ENTRY(Compare_and_swap, compare_and_swap,
-      (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-       MPI_Aint target_disp, MPI_Win win),
-      (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win), 1, datatype)
+      (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype,
+       int target_rank, MPI_Aint target_disp, MPI_Win win),
+      (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win), 1,
+      datatype)
 
 void oriel_observe_operations(struct oriel_api *table)
 {

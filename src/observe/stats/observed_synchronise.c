@@ -21,13 +21,16 @@ struct call {
     int32_t target;
 };
 
-static inline struct call begin(struct oriel_observed *observed, enum oriel_counted_call kind, int target, bool may_be_short)
+static inline struct call begin(struct oriel_observed *observed, enum oriel_counted_call kind,
+                                int target, bool may_be_short)
 {
-    struct call call = {.observed = observed, .waited_ns = oriel_waited.total_ns, .weight = 1, .target = target};
+    struct call call = {
+        .observed = observed, .waited_ns = oriel_waited.total_ns, .weight = 1, .target = target};
     oriel_doing.observed = observed;
     oriel_doing.target = target;
     oriel_doing.call = (uint8_t)kind;
-    uint64_t before = atomic_load_explicit(&observed->record->calls[kind].count, memory_order_relaxed);
+    uint64_t before =
+        atomic_load_explicit(&observed->record->calls[kind].count, memory_order_relaxed);
     if (may_be_short && observed->is_quick && before >= SAMPLE && oriel_likely(!oriel_tracing)) {
         call.weight = SAMPLE;
         if (oriel_likely(before % SAMPLE != 0))
@@ -37,16 +40,19 @@ static inline struct call begin(struct oriel_observed *observed, enum oriel_coun
     return call;
 }
 
-static __attribute__((noinline)) void count_time(const struct call *call, enum oriel_counted_call kind)
+static __attribute__((noinline)) void count_time(const struct call *call,
+                                                 enum oriel_counted_call kind)
 {
     struct oriel_timed *timed = &call->observed->record->calls[kind];
     uint64_t waiting_ns = oriel_waited.total_ns - call->waited_ns;
     uint64_t took_ns = call->begin_ns != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
     uint64_t working_ns = took_ns > waiting_ns + clock_ns ? took_ns - waiting_ns - clock_ns : 0;
-    oriel_count(call->observed, &timed->time_ns, working_ns * (working_ns < AT_ONCE_NS ? call->weight : 1) + waiting_ns);
+    oriel_count(call->observed, &timed->time_ns,
+                working_ns * (working_ns < AT_ONCE_NS ? call->weight : 1) + waiting_ns);
     if (oriel_tracing && call->begin_ns != 0)
         oriel_traced_add(call->observed, &(struct oriel_traced){call->begin_ns, call->waited_ns},
-                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, call->target, 0, 0});
+                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0,
+                                                      call->target, 0, 0});
     if (waiting_ns == 0)
         return;
     oriel_count(call->observed, &timed->waiting_ns, waiting_ns);
@@ -58,19 +64,20 @@ static inline int end(const struct call *call, enum oriel_counted_call kind, int
 {
     oriel_doing.observed = NULL;
     oriel_count(call->observed, &call->observed->record->calls[kind].count, 1);
-    if (oriel_unlikely(call->begin_ns != 0) || oriel_unlikely(oriel_waited.total_ns != call->waited_ns))
+    if (oriel_unlikely(call->begin_ns != 0) ||
+        oriel_unlikely(oriel_waited.total_ns != call->waited_ns))
         count_time(call, kind);
     return code;
 }
 
-#define ENTRY(name, kind, target, may_be_short, parameters, arguments)               \
-    static int observe_##name parameters                                             \
-    {                                                                                \
-        struct oriel_observed *observed = oriel_observed_find(win);                  \
-        if (oriel_unlikely(observed == NULL))                                        \
-            return oriel_observe_before.name arguments;                              \
-        struct call call = begin(observed, ORIEL_CALL_OF_##kind, target, may_be_short); \
-        return end(&call, ORIEL_CALL_OF_##kind, oriel_observe_before.name arguments); \
+#define ENTRY(name, kind, target, may_be_short, parameters, arguments)                             \
+    static int observe_##name parameters                                                           \
+    {                                                                                              \
+        struct oriel_observed *observed = oriel_observed_find(win);                                \
+        if (oriel_unlikely(observed == NULL))                                                      \
+            return oriel_observe_before.name arguments;                                            \
+        struct call call = begin(observed, ORIEL_CALL_OF_##kind, target, may_be_short);            \
+        return end(&call, ORIEL_CALL_OF_##kind, oriel_observe_before.name arguments);              \
     }
 
 ENTRY(Win_post, post, -1, false, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
@@ -78,7 +85,8 @@ ENTRY(Win_start, start, -1, false, (MPI_Group group, int assert, MPI_Win win), (
 ENTRY(Win_complete, complete, -1, false, (MPI_Win win), (win))
 ENTRY(Win_wait, wait, -1, false, (MPI_Win win), (win))
 ENTRY(Win_test, test, -1, true, (MPI_Win win, int *flag), (win, flag))
-ENTRY(Win_lock, lock, rank, true, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win))
+ENTRY(Win_lock, lock, rank, true, (int lock_type, int rank, int assert, MPI_Win win),
+      (lock_type, rank, assert, win))
 ENTRY(Win_unlock, unlock, rank, true, (int rank, MPI_Win win), (rank, win))
 ENTRY(Win_lock_all, lock_all, -1, true, (int assert, MPI_Win win), (assert, win))
 ENTRY(Win_unlock_all, unlock_all, -1, true, (MPI_Win win), (win))

@@ -17,14 +17,17 @@ enum { ORIEL_COUNTING_THREADS = 16 };
  * own, but for those beyond the first ORIEL_COUNTING_THREADS - 1 of the process, who count together in the last. */
 struct oriel_observed {
     struct oriel_observed *first; /* the one that describes the window: this or another thread's */
-    struct oriel_observed *of_thread[ORIEL_COUNTING_THREADS]; /* the first's: by thread, NULL before it calls */
+    struct oriel_observed
+        *of_thread[ORIEL_COUNTING_THREADS]; /* the first's: by thread, NULL before it calls */
     struct oriel_window_record *record;
     struct oriel_toward *toward; /* n; the record's, but for windows that share one */
     struct oriel_window *window; /* NULL: the host's */
     uint32_t n;
     bool by_many; /* threads count in it at the same time */
-    bool is_quick; /* no call of it goes to another machine, an agent or the host: all that is not waiting is nanoseconds */
-    uint8_t paths[]; /* n: of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
+    bool
+        is_quick; /* no call of it goes to another machine, an agent or the host: all that is not waiting is nanoseconds */
+    uint8_t paths
+        []; /* n: of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
 };
 enum { ORIEL_PATH_BY_PLACE = 255 };
 
@@ -41,9 +44,10 @@ extern bool oriel_observe_threads __attribute__((visibility("hidden")));
 struct oriel_doing {
     const struct oriel_observed *observed; /* NULL: nothing that is observed */
     int32_t target;                        /* -1: none, or all */
-    uint8_t call;                          /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
-    int32_t blocker;                       /* of the lock that it waits for, when that began */
-    const struct oriel_window_record **others; /* in MPI_Win_free: of the window's ranks, NULL where one is not known */
+    uint8_t call;    /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
+    int32_t blocker; /* of the lock that it waits for, when that began */
+    const struct oriel_window_record *
+        *others; /* in MPI_Win_free: of the window's ranks, NULL where one is not known */
 };
 extern _Thread_local struct oriel_doing oriel_doing __attribute__((visibility("hidden")));
 
@@ -52,7 +56,8 @@ struct oriel_observed_recent {
     uint64_t key;
     struct oriel_observed *observed;
 };
-extern _Thread_local struct oriel_observed_recent oriel_observed_recent __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_observed_recent oriel_observed_recent
+    __attribute__((visibility("hidden")));
 
 struct oriel_observed *oriel_observed_find_slow(MPI_Win win);
 
@@ -67,19 +72,21 @@ static inline struct oriel_observed *oriel_observed_find(MPI_Win win)
 }
 
 /* Where only one thread counts a locked instruction would be most of the cost. */
-static inline void oriel_count(const struct oriel_observed *observed, _Atomic uint64_t *word, uint64_t more)
+static inline void oriel_count(const struct oriel_observed *observed, _Atomic uint64_t *word,
+                               uint64_t more)
 {
     if (oriel_unlikely(observed->by_many))
         atomic_fetch_add_explicit(word, more, memory_order_relaxed);
     else
-        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + more, memory_order_relaxed);
+        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + more,
+                              memory_order_relaxed);
 }
 
 static inline void oriel_count_most(_Atomic uint64_t *word, uint64_t value)
 {
     uint64_t known = atomic_load_explicit(word, memory_order_relaxed);
-    while (known < value &&
-           !atomic_compare_exchange_weak_explicit(word, &known, value, memory_order_relaxed, memory_order_relaxed))
+    while (known < value && !atomic_compare_exchange_weak_explicit(
+                                word, &known, value, memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
@@ -97,7 +104,8 @@ struct oriel_observed_creation {
 };
 
 /* From now on the window is observed; where there is no room for its record, it is not, NULL, and a line says so once. */
-struct oriel_observed *oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation);
+struct oriel_observed *oriel_observed_add(MPI_Win win,
+                                          const struct oriel_observed_creation *creation);
 
 /* Its record stays. */
 void oriel_observed_remove(MPI_Win win, struct oriel_observed *first);

@@ -20,7 +20,8 @@ static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t newest; /* offset of the newest record; 0: none */
 static unsigned records_count;
-static struct oriel_window_record *crowd; /* the one of all windows that came too late to have their own */
+static struct oriel_window_record
+    *crowd; /* the one of all windows that came too late to have their own */
 
 uint64_t oriel_records_newest(void)
 {
@@ -35,9 +36,11 @@ static struct oriel_window_record *make_record(int n)
     uint64_t offset;
     size_t toward_bytes = (unsigned)n * sizeof(struct oriel_toward);
     size_t ranks_bytes = (unsigned)n * sizeof(int32_t);
-    size_t record_bytes = (sizeof(struct oriel_window_record) + ORIEL_CACHE_LINE - 1) & ~(size_t)(ORIEL_CACHE_LINE - 1);
+    size_t record_bytes = (sizeof(struct oriel_window_record) + ORIEL_CACHE_LINE - 1) &
+                          ~(size_t)(ORIEL_CACHE_LINE - 1);
     if (oriel_file_start() != ORIEL_OK ||
-        oriel_file_alloc(record_bytes + toward_bytes + ranks_bytes, ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
+        oriel_file_alloc(record_bytes + toward_bytes + ranks_bytes, ORIEL_CACHE_LINE, &offset) !=
+            ORIEL_OK)
         return NULL;
     struct oriel_window_record *record = (struct oriel_window_record *)(oriel_file_base() + offset);
     record->n = n;
@@ -85,7 +88,8 @@ static struct oriel_observed *make_another(struct oriel_observed *first, unsigne
     record->window_id = first->record->window_id;
     record->rank = first->record->rank;
     record->thread = thread + 1;
-    memcpy(oriel_file_base() + record->ranks, oriel_file_base() + first->record->ranks, first->n * sizeof(int32_t));
+    memcpy(oriel_file_base() + record->ranks, oriel_file_base() + first->record->ranks,
+           first->n * sizeof(int32_t));
     publish(record);
     first->of_thread[thread] = observed;
     return observed;
@@ -130,8 +134,8 @@ static struct oriel_window_record *join_crowd(struct oriel_observed *observed)
     return crowd;
 }
 
-static void fill(struct oriel_window_record *record, const struct oriel_observed *observed, MPI_Group group, int rank,
-                 const struct oriel_observed_creation *creation)
+static void fill(struct oriel_window_record *record, const struct oriel_observed *observed,
+                 MPI_Group group, int rank, const struct oriel_observed_creation *creation)
 {
     int32_t *ranks = (int32_t *)(oriel_file_base() + record->ranks);
     oriel_observed_world_ranks(group, record->n, ranks);
@@ -139,10 +143,12 @@ static void fill(struct oriel_window_record *record, const struct oriel_observed
     record->flavour = creation->flavour;
     record->size_bytes = creation->size_bytes;
     record->disp_unit = creation->disp_unit;
-    record->window_id = observed->window != NULL ? observed->window->id : oriel_observed_host_id(ranks, record->n);
+    record->window_id =
+        observed->window != NULL ? observed->window->id : oriel_observed_host_id(ranks, record->n);
 }
 
-static struct oriel_window_record *give_record(struct oriel_observed *observed, MPI_Group group, int rank,
+static struct oriel_window_record *give_record(struct oriel_observed *observed, MPI_Group group,
+                                               int rank,
                                                const struct oriel_observed_creation *creation)
 {
     if (records_count >= ORIEL_RECORDS_MOST)
@@ -158,7 +164,8 @@ static struct oriel_window_record *give_record(struct oriel_observed *observed, 
     oriel_traced_describe(record);
     publish(record);
     if (observed->window != NULL)
-        atomic_store_explicit(&observed->window->control->record_offset, newest, memory_order_release);
+        atomic_store_explicit(&observed->window->control->record_offset, newest,
+                              memory_order_release);
     return record;
 }
 
@@ -185,7 +192,8 @@ static struct oriel_observed *make_observed(struct oriel_window *window, int n)
     return observed;
 }
 
-static void count_creation(const struct oriel_observed *observed, const struct oriel_observed_creation *creation)
+static void count_creation(const struct oriel_observed *observed,
+                           const struct oriel_observed_creation *creation)
 {
     struct oriel_timed *timed = &observed->record->calls[ORIEL_CALL_OF_create];
     oriel_count(observed, &timed->count, 1);
@@ -212,14 +220,16 @@ static bool add(MPI_Win win, struct oriel_observed *observed, MPI_Group group, i
     return oriel_hash_table_set(&table, (uint64_t)(uintptr_t)win, observed);
 }
 
-struct oriel_observed *oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation)
+struct oriel_observed *oriel_observed_add(MPI_Win win,
+                                          const struct oriel_observed_creation *creation)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     const struct oriel_host_calls *host = oriel_host();
     int n = 0;
     int rank = 0;
     MPI_Group group = MPI_GROUP_NULL;
-    if (host->Comm_size(creation->comm, &n) != MPI_SUCCESS || host->Comm_rank(creation->comm, &rank) != MPI_SUCCESS ||
+    if (host->Comm_size(creation->comm, &n) != MPI_SUCCESS ||
+        host->Comm_rank(creation->comm, &rank) != MPI_SUCCESS ||
         host->Comm_group(creation->comm, &group) != MPI_SUCCESS)
         return NULL;
     struct oriel_observed *observed = make_observed(oriel_handle_find(win), n);

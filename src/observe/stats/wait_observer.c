@@ -12,7 +12,8 @@
 _Thread_local struct oriel_waited oriel_waited = {.rank = -1};
 _Thread_local struct oriel_doing oriel_doing;
 
-static void blame(const struct oriel_observed *observed, enum oriel_counted_cause cause, int32_t rank, uint64_t waited_ns)
+static void blame(const struct oriel_observed *observed, enum oriel_counted_cause cause,
+                  int32_t rank, uint64_t waited_ns)
 {
     if (waited_ns >= oriel_waited.longest_ns) {
         oriel_waited.longest_ns = waited_ns;
@@ -34,16 +35,19 @@ static uint32_t barriers_of(const struct oriel_window *window)
 void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns)
 {
     if (observed->window != NULL)
-        atomic_store_explicit(&observed->first->record->arrived_ns[(barriers_of(observed->window) + 1) % 2], now_ns,
-                              memory_order_relaxed);
+        atomic_store_explicit(
+            &observed->first->record->arrived_ns[(barriers_of(observed->window) + 1) % 2], now_ns,
+            memory_order_relaxed);
 }
 
 /* Of a rank of this machine, since the clock is its own; NULL for others, and where it keeps none. */
-static const struct oriel_window_record *record_of(const struct oriel_window *window, int32_t win_rank)
+static const struct oriel_window_record *record_of(const struct oriel_window *window,
+                                                   int32_t win_rank)
 {
     if (window->control_bases[win_rank] == NULL)
         return NULL;
-    uint64_t offset = atomic_load_explicit(&oriel_window_control(window, win_rank)->record_offset, memory_order_acquire);
+    uint64_t offset = atomic_load_explicit(&oriel_window_control(window, win_rank)->record_offset,
+                                           memory_order_acquire);
     return offset == 0 ? NULL : (const void *)(window->control_bases[win_rank] + offset);
 }
 
@@ -53,7 +57,8 @@ const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_
     const struct oriel_window *window = observed->window;
     if (window == NULL || window->parted)
         return NULL;
-    const struct oriel_window_record **others = calloc((uint32_t)window->n, sizeof(const struct oriel_window_record *));
+    const struct oriel_window_record **others =
+        calloc((uint32_t)window->n, sizeof(const struct oriel_window_record *));
     for (int32_t i = 0; others != NULL && i < window->n; i++)
         others[i] = record_of(window, i);
     return others;
@@ -65,8 +70,11 @@ static int32_t find_latest(const struct oriel_window *window, unsigned turn, uin
     int32_t latest = -1;
     *latest_ns = 0;
     for (int32_t i = 0; i < window->n && (!is_last || oriel_doing.others != NULL); i++) {
-        const struct oriel_window_record *record = is_last ? oriel_doing.others[i] : record_of(window, i);
-        uint64_t arrived_ns = record == NULL ? 0 : atomic_load_explicit(&record->arrived_ns[turn], memory_order_relaxed);
+        const struct oriel_window_record *record =
+            is_last ? oriel_doing.others[i] : record_of(window, i);
+        uint64_t arrived_ns =
+            record == NULL ? 0
+                           : atomic_load_explicit(&record->arrived_ns[turn], memory_order_relaxed);
         if (arrived_ns > *latest_ns) {
             *latest_ns = arrived_ns;
             latest = i;
@@ -83,7 +91,8 @@ static void blame_latest(const struct oriel_observed *observed, uint64_t waited_
     uint64_t latest_ns;
     unsigned turn = barriers_of(window) % 2; /* of the barrier that this rank is at */
     int32_t latest = find_latest(window, turn, &latest_ns);
-    uint64_t own_ns = atomic_load_explicit(&observed->first->record->arrived_ns[turn], memory_order_relaxed);
+    uint64_t own_ns =
+        atomic_load_explicit(&observed->first->record->arrived_ns[turn], memory_order_relaxed);
     bool explains = latest != window->rank && latest_ns >= own_ns + waited_ns / 2;
     blame(observed, ORIEL_CAUSE_late_fence, explains ? latest : -1, waited_ns);
 }
@@ -104,7 +113,8 @@ static int32_t find_blocker(const struct oriel_watch *watch)
 
 static bool is_for_lock(const struct oriel_watch *watch)
 {
-    return watch != NULL && (watch->what == ORIEL_WAITING_LOCK || watch->what == ORIEL_WAITING_LOCK_ALL);
+    return watch != NULL &&
+           (watch->what == ORIEL_WAITING_LOCK || watch->what == ORIEL_WAITING_LOCK_ALL);
 }
 
 /* Who is in the way is known while it is there. */
@@ -129,12 +139,22 @@ static void end(const struct oriel_watch *watch, uint64_t waited_ns)
     switch (watch == NULL ? ORIEL_WAITING_NOTHING : watch->what) {
     case ORIEL_WAITING_FENCE:
     case ORIEL_WAITING_FREE: blame_latest(observed, waited_ns); break;
-    case ORIEL_WAITING_POST: blame(observed, ORIEL_CAUSE_late_post, watched_rank(watch), waited_ns); break;
-    case ORIEL_WAITING_COMPLETE: blame(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns); break;
+    case ORIEL_WAITING_POST:
+        blame(observed, ORIEL_CAUSE_late_post, watched_rank(watch), waited_ns);
+        break;
+    case ORIEL_WAITING_COMPLETE:
+        blame(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns);
+        break;
     case ORIEL_WAITING_LOCK:
-    case ORIEL_WAITING_LOCK_ALL: blame(observed, ORIEL_CAUSE_busy_lock, oriel_doing.blocker, waited_ns); break;
-    case ORIEL_WAITING_UPDATE: blame(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns); break;
-    case ORIEL_WAITING_MACHINE: blame(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns); break;
+    case ORIEL_WAITING_LOCK_ALL:
+        blame(observed, ORIEL_CAUSE_busy_lock, oriel_doing.blocker, waited_ns);
+        break;
+    case ORIEL_WAITING_UPDATE:
+        blame(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns);
+        break;
+    case ORIEL_WAITING_MACHINE:
+        blame(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns);
+        break;
     default: blame(observed, ORIEL_CAUSE_busy_target, oriel_doing.target, waited_ns); break;
     }
 }

@@ -32,12 +32,14 @@ static void write_site(const struct oriel_code_address *place, struct oriel_wind
     enum { PART = 40 };
     const char *function = place->function[0] == '\0' ? "?" : place->function;
     if (place->file[0] != '\0')
-        snprintf(record->site, sizeof record->site, "%.*s at %.*s:%u", PART, function, PART, last_part(place->file),
-                 (unsigned)place->line);
+        snprintf(record->site, sizeof record->site, "%.*s at %.*s:%u", PART, function, PART,
+                 last_part(place->file), (unsigned)place->line);
     else if (place->function[0] != '\0')
-        snprintf(record->site, sizeof record->site, "%.*s in %.*s", PART, function, PART, last_part(place->module));
+        snprintf(record->site, sizeof record->site, "%.*s in %.*s", PART, function, PART,
+                 last_part(place->module));
     else
-        snprintf(record->site, sizeof record->site, "%.*s+0x%lx", PART, last_part(place->module), (unsigned long)place->offset);
+        snprintf(record->site, sizeof record->site, "%.*s+0x%lx", PART, last_part(place->module),
+                 (unsigned long)place->offset);
 }
 
 /* The number of the place; places_count where there is no memory for it. */
@@ -73,7 +75,8 @@ void oriel_sites_keep(struct oriel_window_record *record)
         return;
     write_site(&place, record);
     pthread_mutex_lock(&mutex);
-    unsigned at = asks(record) && kept_count < ORIEL_RECORDS_MOST ? keep_place(&place) : places_count;
+    unsigned at =
+        asks(record) && kept_count < ORIEL_RECORDS_MOST ? keep_place(&place) : places_count;
     if (at < places_count)
         kept[kept_count++] = (struct kept){record, at};
     pthread_mutex_unlock(&mutex);
@@ -84,7 +87,8 @@ void oriel_sites_resolve(void)
     void *answer = NULL;
     size_t answer_bytes = 0;
     size_t len_bytes = places_count * sizeof *places;
-    if (len_bytes > 0 && oriel_helper_ask(ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
+    if (len_bytes > 0 &&
+        oriel_helper_ask(ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
         answer_bytes == len_bytes)
         for (unsigned i = 0; i < kept_count; i++) {
             write_site((const struct oriel_code_address *)answer + kept[i].place, kept[i].record);

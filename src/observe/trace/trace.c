@@ -77,8 +77,9 @@ static void clear_folder(const char *folder, int32_t world_size)
         int rank = -1;
         int end = 0;
         (void)sscanf(entry->d_name, "rank-%d.oriel%n", &rank, &end);
-        bool is_other = rank >= world_size && end > 0 && entry->d_name[end] == '\0' &&
-                        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path;
+        bool is_other =
+            rank >= world_size && end > 0 && entry->d_name[end] == '\0' &&
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path;
         if (is_other && oriel_trace_file_is_trace(path))
             (void)unlink(path);
     }
@@ -92,7 +93,8 @@ static const char *open_file(const char *folder, int32_t world_rank, int32_t wor
         return "ORIEL_TRACE_LIMIT is less than 4K";
     if (world_rank == 0)
         clear_folder(folder, world_size);
-    if (snprintf(path, sizeof path, "%s/rank-%d.oriel", folder, (int)world_rank) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/rank-%d.oriel", folder, (int)world_rank) >=
+        (int)sizeof path)
         return strerrordesc_np(ENAMETOOLONG);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return strerrordesc_np(errno);

@@ -16,7 +16,8 @@ extern bool oriel_tracing __attribute__((visibility("hidden")));
 void oriel_trace_start(int32_t world_rank, int32_t world_size);
 
 /* A window is there, or something of it has changed: its number in the file.  Cheap when nothing has changed. */
-uint32_t oriel_trace_window(const struct oriel_window_record *record, int64_t disp_unit, const int32_t *world_ranks);
+uint32_t oriel_trace_window(const struct oriel_window_record *record, int64_t disp_unit,
+                            const int32_t *world_ranks);
 
 void oriel_trace_add(const struct oriel_trace_event *event);
 

@@ -26,7 +26,8 @@ enum {
     ROUND_TRIPS = 500,
     TRIPS_NS = 50000000, /* of them, with one machine */
     ALL_TRIPS_NS = 2000000000,
-    PATIENCE_S = 10,  /* rank 0's with those that are not there; theirs with rank 0 is twice as long */
+    PATIENCE_S =
+        10, /* rank 0's with those that are not there; theirs with rank 0 is twice as long */
     SPINS = 20,
 };
 
@@ -71,8 +72,8 @@ static struct parcel *parcel_post(int32_t to, const struct message *message)
     if (parcel == NULL)
         return NULL;
     parcel->message = *message;
-    if (oriel_host()->Isend(&parcel->message, (int)sizeof parcel->message, MPI_BYTE, to, TAG, MPI_COMM_WORLD,
-                            &parcel->request) == MPI_SUCCESS)
+    if (oriel_host()->Isend(&parcel->message, (int)sizeof parcel->message, MPI_BYTE, to, TAG,
+                            MPI_COMM_WORLD, &parcel->request) == MPI_SUCCESS)
         return parcel;
     free(parcel);
     return NULL;
@@ -81,8 +82,9 @@ static struct parcel *parcel_post(int32_t to, const struct message *message)
 static struct parcel *parcel_expect(int32_t from)
 {
     struct parcel *parcel = calloc(1, sizeof *parcel);
-    if (parcel != NULL && oriel_host()->Irecv(&parcel->message, (int)sizeof parcel->message, MPI_BYTE, from, TAG,
-                                              MPI_COMM_WORLD, &parcel->request) == MPI_SUCCESS)
+    if (parcel != NULL &&
+        oriel_host()->Irecv(&parcel->message, (int)sizeof parcel->message, MPI_BYTE, from, TAG,
+                            MPI_COMM_WORLD, &parcel->request) == MPI_SUCCESS)
         return parcel;
     free(parcel);
     return NULL;
@@ -165,7 +167,8 @@ static void measure(struct machine *machine, uint64_t end_ns)
         struct message ping = {.kind = PING};
         struct parcel *expected = parcel_expect(machine->leader);
         uint64_t out_ns = oriel_now_ns();
-        if (expected == NULL || !send(machine->leader, &ping, out_ns + SECOND_NS) || !take(expected, out_ns + SECOND_NS, &pong))
+        if (expected == NULL || !send(machine->leader, &ping, out_ns + SECOND_NS) ||
+            !take(expected, out_ns + SECOND_NS, &pong))
             return;
         uint64_t in_ns = oriel_now_ns();
         if ((in_ns - out_ns + 1) / 2 < machine->clock.error_ns)
@@ -184,17 +187,21 @@ static struct machine *machine_of(const uint64_t id[2], int32_t rank)
     for (int32_t i = 0; i < world.machines_count; i++)
         if (memcmp(id, world.machines[i].id, sizeof world.machines[i].id) == 0)
             return &world.machines[i];
-    struct machine *more = realloc(world.machines, (size_t)(world.machines_count + 1) * sizeof *more);
+    struct machine *more =
+        realloc(world.machines, (size_t)(world.machines_count + 1) * sizeof *more);
     if (more == NULL)
         return NULL;
     world.machines = more;
     more += world.machines_count++;
-    *more = (struct machine){.id = {id[0], id[1]}, .leader = rank}; /* NOLINT(clang-analyzer-unix.Malloc): id is none of these */
+    *more = (struct machine){
+        .id = {id[0], id[1]},
+        .leader = rank}; /* NOLINT(clang-analyzer-unix.Malloc): id is none of these */
     return more;
 }
 
 /* Lets a rank go with what is known of its machine's clock, which is looked at first if the rank is the first one there. */
-static void dismiss(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2], uint64_t end_ns)
+static void dismiss(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2],
+                    uint64_t end_ns)
 {
     struct message known = {.kind = KNOWN, .job = {job[0], job[1]}};
     struct machine *machine = machine_of(machine_id, rank);
@@ -229,11 +236,13 @@ static void tell(const struct census *census, int32_t world_size)
 {
     const char *folder = oriel_options()->trace;
     if (census->absent > 0)
-        oriel_warn("trace: %d of %d ranks, rank %d the first, did not answer within %d s: do they run without ORIEL_TRACE?",
+        oriel_warn("trace: %d of %d ranks, rank %d the first, did not answer within %d s: do they "
+                   "run without ORIEL_TRACE?",
                    census->absent, world_size, census->first_absent, PATIENCE_S);
     if (census->refused > 0)
-        oriel_warn("ORIEL_TRACE=%s: %s; %d of %d ranks, rank %d the first, are not traced, and the program runs as it is", folder,
-                   census->refusal, census->refused, world_size, census->first_refused);
+        oriel_warn("ORIEL_TRACE=%s: %s; %d of %d ranks, rank %d the first, are not traced, and the "
+                   "program runs as it is",
+                   folder, census->refusal, census->refused, world_size, census->first_refused);
 }
 
 static void ask_all(int32_t world_size, const char *refusal, const struct oriel_trace_run *run)
@@ -264,7 +273,9 @@ static void find_machine(uint64_t out[2])
 {
     struct stat time = {.st_ino = 0};
     out[0] = oriel_machine_number(false);
-    out[1] = stat("/proc/self/ns/time", &time) == 0 ? (uint64_t)time.st_ino : 0; /* containers may have clocks of their own */
+    out[1] = stat("/proc/self/ns/time", &time) == 0
+                 ? (uint64_t)time.st_ino
+                 : 0; /* containers may have clocks of their own */
 }
 
 static void begin_zero(int32_t world_size, const char *refusal, struct oriel_trace_run *out)
@@ -282,7 +293,8 @@ static void begin_zero(int32_t world_size, const char *refusal, struct oriel_tra
     }
 }
 
-void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char *refusal, struct oriel_trace_run *out)
+void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char *refusal,
+                              struct oriel_trace_run *out)
 {
     struct message known;
     memset(out, 0, sizeof *out);
@@ -297,10 +309,12 @@ void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char
         out->is_aligned = known.is_aligned != 0;
         world.leads = known.leads != 0;
     } else {
-        oriel_warn("trace: rank 0 did not answer within %d s: does it run without ORIEL_TRACE?  Rank %d's times are not aligned",
+        oriel_warn("trace: rank 0 did not answer within %d s: does it run without ORIEL_TRACE?  "
+                   "Rank %d's times are not aligned",
                    2 * PATIENCE_S, world_rank);
         if (refusal != NULL)
-            oriel_warn("ORIEL_TRACE=%s: %s; rank %d is not traced", oriel_options()->trace, refusal, world_rank);
+            oriel_warn("ORIEL_TRACE=%s: %s; rank %d is not traced", oriel_options()->trace, refusal,
+                       world_rank);
     }
 }
 

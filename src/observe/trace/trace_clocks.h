@@ -17,7 +17,8 @@ struct oriel_trace_run {
 
 /* Who is there, what the run is called, how the clocks stand.  refusal: NULL, or why this rank cannot be traced, which rank 0
  * tells for all.  Of ranks in MPI_COMM_WORLD; waits no longer than some seconds for those that are not there. */
-void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char *refusal, struct oriel_trace_run *out);
+void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char *refusal,
+                              struct oriel_trace_run *out);
 
 /* The clocks again; false where nothing new is known. */
 bool oriel_trace_clocks_end(struct oriel_trace_clock *out);

@@ -6,7 +6,8 @@
 
 void oriel_traced_describe(struct oriel_window_record *record)
 {
-    const int32_t *ranks = record->ranks != 0 ? (const int32_t *)(oriel_file_base() + record->ranks) : NULL;
+    const int32_t *ranks =
+        record->ranks != 0 ? (const int32_t *)(oriel_file_base() + record->ranks) : NULL;
     if (oriel_tracing)
         record->traced = oriel_trace_window(record, record->disp_unit, ranks);
 }
@@ -17,7 +18,8 @@ void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_
     uint64_t waiting_ns = oriel_waited.total_ns - traced->waited_ns;
     struct oriel_trace_event entry = {
         .begin_ns = traced->begin_ns,
-        .duration_ns = event->duration_ns != 0 ? event->duration_ns : oriel_now_ns() - traced->begin_ns,
+        .duration_ns =
+            event->duration_ns != 0 ? event->duration_ns : oriel_now_ns() - traced->begin_ns,
         .waiting_ns = waiting_ns,
         .bytes = event->bytes,
         .target = event->target,

@@ -12,18 +12,22 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { END_BYTES = 2 * sizeof(struct oriel_trace_block) + sizeof(struct oriel_trace_clock) + sizeof(struct oriel_trace_end) };
+enum {
+    END_BYTES = 2 * sizeof(struct oriel_trace_block) + sizeof(struct oriel_trace_clock) +
+                sizeof(struct oriel_trace_end)
+};
 
 static struct {
     int fd;
     const char *path;
     uint64_t limit_bytes;
-    uint64_t position;    /* where the next block goes */
-    uint64_t last_events; /* where the last block of events begins, if it is the last one in the file; else 0 */
-    uint64_t last_count;  /* of its events */
-    uint64_t written;     /* events in the file */
-    uint64_t dropped;     /* for want of room in it */
-    bool refused;         /* by the disk, once */
+    uint64_t position; /* where the next block goes */
+    uint64_t
+        last_events; /* where the last block of events begins, if it is the last one in the file; else 0 */
+    uint64_t last_count; /* of its events */
+    uint64_t written;    /* events in the file */
+    uint64_t dropped;    /* for want of room in it */
+    bool refused;        /* by the disk, once */
 } file = {.fd = -1};
 
 bool oriel_trace_file_is_trace(const char *path)
@@ -77,22 +81,26 @@ static void refuse(int error)
 {
     (void)!ftruncate(file.fd, (off_t)file.position);
     if (!file.refused)
-        oriel_warn("%s: %s; the program goes on, and what comes now is not in its trace", file.path, strerrordesc_np(error));
+        oriel_warn("%s: %s; the program goes on, and what comes now is not in its trace", file.path,
+                   strerrordesc_np(error));
     file.refused = true;
 }
 
 /* Below most_bytes of the file. */
-static bool append(enum oriel_block_type type, const struct iovec pieces[2], uint64_t dropped, uint64_t most_bytes)
+static bool append(enum oriel_block_type type, const struct iovec pieces[2], uint64_t dropped,
+                   uint64_t most_bytes)
 {
     size_t len_bytes = pieces[0].iov_len + pieces[1].iov_len;
     uint32_t checksum = oriel_crc32(0, pieces[0].iov_base, pieces[0].iov_len);
-    if (len_bytes > ORIEL_BLOCK_BYTES_MOST || file.position + sizeof(struct oriel_trace_block) + len_bytes > most_bytes)
+    if (len_bytes > ORIEL_BLOCK_BYTES_MOST ||
+        file.position + sizeof(struct oriel_trace_block) + len_bytes > most_bytes)
         return false;
-    struct oriel_trace_block block = {.magic = ORIEL_BLOCK_MAGIC,
-                                      .type = type,
-                                      .len_bytes = (uint32_t)len_bytes,
-                                      .checksum = oriel_crc32(checksum, pieces[1].iov_base, pieces[1].iov_len),
-                                      .dropped = dropped + file.dropped};
+    struct oriel_trace_block block = {
+        .magic = ORIEL_BLOCK_MAGIC,
+        .type = type,
+        .len_bytes = (uint32_t)len_bytes,
+        .checksum = oriel_crc32(checksum, pieces[1].iov_base, pieces[1].iov_len),
+        .dropped = dropped + file.dropped};
     struct iovec parts[3] = {{&block, sizeof block}, pieces[0], pieces[1]};
     if (!write_whole(parts, 3, file.position)) {
         refuse(errno);
@@ -120,18 +128,21 @@ bool oriel_trace_file_head(struct oriel_trace_header *header)
     return true;
 }
 
-bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size_t first_bytes, const void *second,
-                             size_t second_bytes, uint64_t dropped)
+bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size_t first_bytes,
+                             const void *second, size_t second_bytes, uint64_t dropped)
 {
     const struct iovec pieces[2] = {piece(first, first_bytes), piece(second, second_bytes)};
-    return !file.refused && file.limit_bytes > END_BYTES && append(type, pieces, dropped, file.limit_bytes - END_BYTES);
+    return !file.refused && file.limit_bytes > END_BYTES &&
+           append(type, pieces, dropped, file.limit_bytes - END_BYTES);
 }
 
 /* As many as there is room for below the limit. */
 static size_t events_that_fit(size_t count)
 {
     uint64_t needed = file.position + sizeof(struct oriel_trace_block) + END_BYTES;
-    uint64_t most = file.limit_bytes > needed ? (file.limit_bytes - needed) / sizeof(struct oriel_trace_event) : 0;
+    uint64_t most = file.limit_bytes > needed
+                        ? (file.limit_bytes - needed) / sizeof(struct oriel_trace_event)
+                        : 0;
     return count < most ? count : (size_t)most;
 }
 
@@ -142,7 +153,8 @@ void oriel_trace_file_events(const struct oriel_trace_event *events, size_t coun
     file.dropped += count - fitting;
     if (fitting == 0)
         return;
-    if (!oriel_trace_file_append(ORIEL_BLOCK_EVENTS, events, fitting * sizeof *events, NULL, 0, dropped)) {
+    if (!oriel_trace_file_append(ORIEL_BLOCK_EVENTS, events, fitting * sizeof *events, NULL, 0,
+                                 dropped)) {
         file.dropped += fitting;
         return;
     }
@@ -153,7 +165,8 @@ void oriel_trace_file_events(const struct oriel_trace_event *events, size_t coun
 
 static bool append_end(const struct oriel_trace_clock *clock, uint64_t end_ns, uint64_t dropped)
 {
-    struct oriel_trace_end end = {.end_ns = end_ns, .events = file.written, .dropped = dropped + file.dropped};
+    struct oriel_trace_end end = {
+        .end_ns = end_ns, .events = file.written, .dropped = dropped + file.dropped};
     const struct iovec clocks[2] = {piece(clock, sizeof *clock), piece(NULL, 0)};
     const struct iovec ends[2] = {piece(&end, sizeof end), piece(NULL, 0)};
     return (clock == NULL || append(ORIEL_BLOCK_CLOCK, clocks, dropped, UINT64_MAX)) &&

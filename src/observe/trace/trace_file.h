@@ -20,11 +20,12 @@ bool oriel_trace_file_head(struct oriel_trace_header *header);
 
 /* Appends a block, in two pieces of which the second may be empty, where there is room for it: below the limit, and on the disk.
  * The first time that the disk refuses there is a line, and from then on nothing is written any more.  dropped: by others. */
-bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size_t first_bytes, const void *second,
-                             size_t second_bytes, uint64_t dropped);
+bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size_t first_bytes,
+                             const void *second, size_t second_bytes, uint64_t dropped);
 
 /* The same of events, which count as dropped where there is no room. */
-void oriel_trace_file_events(const struct oriel_trace_event *events, size_t count, uint64_t dropped);
+void oriel_trace_file_events(const struct oriel_trace_event *events, size_t count,
+                             uint64_t dropped);
 
 /* The last clock (NULL: none) and the end, for which there is room in any case, if need be in the place of the last events. */
 void oriel_trace_file_end(const struct oriel_trace_clock *clock, uint64_t end_ns, uint64_t dropped);

@@ -25,8 +25,8 @@ struct oriel_trace_header {
     uint64_t begin_ns;      /* of the monotonic clock when tracing began */
     uint64_t begin_real_ns; /* of the real-time clock then */
     char machine_name[64];
-    char host[16];       /* "mpich", "openmpi" */
-    char oriel[16];      /* version */
+    char host[16];  /* "mpich", "openmpi" */
+    char oriel[16]; /* version */
     char program[256];
     uint32_t reserved;
     uint32_t checksum; /* CRC-32 of all before it */
@@ -34,9 +34,10 @@ struct oriel_trace_header {
 
 enum oriel_block_type {
     ORIEL_BLOCK_EVENTS = 1, /* struct oriel_trace_event [] */
-    ORIEL_BLOCK_WINDOW = 2, /* struct oriel_trace_window and its ranks; comes again when something has changed, e.g. the name */
-    ORIEL_BLOCK_CLOCK = 3,  /* struct oriel_trace_clock */
-    ORIEL_BLOCK_END = 4,    /* struct oriel_trace_end: the program came to MPI_Finalize */
+    ORIEL_BLOCK_WINDOW =
+        2, /* struct oriel_trace_window and its ranks; comes again when something has changed, e.g. the name */
+    ORIEL_BLOCK_CLOCK = 3, /* struct oriel_trace_clock */
+    ORIEL_BLOCK_END = 4,   /* struct oriel_trace_end: the program came to MPI_Finalize */
 };
 
 struct oriel_trace_block {
@@ -44,7 +45,8 @@ struct oriel_trace_block {
     uint32_t type;      /* unknown ones are skipped */
     uint32_t len_bytes; /* of what follows, at most ORIEL_BLOCK_BYTES_MOST */
     uint32_t checksum;  /* CRC-32 of what follows */
-    uint64_t dropped;   /* events that were lost so far, for want of room in the ring or on the disk */
+    uint64_t
+        dropped; /* events that were lost so far, for want of room in the ring or on the disk */
 };
 
 /* One call.  Times are of the process's monotonic clock. */

@@ -31,7 +31,8 @@ struct ring {
 };
 
 static _Atomic(struct ring *) rings[RINGS_MOST];
-static _Atomic uint32_t rings_count; /* grows only; slots below it are set, or will be in a moment */
+static _Atomic uint32_t
+    rings_count; /* grows only; slots below it are set, or will be in a moment */
 static _Atomic uint64_t dropped_elsewhere; /* by threads that found no ring */
 static void (*ring_bell)(void);
 static pthread_key_t leaving;
@@ -46,7 +47,8 @@ static void leave(void *ring)
 void oriel_trace_rings_open(void (*rung)(void))
 {
     ring_bell = rung;
-    (void)pthread_key_create(&leaving, leave); /* without it, the rings of threads that have ended are not used again */
+    (void)pthread_key_create(
+        &leaving, leave); /* without it, the rings of threads that have ended are not used again */
 }
 
 static struct ring *take_left(void)
@@ -55,8 +57,9 @@ static struct ring *take_left(void)
     for (uint32_t i = 0; i < count && i < RINGS_MOST; i++) {
         struct ring *ring = atomic_load_explicit(&rings[i], memory_order_acquire);
         uint32_t no = 0;
-        if (ring != NULL && atomic_compare_exchange_strong_explicit(&ring->is_taken, &no, 1, memory_order_acquire,
-                                                                    memory_order_relaxed))
+        if (ring != NULL &&
+            atomic_compare_exchange_strong_explicit(&ring->is_taken, &no, 1, memory_order_acquire,
+                                                    memory_order_relaxed))
             return ring;
     }
     return NULL;
@@ -66,7 +69,8 @@ static struct ring *make(void)
 {
     if (oriel_load_relaxed(&rings_count) >= RINGS_MOST)
         return NULL;
-    struct ring *ring = mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ring *ring =
+        mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ring == MAP_FAILED)
         return NULL;
     uint32_t number = atomic_fetch_add_explicit(&rings_count, 1, memory_order_acq_rel);
@@ -129,8 +133,9 @@ static struct ring *ring_at(uint32_t number)
 
 struct oriel_trace_look oriel_trace_rings_look(void)
 {
-    struct oriel_trace_look look = {.dropped = atomic_load_explicit(&dropped_elsewhere, memory_order_relaxed),
-                                    .rings = oriel_load_acquire(&rings_count)};
+    struct oriel_trace_look look = {
+        .dropped = atomic_load_explicit(&dropped_elsewhere, memory_order_relaxed),
+        .rings = oriel_load_acquire(&rings_count)};
     for (uint32_t i = 0; i < look.rings; i++) {
         struct ring *ring = ring_at(i);
         if (ring == NULL)

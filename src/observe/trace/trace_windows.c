@@ -12,7 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { RANKS_MOST = (ORIEL_BLOCK_BYTES_MOST - sizeof(struct oriel_trace_window)) / sizeof(int32_t) };
+enum {
+    RANKS_MOST = (ORIEL_BLOCK_BYTES_MOST - sizeof(struct oriel_trace_window)) / sizeof(int32_t)
+};
 
 /* A description that waits for the writer; behind it are the window's ranks. */
 struct waiting {
@@ -21,13 +23,15 @@ struct waiting {
     size_t count;
 };
 
-static struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from a record's address to its last description, without ranks */
+static struct oriel_hash_table known =
+    ORIEL_HASH_TABLE_INIT; /* from a record's address to its last description, without ranks */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static uint32_t next_number;
 static struct waiting *first;
 static struct waiting **last = &first;
 
-static void describe(const struct oriel_window_record *record, int64_t disp_unit, struct oriel_trace_window *out)
+static void describe(const struct oriel_window_record *record, int64_t disp_unit,
+                     struct oriel_trace_window *out)
 {
     memset(out, 0, sizeof *out);
     out->n = record->n;
@@ -50,9 +54,12 @@ static struct oriel_trace_window *described_by(struct waiting *one)
 /* Lost for want of memory: the events remain, and their window has a number and no name. */
 static void enlist(const struct oriel_trace_window *window, const int32_t *world_ranks)
 {
-    size_t count = world_ranks == NULL ? 0 : window->n < RANKS_MOST ? (size_t)window->n : RANKS_MOST;
+    size_t count = world_ranks == NULL      ? 0
+                   : window->n < RANKS_MOST ? (size_t)window->n
+                                            : RANKS_MOST;
     size_t mapped_bytes = sizeof(struct waiting) + sizeof *window + count * sizeof *world_ranks;
-    struct waiting *one = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct waiting *one =
+        mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (one == MAP_FAILED)
         return;
     one->mapped_bytes = mapped_bytes;
@@ -66,7 +73,8 @@ static void enlist(const struct oriel_trace_window *window, const int32_t *world
 }
 
 /* With the mutex. */
-static uint32_t update(const struct oriel_window_record *record, struct oriel_trace_window *window, const int32_t *world_ranks)
+static uint32_t update(const struct oriel_window_record *record, struct oriel_trace_window *window,
+                       const int32_t *world_ranks)
 {
     struct oriel_trace_window *before = oriel_hash_table_find(&known, (uint64_t)(uintptr_t)record);
     window->number = before != NULL ? before->number : next_number++;
@@ -83,7 +91,8 @@ static uint32_t update(const struct oriel_window_record *record, struct oriel_tr
     return window->number;
 }
 
-uint32_t oriel_trace_window(const struct oriel_window_record *record, int64_t disp_unit, const int32_t *world_ranks)
+uint32_t oriel_trace_window(const struct oriel_window_record *record, int64_t disp_unit,
+                            const int32_t *world_ranks)
 {
     struct oriel_trace_window window;
     if (!oriel_tracing)

@@ -32,8 +32,8 @@ static struct {
     pthread_t thread;
     const char *path;
     uint64_t limit_bytes;
-    const char *refusal;                  /* of the file */
-    struct oriel_trace_header *header;    /* NULL: nothing begins */
+    const char *refusal;               /* of the file */
+    struct oriel_trace_header *header; /* NULL: nothing begins */
     const struct oriel_trace_clock *clock;
     bool begun;
     _Atomic bool ends;
@@ -98,8 +98,8 @@ static void sleep_some(void)
 static bool begin(void)
 {
     return writer.header != NULL && oriel_trace_file_head(writer.header) &&
-           (writer.clock == NULL ||
-            oriel_trace_file_append(ORIEL_BLOCK_CLOCK, writer.clock, sizeof *writer.clock, NULL, 0, 0));
+           (writer.clock == NULL || oriel_trace_file_append(ORIEL_BLOCK_CLOCK, writer.clock,
+                                                            sizeof *writer.clock, NULL, 0, 0));
 }
 
 static void *run(void *unused)
@@ -137,7 +137,8 @@ static int create(void)
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
     int error = pthread_create(&writer.thread, &small, run, NULL);
-    if (error == EINVAL) /* static memory for threads is taken from the stack, and the program has much of it */
+    if (error ==
+        EINVAL) /* static memory for threads is taken from the stack, and the program has much of it */
         error = pthread_create(&writer.thread, NULL, run, NULL);
     pthread_attr_destroy(&small);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -169,7 +170,8 @@ const char *oriel_trace_writer_open(const char *path, uint64_t limit_bytes)
     return writer.refusal;
 }
 
-bool oriel_trace_writer_begin(struct oriel_trace_header *header, const struct oriel_trace_clock *clock)
+bool oriel_trace_writer_begin(struct oriel_trace_header *header,
+                              const struct oriel_trace_clock *clock)
 {
     writer.header = header;
     writer.clock = clock;

@@ -12,7 +12,8 @@ const char *oriel_trace_writer_open(const char *path, uint64_t limit_bytes);
 
 /* Writes the header and the first clock (NULL: none); from then on events are taken.  header: NULL ends the writer instead.
  * False when it cannot be written, which has been reported. */
-bool oriel_trace_writer_begin(struct oriel_trace_header *header, const struct oriel_trace_clock *clock);
+bool oriel_trace_writer_begin(struct oriel_trace_header *header,
+                              const struct oriel_trace_clock *clock);
 
 /* Everything that is in the rings, the last clock (NULL: none) and the end.  Waits no longer than some seconds for the disk. */
 void oriel_trace_writer_end(const struct oriel_trace_clock *clock);

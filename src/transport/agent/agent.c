@@ -34,9 +34,11 @@ struct request {
 static enum oriel_status watch_agent(void *context)
 {
     const struct oriel_agent *agent = *(struct oriel_agent *const *)context;
-    if (oriel_load_acquire(&agent->state) == ORIEL_AGENT_RUNNING && oriel_identity_alive(&agent->process))
+    if (oriel_load_acquire(&agent->state) == ORIEL_AGENT_RUNNING &&
+        oriel_identity_alive(&agent->process))
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_PEER, "process %d has died, or has finalised MPI", (int)agent->process.pid);
+    return oriel_fail(ORIEL_E_PEER, "process %d has died, or has finalised MPI",
+                      (int)agent->process.pid);
 }
 
 static void ring(struct oriel_agent *agent, const struct oriel_agent_slot *slot)
@@ -49,8 +51,8 @@ static void ring(struct oriel_agent *agent, const struct oriel_agent_slot *slot)
 static enum oriel_status await_answer(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
     struct oriel_watch watch = {watch_agent, &agent, ORIEL_WAITING_AGENT};
-    return oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_EQUAL, ORIEL_AGENT_DONE,
-                      &watch); /* Q5, P2 */
+    return oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_EQUAL,
+                      ORIEL_AGENT_DONE, &watch); /* Q5, P2 */
 }
 
 static void release(struct oriel_agent *agent, struct oriel_agent_slot *slot)
@@ -63,7 +65,8 @@ static void release(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 /* A slot whose owner was from, now this process's; NULL when another was faster. */
 static struct oriel_agent_slot *take(struct oriel_agent_slot *slot, uint64_t from)
 {
-    return atomic_compare_exchange_strong_explicit(&slot->owner, &from, oriel_identity_own_word(), memory_order_acquire,
+    return atomic_compare_exchange_strong_explicit(&slot->owner, &from, oriel_identity_own_word(),
+                                                   memory_order_acquire,
                                                    memory_order_relaxed) /* Q1 */
                ? slot
                : NULL;
@@ -87,7 +90,8 @@ static struct oriel_agent_slot *take_over(struct oriel_agent *agent)
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) {
         struct oriel_agent_slot *slot = &agent->slots[i];
         uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
-        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) && take(slot, owner) != NULL)
+        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) &&
+            take(slot, owner) != NULL)
             return slot;
     }
     return NULL;
@@ -113,12 +117,13 @@ static enum oriel_status wait_for_slot(struct oriel_agent *agent, struct oriel_a
     struct heir heir = {agent, NULL};
     struct oriel_watch watch = {watch_slots, &heir, ORIEL_WAITING_AGENT};
     for (;;) {
-        uint32_t freed = oriel_load_acquire(&agent->freed.value); /* before the look: what is freed after it ends the wait */
+        uint32_t freed = oriel_load_acquire(
+            &agent->freed.value); /* before the look: what is freed after it ends the wait */
         *out = take_free(agent);
         if (*out != NULL)
             return ORIEL_OK;
-        enum oriel_status status =
-            oriel_wait(&agent->freed.value, &agent->freed.sleepers, ORIEL_WAIT_NOT_EQUAL, freed, &watch);
+        enum oriel_status status = oriel_wait(&agent->freed.value, &agent->freed.sleepers,
+                                              ORIEL_WAIT_NOT_EQUAL, freed, &watch);
         *out = heir.slot;
         if (heir.slot != NULL)
             return ORIEL_OK;
@@ -140,12 +145,14 @@ static enum oriel_status clear(struct oriel_agent *agent, struct oriel_agent_slo
 }
 
 /* A slot that is clear.  Who holds one already does not wait for another: *out is NULL when none is free. */
-static enum oriel_status claim(struct oriel_agent *agent, bool may_wait, struct oriel_agent_slot **out)
+static enum oriel_status claim(struct oriel_agent *agent, bool may_wait,
+                               struct oriel_agent_slot **out)
 {
     enum oriel_status status = ORIEL_OK;
     *out = NULL;
     if (oriel_identity_own_word() == 0)
-        return oriel_fail(ORIEL_E_OTHER, "cannot read this process's start time: %s", strerror(errno));
+        return oriel_fail(ORIEL_E_OTHER, "cannot read this process's start time: %s",
+                          strerror(errno));
     *out = take_free(agent);
     if (*out == NULL && may_wait)
         status = wait_for_slot(agent, out);
@@ -170,13 +177,16 @@ enum stroke { FILL, EMPTY };
 
 /* The next bytes of the walk, as many as a slot holds, and of an update whole elements: described there and what goes in filled
  * in, or what comes out taken out. */
-static void carry(const struct job *job, struct oriel_agent_slot *slot, struct walk *walk, enum stroke stroke)
+static void carry(const struct job *job, struct oriel_agent_slot *slot, struct walk *walk,
+                  enum stroke stroke)
 {
     const struct oriel_piece *pieces = job->in != NULL ? job->in : job->out;
-    const uint64_t whole_bytes = job->operation == ORIEL_AGENT_UPDATE ? oriel_kinds[job->kind].extent_bytes : 1;
+    const uint64_t whole_bytes =
+        job->operation == ORIEL_AGENT_UPDATE ? oriel_kinds[job->kind].extent_bytes : 1;
     uint64_t used_bytes = 0;
     unsigned runs = 0;
-    while (walk->at < job->count && runs < ORIEL_AGENT_RUNS && ORIEL_AGENT_DATA_BYTES - used_bytes >= whole_bytes) {
+    while (walk->at < job->count && runs < ORIEL_AGENT_RUNS &&
+           ORIEL_AGENT_DATA_BYTES - used_bytes >= whole_bytes) {
         const struct oriel_piece *piece = &pieces[walk->at];
         uint64_t left_bytes = piece->len_bytes - walk->done_bytes;
         uint64_t room_bytes = (ORIEL_AGENT_DATA_BYTES - used_bytes) / whole_bytes * whole_bytes;
@@ -184,8 +194,8 @@ static void carry(const struct job *job, struct oriel_agent_slot *slot, struct w
         char *data = slot->data + used_bytes;
         int64_t done_bytes = (int64_t)walk->done_bytes;
         if (stroke == FILL)
-            slot->runs[runs] =
-                (struct oriel_agent_run){job->there->address + (uint64_t)piece->offset_bytes + walk->done_bytes, now};
+            slot->runs[runs] = (struct oriel_agent_run){
+                job->there->address + (uint64_t)piece->offset_bytes + walk->done_bytes, now};
         if (stroke == FILL && job->in != NULL)
             copy(job, data, oriel_at(job->in[walk->at].here, done_bytes), now);
         if (stroke == EMPTY && job->out != NULL)
@@ -220,7 +230,7 @@ static void ask(const struct job *job, struct request *request, struct walk *wal
     request->from = *walk;
     slot->operation = job->operation;
     slot->kind = job->kind;
-    slot->operator = job->operator;
+    slot->operator= job->operator;
     slot->returns = job->out != NULL;
     carry(job, slot, walk, FILL); /* Q2 */
     submit(job->there->agent, slot);
@@ -231,7 +241,8 @@ static enum oriel_status failed(const struct oriel_remote *there, int error)
     if (error == EFAULT)
         return oriel_fail(ORIEL_E_RANGE, "memory near address %#lx of process %d is not mapped",
                           (unsigned long)there->address, (int)there->pid);
-    return oriel_fail(ORIEL_E_OTHER, "the agent of process %d cannot copy: %s", (int)there->pid, strerror(error));
+    return oriel_fail(ORIEL_E_OTHER, "the agent of process %d cannot copy: %s", (int)there->pid,
+                      strerror(error));
 }
 
 /* A slot whose answer will not come is left ASKED: who claims it clears it. */
@@ -274,17 +285,22 @@ static enum oriel_status work(const struct job *job)
     return status;
 }
 
-static enum oriel_status write_pieces_agent(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count)
+static enum oriel_status write_pieces_agent(const struct oriel_remote *to,
+                                            const struct oriel_piece *pieces, unsigned count)
 {
-    return work(&(struct job){.there = to, .operation = ORIEL_AGENT_WRITE, .in = pieces, .count = count});
+    return work(
+        &(struct job){.there = to, .operation = ORIEL_AGENT_WRITE, .in = pieces, .count = count});
 }
 
-static enum oriel_status read_pieces_agent(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count)
+static enum oriel_status read_pieces_agent(const struct oriel_remote *from,
+                                           const struct oriel_piece *pieces, unsigned count)
 {
-    return work(&(struct job){.there = from, .operation = ORIEL_AGENT_READ, .out = pieces, .count = count});
+    return work(
+        &(struct job){.there = from, .operation = ORIEL_AGENT_READ, .out = pieces, .count = count});
 }
 
-static enum oriel_status write_agent(const struct oriel_remote *to, const void *from, uint64_t len_bytes)
+static enum oriel_status write_agent(const struct oriel_remote *to, const void *from,
+                                     uint64_t len_bytes)
 {
     struct oriel_piece piece = {0, (void *)(uintptr_t)from, len_bytes};
     return write_pieces_agent(to, &piece, len_bytes > 0);
@@ -296,14 +312,16 @@ static enum oriel_status read_agent(const struct oriel_remote *from, void *to, u
     return read_pieces_agent(from, &piece, len_bytes > 0);
 }
 
-enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind, enum oriel_operator operator,
-                                     const struct oriel_piece *in, const struct oriel_piece *out, unsigned count)
+enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind,
+                                     enum oriel_operator operator, const struct oriel_piece * in,
+                                     const struct oriel_piece *out, unsigned count)
 {
-    return work(&(struct job){there, ORIEL_AGENT_UPDATE, kind, operator, in, out, in != NULL || out != NULL ? count : 0});
+    return work(&(struct job){there, ORIEL_AGENT_UPDATE, kind, operator, in, out,
+                              in != NULL || out != NULL ? count : 0});
 }
 
-enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired, const void *wanted, void *found,
-                                   uint64_t len_bytes)
+enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired,
+                                   const void *wanted, void *found, uint64_t len_bytes)
 {
     struct oriel_agent_slot *slot;
     enum oriel_status status = claim(there->agent, true, &slot);

@@ -60,7 +60,12 @@ enum { ORIEL_AGENT_DONE, ORIEL_AGENT_ASKED };
 
 /* UPDATE: the elements in the runs become operator(element, operand), the operands lie in data.  SWAP: the one run becomes what
  * lies in data behind its length if it is, byte for byte, what lies at the beginning of data. */
-enum oriel_agent_operation { ORIEL_AGENT_WRITE, ORIEL_AGENT_READ, ORIEL_AGENT_UPDATE, ORIEL_AGENT_SWAP };
+enum oriel_agent_operation {
+    ORIEL_AGENT_WRITE,
+    ORIEL_AGENT_READ,
+    ORIEL_AGENT_UPDATE,
+    ORIEL_AGENT_SWAP
+};
 
 /* Bytes of the target, in its address space; of an update whole elements. */
 struct oriel_agent_run {
@@ -69,57 +74,67 @@ struct oriel_agent_run {
 };
 
 struct oriel_agent_slot {
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t owner; /* 0, or who holds the slot: start time above 22 bits of PID */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
+        owner;                 /* 0, or who holds the slot: start time above 22 bits of PID */
     struct oriel_event answer; /* ASKED by the owner (Q3), DONE by the agent (Z3) */
-    uint32_t operation;        /* enum oriel_agent_operation; like all up to cpu but error, written before Q3 */
+    uint32_t
+        operation; /* enum oriel_agent_operation; like all up to cpu but error, written before Q3 */
     uint32_t run_count;
-    uint64_t data_bytes;       /* of all runs */
-    uint32_t kind;             /* of an update: enum oriel_kind, enum oriel_operator, and */
+    uint64_t data_bytes; /* of all runs */
+    uint32_t kind;       /* of an update: enum oriel_kind, enum oriel_operator, and */
     uint32_t operator;
-    uint32_t returns;          /* whether the answer's data are the old contents; a swap's always are */
-    int32_t error;             /* 0 or the errno, written before Z3 */
-    int32_t cpu;               /* on which the origin asks: a hint */
+    uint32_t returns; /* whether the answer's data are the old contents; a swap's always are */
+    int32_t error;    /* 0 or the errno, written before Z3 */
+    int32_t cpu;      /* on which the origin asks: a hint */
     alignas(ORIEL_CACHE_LINE) struct oriel_agent_run runs[ORIEL_AGENT_RUNS];
     char data[ORIEL_AGENT_DATA_BYTES]; /* of the runs, one after the other */
 };
-_Static_assert(offsetof(struct oriel_agent_slot, runs) == ORIEL_CACHE_LINE, "the words of a slot fill one line");
+_Static_assert(offsetof(struct oriel_agent_slot, runs) == ORIEL_CACHE_LINE,
+               "the words of a slot fill one line");
 
 enum { ORIEL_AGENT_STOPPED, ORIEL_AGENT_RUNNING };
-#define ORIEL_AGENT_STOP (UINT32_C(1) << 31) /* in asked, by the area's own process: serve what is there and end */
+#define ORIEL_AGENT_STOP                                                                           \
+    (UINT32_C(1) << 31) /* in asked, by the area's own process: serve what is there and end */
 _Static_assert(ORIEL_AGENT_SLOTS < 31, "each slot has its bit in asked");
 
 struct oriel_agent {
     struct oriel_identity process; /* whose area it is; written before anybody is told of it */
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t asked; /* bit i: look at slot i; set by origins (Q4), taken by the agent (Z1) */
-    _Atomic uint32_t sleepers;                        /* of asked: the agent, when it sleeps */
-    _Atomic uint32_t state;                           /* STOPPED or RUNNING, by the agent's process */
-    _Atomic int32_t cpu;                              /* where the agent ran last: a hint */
-    alignas(ORIEL_CACHE_LINE) struct oriel_event freed; /* how often a slot was given back; wraps around */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t
+        asked; /* bit i: look at slot i; set by origins (Q4), taken by the agent (Z1) */
+    _Atomic uint32_t sleepers; /* of asked: the agent, when it sleeps */
+    _Atomic uint32_t state;    /* STOPPED or RUNNING, by the agent's process */
+    _Atomic int32_t cpu;       /* where the agent ran last: a hint */
+    alignas(ORIEL_CACHE_LINE) struct oriel_event
+        freed; /* how often a slot was given back; wraps around */
     struct oriel_agent_slot slots[ORIEL_AGENT_SLOTS];
-    char stage[ORIEL_AGENT_DATA_BYTES]; /* where the agent computes, and nobody else looks: the kernel copies to files only */
+    char stage
+        [ORIEL_AGENT_DATA_BYTES]; /* where the agent computes, and nobody else looks: the kernel copies to files only */
 };
 
 /* The elements at count places become operator(element, operand), in as few requests as slots hold: in says the places and has
  * the operands (NULL for NO_OP), out has room for the old contents (NULL: they are not wanted), both with the same offsets and
  * lengths, which are whole elements.  The padding of pairs is written neither there nor here, and none is touched behind the last
  * field.  The caller holds the target's accumulate lock.  Statuses are those of the transport. */
-enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind, enum oriel_operator operator,
-                                     const struct oriel_piece *in, const struct oriel_piece *out, unsigned count);
+enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind,
+                                     enum oriel_operator operator, const struct oriel_piece * in,
+                                     const struct oriel_piece *out, unsigned count);
 
 /* The len_bytes (at most half of ORIEL_AGENT_DATA_BYTES) there become those at desired if they are those at wanted; found gets
  * what they were.  One request; the caller holds the target's accumulate lock. */
-enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired, const void *wanted, void *found,
-                                   uint64_t len_bytes);
+enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired,
+                                   const void *wanted, void *found, uint64_t len_bytes);
 
 /* Starts the thread that serves this area, which lies at offset of the calling process's memory file fd.  ORIEL_E_OTHER with
  * the reason when there can be no thread or fd is not that file any more. */
-enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers, int fd, uint64_t offset);
+enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers,
+                                    int fd, uint64_t offset);
 
 /* Has the thread serve what was asked and waits for its end.  Nothing where none runs, as in a forked child. */
 void oriel_agent_stop(void);
 
 /* Executes what a slot asks for: 0 or an errno.  fd and offset are where the area lies in its file.  agent_thread.c calls, in the one
  * thread. */
-int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd, uint64_t offset);
+int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd,
+                        uint64_t offset);
 
 #endif

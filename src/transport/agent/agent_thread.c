@@ -27,8 +27,8 @@ static struct {
     int fd;
     uint64_t offset; /* of the area in the file */
     pthread_t thread;
-    sem_t ready; /* the thread has done what it does before it serves */
-    pid_t pid; /* of the process that has the thread: a forked child has none */
+    sem_t ready;     /* the thread has done what it does before it serves */
+    pid_t pid;       /* of the process that has the thread: a forked child has none */
     bool in_the_way; /* the last origin that was served waits for this processor */
 } serving;
 
@@ -52,12 +52,14 @@ static void serve(unsigned number)
     if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_ASKED)
         return; /* Z2, P5 */
     struct oriel_remote_writers_slot *inside = oriel_remote_writers_enter(serving.writers);
-    slot->error = inside != NULL ? oriel_agent_execute(serving.agent, slot, serving.fd, serving.offset) : EIO;
+    slot->error =
+        inside != NULL ? oriel_agent_execute(serving.agent, slot, serving.fd, serving.offset) : EIO;
     if (inside != NULL)
         oriel_remote_writers_leave(inside);
     serving.in_the_way = slot->cpu == sched_getcpu();
     oriel_delay();
-    atomic_exchange_explicit(&slot->answer.value, ORIEL_AGENT_DONE, memory_order_seq_cst); /* Z3, P2 */
+    atomic_exchange_explicit(&slot->answer.value, ORIEL_AGENT_DONE,
+                             memory_order_seq_cst); /* Z3, P2 */
     oriel_wake(&slot->answer.value, &slot->answer.sleepers);
 }
 
@@ -110,7 +112,8 @@ static void sleep_until_asked(struct oriel_agent *agent)
 static bool is_own_file(const struct oriel_agent *agent)
 {
     struct oriel_identity found;
-    return pread(serving.fd, &found, sizeof found, (off_t)serving.offset) == (ssize_t)sizeof found &&
+    return pread(serving.fd, &found, sizeof found, (off_t)serving.offset) ==
+               (ssize_t)sizeof found &&
            memcmp(&found, &agent->process, sizeof found) == 0;
 }
 
@@ -148,7 +151,8 @@ static int create(void)
     return error == EINVAL ? pthread_create(&serving.thread, NULL, run, NULL) : error;
 }
 
-enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers, int fd, uint64_t offset)
+enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers,
+                                    int fd, uint64_t offset)
 {
     sigset_t all;
     sigset_t before;
@@ -158,7 +162,8 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
     serving.offset = offset;
     sem_init(&serving.ready, 0, 0);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's handlers run in the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all,
+                    &before); /* the program's handlers run in the program's threads */
     int error = create();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
@@ -168,7 +173,8 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
         ; /* a signal */
     if (oriel_load_acquire(&agent->state) != ORIEL_AGENT_RUNNING) {
         pthread_join(serving.thread, NULL);
-        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file any more: no agent", fd);
+        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file any more: no agent",
+                          fd);
     }
     serving.pid = getpid();
     return ORIEL_OK;

@@ -85,14 +85,16 @@ static int transfer_runs(enum direction direction, const char *bytes)
 }
 
 /* The run's pairs into the stage; what lies behind the last field may not be there. */
-static int read_pairs(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run, const char *stage)
+static int read_pairs(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run,
+                      const char *stage)
 {
     now.places[0] = place(run->address, run->len_bytes - oriel_kind_tail_bytes(kind));
     return transfer(1, FROM_USER, stage);
 }
 
 /* The fields of the run's pairs, which move together in the stage for it. */
-static int write_pairs(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run, char *stage)
+static int write_pairs(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run,
+                       char *stage)
 {
     int error = 0;
     for (uint64_t done = 0; done < run->len_bytes && error == 0;) {
@@ -103,7 +105,8 @@ static int write_pairs(const struct oriel_kind_properties *kind, const struct or
             now.places[count++] = place(run->address + done, kind->value_bytes);
             memmove(end, stage + done, kind->value_bytes);
             end += kind->value_bytes;
-            now.places[count++] = place(run->address + done + kind->index_offset, kind->index_bytes);
+            now.places[count++] =
+                place(run->address + done + kind->index_offset, kind->index_bytes);
             memmove(end, stage + done + kind->index_offset, kind->index_bytes);
             end += kind->index_bytes;
         }
@@ -119,7 +122,8 @@ static int transfer_pairs(const struct oriel_kind_properties *kind, enum directi
     for (unsigned i = 0; i < now.run_count && error == 0; i++) {
         const struct oriel_agent_run *run = &now.runs[i];
         if (run->len_bytes > 0)
-            error = direction == TO_USER ? write_pairs(kind, run, stage) : read_pairs(kind, run, stage);
+            error =
+                direction == TO_USER ? write_pairs(kind, run, stage) : read_pairs(kind, run, stage);
         stage += run->len_bytes;
     }
     return error;
@@ -127,15 +131,17 @@ static int transfer_pairs(const struct oriel_kind_properties *kind, enum directi
 
 static int transfer_elements(const struct oriel_kind_properties *kind, enum direction direction)
 {
-    return kind->padded ? transfer_pairs(kind, direction) : transfer_runs(direction, now.agent->stage);
+    return kind->padded ? transfer_pairs(kind, direction)
+                        : transfer_runs(direction, now.agent->stage);
 }
 
 /* U */
 static int update(void)
 {
     uint32_t number = read_once(&now.slot->kind);
-    uint32_t operator = read_once(&now.slot->operator);
-    if (number >= ORIEL_KIND_COUNT || operator >= ORIEL_OPERATOR_COUNT || oriel_kinds[number].plain[operator] == NULL)
+    uint32_t operator= read_once(&now.slot->operator);
+    if (number >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[number]
+                                          .plain[operator] == NULL)
         return EINVAL;
     const struct oriel_kind_properties *kind = &oriel_kinds[number];
     for (unsigned i = 0; i < now.run_count; i++)
@@ -146,7 +152,7 @@ static int update(void)
         return error;
     char *data = now.slot->data;
     kind->plain[operator](now.agent->stage, data, now.slot->returns != 0 ? data : NULL, now.data_bytes / kind->extent_bytes);
-    return operator == ORIEL_OPERATOR_NO_OP ? 0 : transfer_elements(kind, TO_USER);
+    return operator== ORIEL_OPERATOR_NO_OP ? 0 : transfer_elements(kind, TO_USER);
 }
 
 /* U */
@@ -165,7 +171,8 @@ static int swap(void)
     return error;
 }
 
-int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd, uint64_t offset)
+int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd,
+                        uint64_t offset)
 {
     now.agent = agent;
     now.slot = slot;
@@ -175,15 +182,10 @@ int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot
     if (error != 0)
         return error;
     switch (read_once(&slot->operation)) {
-    case ORIEL_AGENT_WRITE:
-        return transfer_runs(TO_USER, slot->data);
-    case ORIEL_AGENT_READ:
-        return transfer_runs(FROM_USER, slot->data);
-    case ORIEL_AGENT_UPDATE:
-        return update();
-    case ORIEL_AGENT_SWAP:
-        return swap();
-    default:
-        return EINVAL;
+    case ORIEL_AGENT_WRITE: return transfer_runs(TO_USER, slot->data);
+    case ORIEL_AGENT_READ: return transfer_runs(FROM_USER, slot->data);
+    case ORIEL_AGENT_UPDATE: return update();
+    case ORIEL_AGENT_SWAP: return swap();
+    default: return EINVAL;
     }
 }

@@ -9,16 +9,18 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define CHUNK_BYTES (UINT64_C(16) << 20) /* some milliseconds, for as long as which the target may not move pages */
+#define CHUNK_BYTES                                                                                \
+    (UINT64_C(16) << 20) /* some milliseconds, for as long as which the target may not move pages */
 
 enum { PIECES = 1024 }; /* the kernel's limit (UIO_MAXIOV) */
 
-typedef ssize_t transfer(pid_t pid, const struct iovec *local, unsigned long local_count, const struct iovec *remote,
-                         unsigned long remote_count, unsigned long flags);
+typedef ssize_t transfer(pid_t pid, const struct iovec *local, unsigned long local_count,
+                         const struct iovec *remote, unsigned long remote_count,
+                         unsigned long flags);
 
 /* One call of the kernel, announced to the target; local and remote have as many parts. */
-static ssize_t call_announced(transfer *call, const struct oriel_remote *there, const struct iovec *local,
-                              const struct iovec *remote, unsigned count)
+static ssize_t call_announced(transfer *call, const struct oriel_remote *there,
+                              const struct iovec *local, const struct iovec *remote, unsigned count)
 {
     if (there->writers == NULL)
         return call(there->pid, local, count, remote, count, 0);
@@ -39,13 +41,15 @@ static enum oriel_status failed(const struct oriel_remote *there, uint64_t addre
     if (error == ESRCH)
         return oriel_fail(ORIEL_E_PEER, "process %d has died", (int)there->pid);
     if (error == EFAULT)
-        return oriel_fail(ORIEL_E_RANGE, "address %#lx of process %d, or the origin's buffer, is not mapped",
+        return oriel_fail(ORIEL_E_RANGE,
+                          "address %#lx of process %d, or the origin's buffer, is not mapped",
                           (unsigned long)address, (int)there->pid);
-    return oriel_fail(ORIEL_E_OTHER, "the kernel refuses to copy to or from process %d: %s", (int)there->pid,
-                      strerror(error));
+    return oriel_fail(ORIEL_E_OTHER, "the kernel refuses to copy to or from process %d: %s",
+                      (int)there->pid, strerror(error));
 }
 
-static enum oriel_status move(transfer *call, const struct oriel_remote *there, void *here, uint64_t len_bytes)
+static enum oriel_status move(transfer *call, const struct oriel_remote *there, void *here,
+                              uint64_t len_bytes)
 {
     for (uint64_t done = 0; done < len_bytes;) {
         uint64_t now = len_bytes - done < CHUNK_BYTES ? len_bytes - done : CHUNK_BYTES;
@@ -61,7 +65,8 @@ static enum oriel_status move(transfer *call, const struct oriel_remote *there, 
     return ORIEL_OK;
 }
 
-static enum oriel_status write_cma(const struct oriel_remote *to, const void *from, uint64_t len_bytes)
+static enum oriel_status write_cma(const struct oriel_remote *to, const void *from,
+                                   uint64_t len_bytes)
 {
     return move(process_vm_writev, to, (void *)(uintptr_t)from, len_bytes);
 }
@@ -83,8 +88,8 @@ static unsigned take_pieces(const struct oriel_piece *pieces, unsigned count, ui
 
 /* One call for many pieces; where the kernel stops early each piece is asked for alone, which finds out why, and so is one that
  * is too long. */
-static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *there, const struct oriel_piece *pieces,
-                                     unsigned count)
+static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *there,
+                                     const struct oriel_piece *pieces, unsigned count)
 {
     struct iovec local[PIECES];
     struct iovec remote[PIECES];
@@ -96,7 +101,8 @@ static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *
         taken = take_pieces(pieces, count, &total_bytes);
         for (unsigned i = 0; i < taken; i++) {
             local[i] = (struct iovec){pieces[i].here, pieces[i].len_bytes};
-            remote[i].iov_base = (void *)(uintptr_t)(there->address + (uint64_t)pieces[i].offset_bytes);
+            remote[i].iov_base =
+                (void *)(uintptr_t)(there->address + (uint64_t)pieces[i].offset_bytes);
             remote[i].iov_len = pieces[i].len_bytes;
         }
         if (taken > 0 && call_announced(call, there, local, remote, taken) == (ssize_t)total_bytes)
@@ -111,12 +117,14 @@ static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *
     return status;
 }
 
-static enum oriel_status write_pieces_cma(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count)
+static enum oriel_status write_pieces_cma(const struct oriel_remote *to,
+                                          const struct oriel_piece *pieces, unsigned count)
 {
     return move_pieces(process_vm_writev, to, pieces, count);
 }
 
-static enum oriel_status read_pieces_cma(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count)
+static enum oriel_status read_pieces_cma(const struct oriel_remote *from,
+                                         const struct oriel_piece *pieces, unsigned count)
 {
     return move_pieces(process_vm_readv, from, pieces, count);
 }

@@ -66,7 +66,12 @@ enum { ORIEL_POLLED_IDLE, ORIEL_POLLED_ASKED, ORIEL_POLLED_TAKEN, ORIEL_POLLED_D
 
 /* UPDATE: the elements become operator(element, operand).  SWAP: what lies in data after the first len_bytes replaces the
  * target's bytes if these equal those at the beginning of data. */
-enum oriel_polled_operation { ORIEL_POLLED_WRITE, ORIEL_POLLED_READ, ORIEL_POLLED_UPDATE, ORIEL_POLLED_SWAP };
+enum oriel_polled_operation {
+    ORIEL_POLLED_WRITE,
+    ORIEL_POLLED_READ,
+    ORIEL_POLLED_UPDATE,
+    ORIEL_POLLED_SWAP
+};
 
 /* A short request and its answer fill one cache line. */
 struct oriel_polled_slot {
@@ -74,23 +79,26 @@ struct oriel_polled_slot {
     uint8_t operation; /* enum oriel_polled_operation; like all up to error, written before R3 */
     uint8_t kind;      /* of an update: enum oriel_kind, enum oriel_operator, and */
     uint8_t operator;
-    uint8_t returns;   /* whether the answer has the old contents; a swap's always does */
+    uint8_t returns; /* whether the answer has the old contents; a swap's always does */
     uint32_t len_bytes;
-    int32_t error;     /* 0, or why T2 has refused it; written before T3 */
-    uint64_t address;  /* in the target's address space */
-    uint32_t waits;    /* another value if the origin has waited since its last request, and */
-    uint32_t origin;   /* another one for each origin (P6): the lower bits of its process's word */
+    int32_t error;    /* 0, or why T2 has refused it; written before T3 */
+    uint64_t address; /* in the target's address space */
+    uint32_t waits;   /* another value if the origin has waited since its last request, and */
+    uint32_t origin;  /* another one for each origin (P6): the lower bits of its process's word */
     char data[ORIEL_POLLED_BYTES];
 };
 
 struct oriel_polled_owner {
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t word; /* 0, or the process that holds the slot: start time above 22 bits of PID */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
+        word; /* 0, or the process that holds the slot: start time above 22 bits of PID */
 };
 
 struct oriel_polled {
     struct oriel_identity process; /* the target; written before others learn of the area */
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t used; /* slots from the first on that have ever been claimed; only grows */
-    struct oriel_polled_owner owners[ORIEL_POLLED_SLOTS]; /* apart from the slots: the target never reads them */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t
+        used; /* slots from the first on that have ever been claimed; only grows */
+    struct oriel_polled_owner
+        owners[ORIEL_POLLED_SLOTS]; /* apart from the slots: the target never reads them */
     struct oriel_polled_slot slots[ORIEL_POLLED_SLOTS];
 };
 
@@ -112,7 +120,8 @@ struct oriel_polled_wanted {
  * the operation is too long for a slot; the caller uses other means.  True: it is done, and *status is
  * ORIEL_OK, or the target has died meanwhile (ORIEL_E_PEER).  there->polled may be NULL: false.  For an
  * update or a swap the caller holds the target's accumulate lock. */
-bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted, enum oriel_status *status);
+bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted,
+                      enum oriel_status *status);
 
 /* Turns of waits, once this process has asked. */
 extern _Atomic uint32_t oriel_polled_waits;

@@ -12,9 +12,9 @@
 
 enum {
     PATIENCE_NS = ORIEL_DELAYS ? 200000 : 2000, /* random delays on both sides make answers late */
-    LOOKS = 32,            /* from one clock snapshot to the next */
-    SPIN_NS = 100000,      /* while a thread executes; then the origin yields */
-    ASK_NS = 100000000,    /* between two checks whether the target lives */
+    LOOKS = 32,                                 /* from one clock snapshot to the next */
+    SPIN_NS = 100000,   /* while a thread executes; then the origin yields */
+    ASK_NS = 100000000, /* between two checks whether the target lives */
     MOST_SKIPPED = ORIEL_DELAYS ? 3 : 255,
     HABITS = 32,
 };
@@ -42,8 +42,9 @@ static void note(struct habit *habit, bool is_done)
 static bool take(struct oriel_polled *area, uint32_t number, uint64_t from)
 {
     return atomic_load_explicit(&area->owners[number].word, memory_order_relaxed) == from &&
-           atomic_compare_exchange_strong_explicit(&area->owners[number].word, &from, oriel_identity_own_word(),
-                                                   memory_order_acquire, memory_order_relaxed); /* R1 */
+           atomic_compare_exchange_strong_explicit(&area->owners[number].word, &from,
+                                                   oriel_identity_own_word(), memory_order_acquire,
+                                                   memory_order_relaxed); /* R1 */
 }
 
 static void release(struct oriel_polled *area, uint32_t number)
@@ -55,15 +56,16 @@ static void release(struct oriel_polled *area, uint32_t number)
 static bool withdraw(struct oriel_polled_slot *slot)
 {
     uint32_t asked = ORIEL_POLLED_ASKED;
-    return atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_IDLE, memory_order_relaxed,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_IDLE,
+                                                   memory_order_relaxed, memory_order_relaxed);
 }
 
 /* Whether what the slot's owner before this one left is over; it may have died. */
 static bool clear(struct oriel_polled_slot *slot)
 {
     uint32_t state = oriel_load_acquire(&slot->state);
-    return state == ORIEL_POLLED_IDLE || state == ORIEL_POLLED_DONE || (state == ORIEL_POLLED_ASKED && withdraw(slot));
+    return state == ORIEL_POLLED_IDLE || state == ORIEL_POLLED_DONE ||
+           (state == ORIEL_POLLED_ASKED && withdraw(slot));
 }
 
 /* A slot of a dead process; ORIEL_POLLED_SLOTS: there is none. */
@@ -71,7 +73,8 @@ static uint32_t take_over(struct oriel_polled *area)
 {
     for (uint32_t i = 0; i < ORIEL_POLLED_SLOTS; i++) {
         uint64_t owner = atomic_load_explicit(&area->owners[i].word, memory_order_relaxed);
-        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) && take(area, i, owner))
+        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) &&
+            take(area, i, owner))
             return i;
     }
     return ORIEL_POLLED_SLOTS;
@@ -80,7 +83,8 @@ static uint32_t take_over(struct oriel_polled *area)
 /* Each origin has a slot of its own first of all: pages are remembered by slot. */
 static uint32_t take_free(struct oriel_polled *area, const struct habit *habit)
 {
-    const uint32_t last = habit->slot != 0 ? habit->slot - 1u : (uint32_t)getpid() % ORIEL_POLLED_SLOTS;
+    const uint32_t last =
+        habit->slot != 0 ? habit->slot - 1u : (uint32_t)getpid() % ORIEL_POLLED_SLOTS;
     if (oriel_likely(take(area, last, 0)))
         return last;
     for (uint32_t i = 0; i < ORIEL_POLLED_SLOTS; i++)
@@ -105,8 +109,9 @@ static uint32_t claim(struct oriel_polled *area, struct habit *habit)
     }
     habit->slot = (uint8_t)(number + 1);
     uint32_t used = oriel_load_relaxed(&area->used);
-    while (used <= number && !atomic_compare_exchange_weak_explicit(&area->used, &used, number + 1, memory_order_release,
-                                                                    memory_order_relaxed))
+    while (used <= number &&
+           !atomic_compare_exchange_weak_explicit(&area->used, &used, number + 1,
+                                                  memory_order_release, memory_order_relaxed))
         continue;
     return number;
 }
@@ -121,11 +126,12 @@ static void copy(void *to, const void *from, uint64_t len_bytes)
         memcpy(to, from, len_bytes);
 }
 
-static void fill(struct oriel_polled_slot *slot, uint64_t address, const struct oriel_polled_wanted *wanted)
+static void fill(struct oriel_polled_slot *slot, uint64_t address,
+                 const struct oriel_polled_wanted *wanted)
 {
     slot->operation = (uint8_t)wanted->operation;
     slot->kind = (uint8_t)wanted->kind;
-    slot->operator = (uint8_t)wanted->operator;
+    slot->operator=(uint8_t) wanted->operator;
     slot->returns = wanted->out != NULL;
     slot->len_bytes = (uint32_t)wanted->len_bytes;
     slot->address = address;
@@ -169,11 +175,14 @@ static enum answer await_answer(const struct oriel_polled *area, struct oriel_po
 
 static bool fits(const struct oriel_polled_wanted *wanted)
 {
-    uint64_t most_bytes = wanted->operation == ORIEL_POLLED_SWAP ? ORIEL_POLLED_BYTES / 2 : ORIEL_POLLED_BYTES;
-    return wanted->len_bytes <= most_bytes && !(wanted->operation == ORIEL_POLLED_UPDATE && oriel_kinds[wanted->kind].padded);
+    uint64_t most_bytes =
+        wanted->operation == ORIEL_POLLED_SWAP ? ORIEL_POLLED_BYTES / 2 : ORIEL_POLLED_BYTES;
+    return wanted->len_bytes <= most_bytes &&
+           !(wanted->operation == ORIEL_POLLED_UPDATE && oriel_kinds[wanted->kind].padded);
 }
 
-bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted, enum oriel_status *status)
+bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted,
+                      enum oriel_status *status)
 {
     struct oriel_polled *area = there->polled;
     if (area == NULL || !fits(wanted))

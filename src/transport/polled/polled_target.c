@@ -15,7 +15,7 @@
 
 /* Linux 5.14; older kernels answer EINVAL, and origins copy. */
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
 
@@ -58,15 +58,18 @@ static struct page *first_place(struct known *these, uint64_t number)
     return &these->pages[(number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PAIRS_BITS)) * 2];
 }
 
-static bool is_page(const struct page *page, const struct known *these, uint64_t number, bool writes)
+static bool is_page(const struct page *page, const struct known *these, uint64_t number,
+                    bool writes)
 {
-    return page->number == number && page->found >> 1 == these->generation && ((page->found & 1) != 0 || !writes);
+    return page->number == number && page->found >> 1 == these->generation &&
+           ((page->found & 1) != 0 || !writes);
 }
 
 static bool is_known(struct known *these, uint64_t number, bool writes)
 {
     const struct page *first = first_place(these, number);
-    return oriel_likely(is_page(first, these, number, writes)) || is_page(first + 1, these, number, writes);
+    return oriel_likely(is_page(first, these, number, writes)) ||
+           is_page(first + 1, these, number, writes);
 }
 
 /* The page before it moves to the second place. */
@@ -82,7 +85,8 @@ static bool populate(uint64_t first, uint64_t last, bool writes)
 {
     const int advice = writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
     int error = errno;
-    bool is_there = syscall(SYS_madvise, first * PAGE_BYTES, (last - first + 1) * PAGE_BYTES, advice) == 0;
+    bool is_there =
+        syscall(SYS_madvise, first * PAGE_BYTES, (last - first + 1) * PAGE_BYTES, advice) == 0;
     errno = error;
     return is_there;
 }
@@ -90,7 +94,8 @@ static bool populate(uint64_t first, uint64_t last, bool writes)
 static bool is_there(struct known *these, uint64_t address, uint32_t len_bytes, bool writes)
 {
     const uint64_t first = address / PAGE_BYTES, last = (address + len_bytes - 1) / PAGE_BYTES;
-    if (oriel_likely(is_known(these, first, writes) && (first == last || is_known(these, last, writes))))
+    if (oriel_likely(is_known(these, first, writes) &&
+                     (first == last || is_known(these, last, writes))))
         return true;
     if (last < first || !populate(first, last, writes))
         return false;
@@ -115,21 +120,25 @@ static void copy(char *to, const char *from, uint32_t len_bytes)
         memcpy(to, from, len_bytes);
 }
 
-static int update(struct known *these, struct oriel_polled_slot *slot, uint64_t address, uint32_t len_bytes)
+static int update(struct known *these, struct oriel_polled_slot *slot, uint64_t address,
+                  uint32_t len_bytes)
 {
     const uint8_t number = *(const volatile uint8_t *)&slot->kind;
-    const uint8_t operator = *(const volatile uint8_t *)&slot->operator;
-    if (number >= ORIEL_KIND_COUNT || operator >= ORIEL_OPERATOR_COUNT || oriel_kinds[number].plain[operator] == NULL ||
-        oriel_kinds[number].padded || len_bytes % oriel_kinds[number].extent_bytes != 0)
+    const uint8_t operator= *(const volatile uint8_t *) & slot->operator;
+    if (number >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[number]
+                                          .plain[operator] == NULL || oriel_kinds[number]
+                                                     .padded || len_bytes % oriel_kinds[number]
+                                                     .extent_bytes != 0)
         return EINVAL;
-    if (!is_there(these, address, len_bytes, operator != ORIEL_OPERATOR_NO_OP))
+    if (!is_there(these, address, len_bytes, operator!= ORIEL_OPERATOR_NO_OP))
         return EFAULT;
     oriel_kinds[number].plain[operator](bytes_at(address), slot->data, slot->returns != 0 ? slot->data : NULL,
                                         len_bytes / oriel_kinds[number].extent_bytes);
     return 0;
 }
 
-static int swap(struct known *these, struct oriel_polled_slot *slot, uint64_t address, uint32_t len_bytes)
+static int swap(struct known *these, struct oriel_polled_slot *slot, uint64_t address,
+                uint32_t len_bytes)
 {
     char found[ORIEL_POLLED_BYTES / 2];
     if (len_bytes > sizeof found)
@@ -178,7 +187,8 @@ int oriel_polled_answer(struct oriel_polled *area)
         if (oriel_load_relaxed(&slot->state) != asked)
             continue;
         oriel_delay();
-        if (!atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_TAKEN, memory_order_acquire,
+        if (!atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_TAKEN,
+                                                     memory_order_acquire,
                                                      memory_order_relaxed)) /* T1, P1, P2 */
             continue;
         oriel_delay();

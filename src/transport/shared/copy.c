@@ -11,9 +11,13 @@
 
 #include <stdatomic.h>
 
-enum { AROUND_SHIFT = 16, REMEMBERED = 1024 }; /* Linux's fault_around_bytes, as it is by itself; as many of them */
+enum {
+    AROUND_SHIFT = 16,
+    REMEMBERED = 1024
+}; /* Linux's fault_around_bytes, as it is by itself; as many of them */
 
-static _Atomic uint64_t windows; /* so many were made: memory may have come back empty to an address */
+static _Atomic uint64_t
+    windows; /* so many were made: memory may have come back empty to an address */
 
 void oriel_copy_renew(void)
 {
@@ -22,7 +26,8 @@ void oriel_copy_renew(void)
 
 void oriel_copy_bring_in(const void *place, uint64_t len_bytes)
 {
-    static _Atomic uint64_t known[REMEMBERED]; /* what is there in vain, or not there in vain, costs time and no more */
+    static _Atomic uint64_t
+        known[REMEMBERED]; /* what is there in vain, or not there in vain, costs time and no more */
     const uint64_t now = atomic_load_explicit(&windows, memory_order_relaxed);
     const char *at = place;
     const char *end = at + len_bytes;
@@ -40,7 +45,8 @@ void oriel_copy_long(void *to, const void *from, uint64_t len_bytes)
     char *next = to;
     const char *source = from;
     /* Where they overlap, a piece could change what a later one is to read. */
-    if ((uintptr_t)to - (uintptr_t)from < len_bytes || (uintptr_t)from - (uintptr_t)to < len_bytes) {
+    if ((uintptr_t)to - (uintptr_t)from < len_bytes ||
+        (uintptr_t)from - (uintptr_t)to < len_bytes) {
         memmove(to, from, len_bytes);
         return;
     }

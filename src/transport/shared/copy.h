@@ -36,15 +36,9 @@ static inline void oriel_copy(void *to, const void *from, uint64_t len_bytes)
         return;
     }
     switch (len_bytes) {
-    case 4:
-        __builtin_memcpy(to, from, 4);
-        return;
-    case 2:
-        __builtin_memcpy(to, from, 2);
-        return;
-    case 1:
-        __builtin_memcpy(to, from, 1);
-        return;
+    case 4: __builtin_memcpy(to, from, 4); return;
+    case 2: __builtin_memcpy(to, from, 2); return;
+    case 1: __builtin_memcpy(to, from, 1); return;
     default:
         if (len_bytes > ORIEL_COPY_LONG_BYTES)
             oriel_copy_long(to, from, len_bytes);

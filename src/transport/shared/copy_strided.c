@@ -20,8 +20,9 @@ static inline __attribute__((always_inline)) struct places places_kept(struct pl
 }
 
 /* One run at each of the four places. */
-static inline __attribute__((always_inline)) void copy_places(enum oriel_width width, char *restrict to, struct places there,
-                                                              const char *restrict from, struct places here, uint64_t len_bytes)
+static inline __attribute__((always_inline)) void
+copy_places(enum oriel_width width, char *restrict to, struct places there,
+            const char *restrict from, struct places here, uint64_t len_bytes)
 {
     oriel_move_run(width, to, from, len_bytes);
     oriel_move_run(width, to + there.second, from + here.second, len_bytes);
@@ -29,9 +30,9 @@ static inline __attribute__((always_inline)) void copy_places(enum oriel_width w
     oriel_move_run(width, to + there.fourth, from + here.fourth, len_bytes);
 }
 
-static inline __attribute__((always_inline)) void copy_each(enum oriel_width width, char *restrict to, int64_t to_stride,
-                                                            const char *restrict from, int64_t from_stride, uint64_t len_bytes,
-                                                            uint64_t count)
+static inline __attribute__((always_inline)) void
+copy_each(enum oriel_width width, char *restrict to, int64_t to_stride, const char *restrict from,
+          int64_t from_stride, uint64_t len_bytes, uint64_t count)
 {
     for (; count > 0; count--, to += to_stride, from += from_stride)
         oriel_move_run(width, to, from, len_bytes);
@@ -39,11 +40,12 @@ static inline __attribute__((always_inline)) void copy_each(enum oriel_width wid
 
 /* Runs at equal distances.  Words and short ones four at a time, so that it is the stores that limit it; those that take two
  * stores each leave no registers for the places.  A few need no frame. */
-static inline __attribute__((always_inline)) void copy_all(enum oriel_width width, char *restrict to, int64_t to_stride,
-                                                           const char *restrict from, int64_t from_stride, uint64_t len_bytes,
-                                                           uint64_t count)
+static inline __attribute__((always_inline)) void
+copy_all(enum oriel_width width, char *restrict to, int64_t to_stride, const char *restrict from,
+         int64_t from_stride, uint64_t len_bytes, uint64_t count)
 {
-    const bool is_word = width == ORIEL_WIDTH_1 || width == ORIEL_WIDTH_2 || width == ORIEL_WIDTH_4 || width == ORIEL_WIDTH_8 ||
+    const bool is_word = width == ORIEL_WIDTH_1 || width == ORIEL_WIDTH_2 ||
+                         width == ORIEL_WIDTH_4 || width == ORIEL_WIDTH_8 ||
                          width == ORIEL_WIDTH_16;
     if (width > ORIEL_WIDTH_32 || count < 4) {
         copy_each(width, to, to_stride, from, from_stride, len_bytes, count);
@@ -56,7 +58,8 @@ static inline __attribute__((always_inline)) void copy_all(enum oriel_width widt
         here = places_kept(here);
     }
 #pragma GCC unroll 1 /* clang runs out of registers otherwise */
-    for (uint64_t fours = count / 4; fours > 0; fours--, to += 4 * to_stride, from += 4 * from_stride)
+    for (uint64_t fours = count / 4; fours > 0;
+         fours--, to += 4 * to_stride, from += 4 * from_stride)
         copy_places(width, to, there, from, here, len_bytes);
     copy_each(width, to, to_stride, from, from_stride, len_bytes, count % 4);
 }
@@ -88,11 +91,11 @@ static inline void store_4x4(char *to, v4x4 vector)
 }
 
 /* A loop of its own for each width: inlined into one function they would take registers from each other. */
-#define LOOP(name, width)                                                                                                      \
-    static void name(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride, uint64_t len_bytes, \
-                     uint64_t count)                                                                                           \
-    {                                                                                                                          \
-        copy_all(width, to, to_stride, from, from_stride, len_bytes, count);                                                   \
+#define LOOP(name, width)                                                                          \
+    static void name(char *restrict to, int64_t to_stride, const char *restrict from,              \
+                     int64_t from_stride, uint64_t len_bytes, uint64_t count)                      \
+    {                                                                                              \
+        copy_all(width, to, to_stride, from, from_stride, len_bytes, count);                       \
     }
 
 #define WIDTH(name, least, most, head_bytes, tail_bytes) LOOP(copy_##name, ORIEL_WIDTH_##name)
@@ -104,14 +107,14 @@ LOOP(copy_more, ORIEL_WIDTH_MORE)
 /* ---- where the destination is dense ---- */
 
 /* A loop that collects some runs at a time into full registers, while there are at least least; the rest goes one by one. */
-#define GATHER(name, width, least, step)                                                                                       \
-    static void name(char *restrict to, int64_t to_stride, const char *restrict from, int64_t stride, uint64_t len_bytes,      \
-                     uint64_t count)                                                                                           \
-    {                                                                                                                          \
-        for (; count >= (least); count -= (step), to += (step) * (width), from += (step) * stride)                             \
-            name##_once(to, from, stride);                                                                                     \
-        for (; count > 0; count--, to += to_stride, from += stride)                                                            \
-            oriel_move_run(ORIEL_WIDTH_##width, to, from, len_bytes);                                                          \
+#define GATHER(name, width, least, step)                                                           \
+    static void name(char *restrict to, int64_t to_stride, const char *restrict from,              \
+                     int64_t stride, uint64_t len_bytes, uint64_t count)                           \
+    {                                                                                              \
+        for (; count >= (least); count -= (step), to += (step) * (width), from += (step)*stride)   \
+            name##_once(to, from, stride);                                                         \
+        for (; count > 0; count--, to += to_stride, from += stride)                                \
+            oriel_move_run(ORIEL_WIDTH_##width, to, from, len_bytes);                              \
     }
 
 static inline void gather_8_once(char *restrict to, const char *restrict from, int64_t stride)
@@ -122,28 +125,34 @@ static inline void gather_8_once(char *restrict to, const char *restrict from, i
 
 static inline void gather_4_once(char *restrict to, const char *restrict from, int64_t stride)
 {
-    store_4x4(to, (v4x4){load_4(from), load_4(from + stride), load_4(from + 2 * stride), load_4(from + 3 * stride)});
+    store_4x4(to, (v4x4){load_4(from), load_4(from + stride), load_4(from + 2 * stride),
+                         load_4(from + 3 * stride)});
 }
 
 /* Every second word: what lies between two that are wanted is loaded with them, and dropped.  Nothing behind the last is. */
-static inline void gather_every_second_4_once(char *restrict to, const char *restrict from, int64_t stride)
+static inline void gather_every_second_4_once(char *restrict to, const char *restrict from,
+                                              int64_t stride)
 {
     (void)stride;
     store_4x4(to, __builtin_shufflevector(load_4x4(from), load_4x4(from + 16), 0, 2, 4, 6));
-    store_4x4(to + 16, __builtin_shufflevector(load_4x4(from + 32), load_4x4(from + 48), 0, 2, 4, 6));
+    store_4x4(to + 16,
+              __builtin_shufflevector(load_4x4(from + 32), load_4x4(from + 48), 0, 2, 4, 6));
 }
 
-static inline void gather_every_second_8_once(char *restrict to, const char *restrict from, int64_t stride)
+static inline void gather_every_second_8_once(char *restrict to, const char *restrict from,
+                                              int64_t stride)
 {
     (void)stride;
-    oriel_store_16(to, __builtin_shufflevector(oriel_load_16(from), oriel_load_16(from + 16), 0, 2));
-    oriel_store_16(to + 16, __builtin_shufflevector(oriel_load_16(from + 32), oriel_load_16(from + 48), 0, 2));
+    oriel_store_16(to,
+                   __builtin_shufflevector(oriel_load_16(from), oriel_load_16(from + 16), 0, 2));
+    oriel_store_16(
+        to + 16, __builtin_shufflevector(oriel_load_16(from + 32), oriel_load_16(from + 48), 0, 2));
 }
 
 /* Runs of so many vectors and a word more, two at a time: the word of the first run and the first of the second make a vector,
  * and no store crosses a cache line where the destination is aligned. */
-static inline __attribute__((always_inline)) void gather_uneven(unsigned vectors, char *restrict to, const char *restrict from,
-                                                                int64_t stride)
+static inline __attribute__((always_inline)) void
+gather_uneven(unsigned vectors, char *restrict to, const char *restrict from, int64_t stride)
 {
     const unsigned half = 16 * vectors;
     const char *second = from + stride;
@@ -177,12 +186,12 @@ GATHER(gather_40, 40, 2, 2)
 GATHER(gather_56, 56, 2, 2)
 
 /* Words that lie far apart are waited for: one instruction loads them all, by whose steps the processor fetches ahead. */
-#define GATHER_FAR(name, width)                                                                                                \
-    static void name(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride, uint64_t len_bytes, \
-                     uint64_t count)                                                                                           \
-    {                                                                                                                          \
-        _Pragma("GCC unroll 1") for (; count > 0; count--, to += to_stride, from += from_stride)                               \
-            oriel_move_run(ORIEL_WIDTH_##width, to, from, len_bytes);                                                          \
+#define GATHER_FAR(name, width)                                                                    \
+    static void name(char *restrict to, int64_t to_stride, const char *restrict from,              \
+                     int64_t from_stride, uint64_t len_bytes, uint64_t count)                      \
+    {                                                                                              \
+        _Pragma("GCC unroll 1") for (; count > 0; count--, to += to_stride, from += from_stride)   \
+            oriel_move_run(ORIEL_WIDTH_##width, to, from, len_bytes);                              \
     }
 GATHER_FAR(gather_far_4, 4)
 GATHER_FAR(gather_far_8, 8)
@@ -190,26 +199,22 @@ GATHER_FAR(gather_far_8, 8)
 enum { FAR_BYTES = 256 };
 
 /* The loop for runs that come to lie side by side; other where there is no special one. */
-static oriel_copy_strided_loop *gather_for(uint64_t len_bytes, int64_t from_stride, oriel_copy_strided_loop *other)
+static oriel_copy_strided_loop *gather_for(uint64_t len_bytes, int64_t from_stride,
+                                           oriel_copy_strided_loop *other)
 {
     const bool is_far = from_stride > FAR_BYTES || from_stride < -FAR_BYTES;
     switch (len_bytes) {
-    case 4:
-        return is_far ? gather_far_4 : from_stride == 8 ? gather_every_second_4 : gather_4;
-    case 8:
-        return is_far ? gather_far_8 : from_stride == 16 ? gather_every_second_8 : gather_8;
-    case 24:
-        return gather_24;
-    case 40:
-        return gather_40;
-    case 56:
-        return gather_56;
-    default:
-        return other;
+    case 4: return is_far ? gather_far_4 : from_stride == 8 ? gather_every_second_4 : gather_4;
+    case 8: return is_far ? gather_far_8 : from_stride == 16 ? gather_every_second_8 : gather_8;
+    case 24: return gather_24;
+    case 40: return gather_40;
+    case 56: return gather_56;
+    default: return other;
     }
 }
 
-oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t to_stride, int64_t from_stride)
+oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t to_stride,
+                                                    int64_t from_stride)
 {
     static oriel_copy_strided_loop *const loops[] = {
 #define WIDTH(name, least, most, head_bytes, tail_bytes) [ORIEL_WIDTH_##name] = copy_##name,
@@ -222,7 +227,9 @@ oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t 
     return (uint64_t)to_stride == run_bytes ? gather_for(run_bytes, from_stride, loop) : loop;
 }
 
-void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes, uint64_t count)
+void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride,
+                     uint64_t run_bytes, uint64_t count)
 {
-    oriel_copy_strided_loop_of(run_bytes, to_stride, from_stride)(to, to_stride, from, from_stride, run_bytes, count);
+    oriel_copy_strided_loop_of(run_bytes, to_stride, from_stride)(to, to_stride, from, from_stride,
+                                                                  run_bytes, count);
 }

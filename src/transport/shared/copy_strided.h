@@ -18,7 +18,7 @@ enum oriel_width {
 static inline enum oriel_width oriel_width_of(uint64_t len_bytes)
 {
     static const unsigned char widths[129] = {
-#define WIDTH(name, least, most, head_bytes, tail_bytes) [least ... most] = ORIEL_WIDTH_##name,
+#define WIDTH(name, least, most, head_bytes, tail_bytes) [least... most] = ORIEL_WIDTH_##name,
 #include "transport/shared/widths.def"
 #undef WIDTH
     };
@@ -48,7 +48,8 @@ struct oriel_copy_word {
     oriel_v16 wide;
 };
 
-static inline __attribute__((always_inline)) struct oriel_copy_word oriel_load(const char *from, unsigned bytes)
+static inline __attribute__((always_inline)) struct oriel_copy_word oriel_load(const char *from,
+                                                                               unsigned bytes)
 {
     struct oriel_copy_word word = {0, {0, 0}};
     uint32_t four;
@@ -69,7 +70,8 @@ static inline __attribute__((always_inline)) struct oriel_copy_word oriel_load(c
     return word;
 }
 
-static inline __attribute__((always_inline)) void oriel_store(char *to, unsigned bytes, struct oriel_copy_word word)
+static inline __attribute__((always_inline)) void oriel_store(char *to, unsigned bytes,
+                                                              struct oriel_copy_word word)
 {
     const uint32_t four = (uint32_t)word.narrow;
     const uint16_t two = (uint16_t)word.narrow;
@@ -86,8 +88,10 @@ static inline __attribute__((always_inline)) void oriel_store(char *to, unsigned
 }
 
 /* All is loaded before anything is stored, and stored in ascending order, which processors join. */
-static inline __attribute__((always_inline)) void oriel_move_parts(unsigned head_bytes, unsigned tail_bytes, char *to,
-                                                                   const char *from, uint64_t len_bytes)
+static inline __attribute__((always_inline)) void oriel_move_parts(unsigned head_bytes,
+                                                                   unsigned tail_bytes, char *to,
+                                                                   const char *from,
+                                                                   uint64_t len_bytes)
 {
     const unsigned part = head_bytes > 16 ? 16 : head_bytes;
     struct oriel_copy_word first = oriel_load(from, part);
@@ -97,7 +101,8 @@ static inline __attribute__((always_inline)) void oriel_move_parts(unsigned head
     struct oriel_copy_word fifth = head_bytes > 64 ? oriel_load(from + 64, 16) : first;
     struct oriel_copy_word sixth = head_bytes > 80 ? oriel_load(from + 80, 16) : first;
     struct oriel_copy_word seventh = head_bytes > 96 ? oriel_load(from + 96, 16) : first;
-    struct oriel_copy_word last = tail_bytes > 0 ? oriel_load(from + len_bytes - tail_bytes, tail_bytes) : first;
+    struct oriel_copy_word last =
+        tail_bytes > 0 ? oriel_load(from + len_bytes - tail_bytes, tail_bytes) : first;
     oriel_store(to, part, first);
     if (head_bytes > 16)
         oriel_store(to + 16, 16, second);
@@ -131,22 +136,19 @@ static inline void oriel_move_long(char *to, const char *from, uint64_t len_byte
 }
 
 /* One run of the width, which a constant makes a few instructions. */
-static inline __attribute__((always_inline)) void oriel_move_run(enum oriel_width width, char *to, const char *from,
-                                                                 uint64_t len_bytes)
+static inline __attribute__((always_inline)) void
+oriel_move_run(enum oriel_width width, char *to, const char *from, uint64_t len_bytes)
 {
     switch (width) {
-#define WIDTH(name, least, most, head_bytes, tail_bytes)                                             \
-    case ORIEL_WIDTH_##name:                                                                         \
-        oriel_move_parts(head_bytes, tail_bytes, to, from, (least) == (most) ? (least) : len_bytes); \
+#define WIDTH(name, least, most, head_bytes, tail_bytes)                                           \
+    case ORIEL_WIDTH_##name:                                                                       \
+        oriel_move_parts(head_bytes, tail_bytes, to, from,                                         \
+                         (least) == (most) ? (least) : len_bytes);                                 \
         return;
 #include "transport/shared/widths.def"
 #undef WIDTH
-    case ORIEL_WIDTH_129_TO_256:
-        oriel_move_long(to, from, len_bytes);
-        return;
-    case ORIEL_WIDTH_MORE:
-        memmove(to, from, len_bytes);
-        return;
+    case ORIEL_WIDTH_129_TO_256: oriel_move_long(to, from, len_bytes); return;
+    case ORIEL_WIDTH_MORE: memmove(to, from, len_bytes); return;
     }
 }
 
@@ -174,13 +176,16 @@ static inline void oriel_move_any(char *to, const char *from, uint64_t len_bytes
 }
 
 /* count runs of len_bytes, at least 1, from one distance to another; the sides do not overlap. */
-typedef void oriel_copy_strided_loop(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride,
-                             uint64_t len_bytes, uint64_t count);
+typedef void oriel_copy_strided_loop(char *restrict to, int64_t to_stride,
+                                     const char *restrict from, int64_t from_stride,
+                                     uint64_t len_bytes, uint64_t count);
 
 /* The loop for runs of this length and these distances. */
-oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t to_stride, int64_t from_stride);
+oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t to_stride,
+                                                    int64_t from_stride);
 
 /* Runs of run_bytes, at least 1, from one distance to another; the sides do not overlap. */
-void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes, uint64_t count);
+void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride,
+                     uint64_t run_bytes, uint64_t count);
 
 #endif

@@ -22,7 +22,8 @@ static inline __attribute__((always_inline)) int64_t kept(int64_t offset)
     return offset;
 }
 
-static inline __attribute__((always_inline)) void scatter(unsigned word_bytes, char *first, char *second, const char *from)
+static inline __attribute__((always_inline)) void scatter(unsigned word_bytes, char *first,
+                                                          char *second, const char *from)
 {
     if (word_bytes == 8) {
         const oriel_v16 vector = vector_kept(oriel_load_16(from));
@@ -38,7 +39,8 @@ static inline __attribute__((always_inline)) void scatter(unsigned word_bytes, c
     }
 }
 
-static inline __attribute__((always_inline)) void gather(unsigned word_bytes, char *to, const char *first, const char *second)
+static inline __attribute__((always_inline)) void gather(unsigned word_bytes, char *to,
+                                                         const char *first, const char *second)
 {
     if (word_bytes == 8) {
         oriel_store_16(to, (oriel_v16){oriel_load(first, 8).narrow, oriel_load(second, 8).narrow});
@@ -51,8 +53,9 @@ static inline __attribute__((always_inline)) void gather(unsigned word_bytes, ch
 }
 
 /* One step; what it does not have is not looked at. */
-static inline __attribute__((always_inline)) void step(enum oriel_step kind, unsigned word_bytes, char *to, char *to_second,
-                                                       const char *from, const char *from_second)
+static inline __attribute__((always_inline)) void step(enum oriel_step kind, unsigned word_bytes,
+                                                       char *to, char *to_second, const char *from,
+                                                       const char *from_second)
 {
     if (kind == ORIEL_STEP_BOTH)
         oriel_store(to, 2 * word_bytes, oriel_load(from, 2 * word_bytes));
@@ -66,10 +69,10 @@ static inline __attribute__((always_inline)) void step(enum oriel_step kind, uns
 
 /* ---- rows ---- */
 
-static inline __attribute__((always_inline)) void walk(enum oriel_step a, enum oriel_step b, enum oriel_step c,
-                                                       unsigned word_bytes, char *restrict to, int64_t to_step,
-                                                       const char *restrict from, int64_t from_step,
-                                                       const struct oriel_step_at *at, uint64_t count)
+static inline __attribute__((always_inline)) void
+walk(enum oriel_step a, enum oriel_step b, enum oriel_step c, unsigned word_bytes,
+     char *restrict to, int64_t to_step, const char *restrict from, int64_t from_step,
+     const struct oriel_step_at *at, uint64_t count)
 {
     const int64_t to_a = kept(at[0].to[1]), from_a = kept(at[0].from[1]);
     const int64_t to_b = kept(at[1].to[0]), from_b = kept(at[1].from[0]);
@@ -85,32 +88,39 @@ static inline __attribute__((always_inline)) void walk(enum oriel_step a, enum o
 }
 
 /* A function for each row of one to three kinds and each length of word, and the tables to find them. */
-#define KINDS_OF_THIRD(m, n, a, b) m(n, a, b, BOTH) m(n, a, b, GATHER) m(n, a, b, SCATTER) m(n, a, b, SINGLE) m(n, a, b, NONE)
-#define KINDS_OF_SECOND(m, n, a)  \
-    KINDS_OF_THIRD(m, n, a, BOTH)    \
-    KINDS_OF_THIRD(m, n, a, GATHER)  \
-    KINDS_OF_THIRD(m, n, a, SCATTER) \
+#define KINDS_OF_THIRD(m, n, a, b)                                                                 \
+    m(n, a, b, BOTH) m(n, a, b, GATHER) m(n, a, b, SCATTER) m(n, a, b, SINGLE) m(n, a, b, NONE)
+#define KINDS_OF_SECOND(m, n, a)                                                                   \
+    KINDS_OF_THIRD(m, n, a, BOTH)                                                                  \
+    KINDS_OF_THIRD(m, n, a, GATHER)                                                                \
+    KINDS_OF_THIRD(m, n, a, SCATTER)                                                               \
     KINDS_OF_THIRD(m, n, a, SINGLE) m(n, a, NONE, NONE)
-#define ROWS(m, n)                \
-    KINDS_OF_SECOND(m, n, BOTH)   \
-    KINDS_OF_SECOND(m, n, GATHER) \
+#define ROWS(m, n)                                                                                 \
+    KINDS_OF_SECOND(m, n, BOTH)                                                                    \
+    KINDS_OF_SECOND(m, n, GATHER)                                                                  \
     KINDS_OF_SECOND(m, n, SCATTER) KINDS_OF_SECOND(m, n, SINGLE)
 
-#define FUNCTION(n, a, b, c)                                                                                       \
-    static void row_##n##_##a##_##b##_##c(char *restrict to, int64_t to_step, const char *restrict from,           \
-                                          int64_t from_step, const struct oriel_step_at *at, uint64_t count)       \
-    {                                                                                                              \
-        walk(ORIEL_STEP_##a, ORIEL_STEP_##b, ORIEL_STEP_##c, n, to, to_step, from, from_step, at, count);          \
+#define FUNCTION(n, a, b, c)                                                                       \
+    static void row_##n##_##a##_##b##_##c(char *restrict to, int64_t to_step,                      \
+                                          const char *restrict from, int64_t from_step,            \
+                                          const struct oriel_step_at *at, uint64_t count)          \
+    {                                                                                              \
+        walk(ORIEL_STEP_##a, ORIEL_STEP_##b, ORIEL_STEP_##c, n, to, to_step, from, from_step, at,  \
+             count);                                                                               \
     }
 ROWS(FUNCTION, 8)
 ROWS(FUNCTION, 4)
 
 oriel_row_loop *oriel_row_loop_of(unsigned word_bytes, const enum oriel_step kinds[ORIEL_ROW_STEPS])
 {
-#define PLACE(n, a, b, c) [ORIEL_STEP_##a][ORIEL_STEP_##b][ORIEL_STEP_##c] = row_##n##_##a##_##b##_##c,
-    static oriel_row_loop *const of_8[ORIEL_STEP_KINDS][ORIEL_STEP_KINDS + 1][ORIEL_STEP_KINDS + 1] = {ROWS(PLACE, 8)};
-    static oriel_row_loop *const of_4[ORIEL_STEP_KINDS][ORIEL_STEP_KINDS + 1][ORIEL_STEP_KINDS + 1] = {ROWS(PLACE, 4)};
-    return word_bytes == 8 ? of_8[kinds[0]][kinds[1]][kinds[2]] : of_4[kinds[0]][kinds[1]][kinds[2]];
+#define PLACE(n, a, b, c)                                                                          \
+    [ORIEL_STEP_##a][ORIEL_STEP_##b][ORIEL_STEP_##c] = row_##n##_##a##_##b##_##c,
+    static oriel_row_loop *const of_8[ORIEL_STEP_KINDS][ORIEL_STEP_KINDS + 1]
+                                     [ORIEL_STEP_KINDS + 1] = {ROWS(PLACE, 8)};
+    static oriel_row_loop *const of_4[ORIEL_STEP_KINDS][ORIEL_STEP_KINDS + 1]
+                                     [ORIEL_STEP_KINDS + 1] = {ROWS(PLACE, 4)};
+    return word_bytes == 8 ? of_8[kinds[0]][kinds[1]][kinds[2]]
+                           : of_4[kinds[0]][kinds[1]][kinds[2]];
 }
 
 /* What lies between two that are wanted is loaded with them, and dropped; nothing behind the last is. */
@@ -124,8 +134,9 @@ static inline __attribute__((always_inline)) void seconds(char *to, const char *
     __builtin_memcpy(to, &first, sizeof first);
 }
 
-void oriel_row_seconds(char *restrict to, int64_t to_step, const char *restrict from, int64_t from_step,
-                       const struct oriel_step_at at[ORIEL_ROW_STEPS], uint64_t count)
+void oriel_row_seconds(char *restrict to, int64_t to_step, const char *restrict from,
+                       int64_t from_step, const struct oriel_step_at at[ORIEL_ROW_STEPS],
+                       uint64_t count)
 {
     const int64_t to_next = kept(to_step), from_next = kept(from_step);
     (void)at;
@@ -140,7 +151,8 @@ void oriel_row_seconds(char *restrict to, int64_t to_step, const char *restrict 
 
 /* ---- rows of words of several lengths ---- */
 
-static inline __attribute__((always_inline)) void move_word(unsigned bytes, char *restrict to, const char *restrict from)
+static inline __attribute__((always_inline)) void move_word(unsigned bytes, char *restrict to,
+                                                            const char *restrict from)
 {
     if (bytes == 3) {
         oriel_store(to, 2, oriel_load(from, 2));
@@ -150,9 +162,10 @@ static inline __attribute__((always_inline)) void move_word(unsigned bytes, char
     }
 }
 
-static inline __attribute__((always_inline)) void walk_words(unsigned a, unsigned b, unsigned c, char *restrict to,
-                                                             int64_t to_step, const char *restrict from, int64_t from_step,
-                                                             const struct oriel_step_at *at, uint64_t count)
+static inline __attribute__((always_inline)) void
+walk_words(unsigned a, unsigned b, unsigned c, char *restrict to, int64_t to_step,
+           const char *restrict from, int64_t from_step, const struct oriel_step_at *at,
+           uint64_t count)
 {
     const int64_t to_b = kept(at[1].to[0]), from_b = kept(at[1].from[0]);
     const int64_t to_c = kept(at[2].to[0]), from_c = kept(at[2].from[0]);
@@ -165,21 +178,22 @@ static inline __attribute__((always_inline)) void walk_words(unsigned a, unsigne
 }
 
 #define WORDS_OF_THIRD(m, a, b) m(a, b, 8) m(a, b, 4) m(a, b, 3) m(a, b, 2) m(a, b, 1) m(a, b, 0)
-#define WORDS_OF_SECOND(m, a) \
-    WORDS_OF_THIRD(m, a, 8)   \
-    WORDS_OF_THIRD(m, a, 4)   \
-    WORDS_OF_THIRD(m, a, 3)   \
+#define WORDS_OF_SECOND(m, a)                                                                      \
+    WORDS_OF_THIRD(m, a, 8)                                                                        \
+    WORDS_OF_THIRD(m, a, 4)                                                                        \
+    WORDS_OF_THIRD(m, a, 3)                                                                        \
     WORDS_OF_THIRD(m, a, 2) WORDS_OF_THIRD(m, a, 1) m(a, 0, 0)
-#define WORDS(m)          \
-    WORDS_OF_SECOND(m, 8) \
-    WORDS_OF_SECOND(m, 4) \
+#define WORDS(m)                                                                                   \
+    WORDS_OF_SECOND(m, 8)                                                                          \
+    WORDS_OF_SECOND(m, 4)                                                                          \
     WORDS_OF_SECOND(m, 3) WORDS_OF_SECOND(m, 2) WORDS_OF_SECOND(m, 1)
 
-#define WORDS_FUNCTION(a, b, c)                                                                            \
-    static void words_##a##_##b##_##c(char *restrict to, int64_t to_step, const char *restrict from,       \
-                                      int64_t from_step, const struct oriel_step_at *at, uint64_t count)   \
-    {                                                                                                      \
-        walk_words(a, b, c, to, to_step, from, from_step, at, count);                                      \
+#define WORDS_FUNCTION(a, b, c)                                                                    \
+    static void words_##a##_##b##_##c(char *restrict to, int64_t to_step,                          \
+                                      const char *restrict from, int64_t from_step,                \
+                                      const struct oriel_step_at *at, uint64_t count)              \
+    {                                                                                              \
+        walk_words(a, b, c, to, to_step, from, from_step, at, count);                              \
     }
 WORDS(WORDS_FUNCTION)
 
@@ -192,20 +206,24 @@ oriel_row_loop *oriel_words_loop_of(const unsigned bytes[ORIEL_ROW_STEPS])
 
 /* ---- lists ---- */
 
-static inline __attribute__((always_inline)) void walk_list(enum oriel_step kind, unsigned word_bytes, char *restrict to,
-                                                            const char *restrict from, const int32_t *offsets, uint64_t count)
+static inline __attribute__((always_inline)) void walk_list(enum oriel_step kind,
+                                                            unsigned word_bytes, char *restrict to,
+                                                            const char *restrict from,
+                                                            const int32_t *offsets, uint64_t count)
 {
     const unsigned width = oriel_step_offsets(kind);
     const unsigned source = kind == ORIEL_STEP_SCATTER ? 2 : 1;
 #pragma GCC unroll 2
     for (; count > 0; count--, offsets += width)
-        step(kind, word_bytes, to + offsets[0], to + offsets[1], from + offsets[source], from + offsets[width - 1]);
+        step(kind, word_bytes, to + offsets[0], to + offsets[1], from + offsets[source],
+             from + offsets[width - 1]);
 }
 
-#define LIST(n, kind)                                                                                                    \
-    static void list_##n##_##kind(char *restrict to, const char *restrict from, const int32_t *offsets, uint64_t count) \
-    {                                                                                                                    \
-        walk_list(ORIEL_STEP_##kind, n, to, from, offsets, count);                                                       \
+#define LIST(n, kind)                                                                              \
+    static void list_##n##_##kind(char *restrict to, const char *restrict from,                    \
+                                  const int32_t *offsets, uint64_t count)                          \
+    {                                                                                              \
+        walk_list(ORIEL_STEP_##kind, n, to, from, offsets, count);                                 \
     }
 #define LISTS(n) LIST(n, BOTH) LIST(n, GATHER) LIST(n, SCATTER) LIST(n, SINGLE)
 LISTS(8)
@@ -213,19 +231,19 @@ LISTS(4)
 
 oriel_list_loop *oriel_list_loop_of(unsigned word_bytes, enum oriel_step kind)
 {
-#define LISTED(n)                                                                                    \
-    {                                                                                                \
-        [ORIEL_STEP_BOTH] = list_##n##_BOTH, [ORIEL_STEP_GATHER] = list_##n##_GATHER,                \
-        [ORIEL_STEP_SCATTER] = list_##n##_SCATTER, [ORIEL_STEP_SINGLE] = list_##n##_SINGLE,          \
+#define LISTED(n)                                                                                  \
+    {                                                                                              \
+        [ORIEL_STEP_BOTH] = list_##n##_BOTH, [ORIEL_STEP_GATHER] = list_##n##_GATHER,              \
+        [ORIEL_STEP_SCATTER] = list_##n##_SCATTER, [ORIEL_STEP_SINGLE] = list_##n##_SINGLE,        \
     }
     static oriel_list_loop *const of_8[ORIEL_STEP_KINDS] = LISTED(8);
     static oriel_list_loop *const of_4[ORIEL_STEP_KINDS] = LISTED(4);
     return word_bytes == 8 ? of_8[kind] : of_4[kind];
 }
 
-static inline __attribute__((always_inline)) void walk_even(enum oriel_step kind, unsigned word_bytes, char *restrict to,
-                                                            const char *restrict from, int64_t stride_bytes,
-                                                            int64_t second_bytes, const int32_t *offsets, uint64_t count)
+static inline __attribute__((always_inline)) void
+walk_even(enum oriel_step kind, unsigned word_bytes, char *restrict to, const char *restrict from,
+          int64_t stride_bytes, int64_t second_bytes, const int32_t *offsets, uint64_t count)
 {
     const bool gathers = kind == ORIEL_STEP_GATHER;
 #pragma GCC unroll 2
@@ -238,11 +256,12 @@ static inline __attribute__((always_inline)) void walk_even(enum oriel_step kind
     }
 }
 
-#define EVEN(n, kind)                                                                                                        \
-    static void even_##n##_##kind(char *restrict to, const char *restrict from, int64_t stride_bytes, int64_t second_bytes, \
-                                  const int32_t *offsets, uint64_t count)                                                    \
-    {                                                                                                                        \
-        walk_even(ORIEL_STEP_##kind, n, to, from, stride_bytes, second_bytes, offsets, count);                               \
+#define EVEN(n, kind)                                                                              \
+    static void even_##n##_##kind(char *restrict to, const char *restrict from,                    \
+                                  int64_t stride_bytes, int64_t second_bytes,                      \
+                                  const int32_t *offsets, uint64_t count)                          \
+    {                                                                                              \
+        walk_even(ORIEL_STEP_##kind, n, to, from, stride_bytes, second_bytes, offsets, count);     \
     }
 EVEN(8, GATHER)
 EVEN(8, SCATTER)

@@ -23,11 +23,13 @@ struct oriel_step_at {
 };
 
 /* count items of a row whose first step lies at 0 on both sides; the sides do not overlap. */
-typedef void oriel_row_loop(char *restrict to, int64_t to_step, const char *restrict from, int64_t from_step,
-                            const struct oriel_step_at at[ORIEL_ROW_STEPS], uint64_t count);
+typedef void oriel_row_loop(char *restrict to, int64_t to_step, const char *restrict from,
+                            int64_t from_step, const struct oriel_step_at at[ORIEL_ROW_STEPS],
+                            uint64_t count);
 
 /* The loop for rows of these kinds, whose first is a step. */
-oriel_row_loop *oriel_row_loop_of(unsigned word_bytes, const enum oriel_step kinds[ORIEL_ROW_STEPS]);
+oriel_row_loop *oriel_row_loop_of(unsigned word_bytes,
+                                  const enum oriel_step kinds[ORIEL_ROW_STEPS]);
 
 /* The loop for rows of words of 8, 4, 3, 2 and 1 bytes; 0: behind the last of a row. */
 oriel_row_loop *oriel_words_loop_of(const unsigned bytes[ORIEL_ROW_STEPS]);
@@ -36,14 +38,15 @@ oriel_row_loop *oriel_words_loop_of(const unsigned bytes[ORIEL_ROW_STEPS]);
 oriel_row_loop oriel_row_seconds;
 
 /* count steps of one kind, whose offsets follow each other in the order of oriel_step_at, those that the kind has. */
-typedef void oriel_list_loop(char *restrict to, const char *restrict from, const int32_t *offsets, uint64_t count);
+typedef void oriel_list_loop(char *restrict to, const char *restrict from, const int32_t *offsets,
+                             uint64_t count);
 
 oriel_list_loop *oriel_list_loop_of(unsigned word_bytes, enum oriel_step kind);
 
 /* The same where the two words that are not side by side lie stride_bytes behind those of the step before, the second one
  * second_bytes behind the first: offsets are those of the other side alone. */
-typedef void oriel_even_loop(char *restrict to, const char *restrict from, int64_t stride_bytes, int64_t second_bytes,
-                             const int32_t *offsets, uint64_t count);
+typedef void oriel_even_loop(char *restrict to, const char *restrict from, int64_t stride_bytes,
+                             int64_t second_bytes, const int32_t *offsets, uint64_t count);
 
 /* For steps that gather or scatter. */
 oriel_even_loop *oriel_even_loop_of(unsigned word_bytes, enum oriel_step kind);

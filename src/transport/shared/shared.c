@@ -3,7 +3,8 @@
 #include "transport/shared/copy.h"
 #include "transport/transport.h"
 
-static enum oriel_status write_shared(const struct oriel_remote *to, const void *from, uint64_t len_bytes)
+static enum oriel_status write_shared(const struct oriel_remote *to, const void *from,
+                                      uint64_t len_bytes)
 {
     oriel_copy_ahead(to->direct, len_bytes);
     oriel_copy(to->direct, from, len_bytes);
@@ -16,19 +17,21 @@ static enum oriel_status read_shared(const struct oriel_remote *from, void *to, 
     return ORIEL_OK;
 }
 
-static enum oriel_status write_pieces_shared(const struct oriel_remote *to, const struct oriel_piece *pieces,
-                                             unsigned count)
+static enum oriel_status write_pieces_shared(const struct oriel_remote *to,
+                                             const struct oriel_piece *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        oriel_copy(oriel_at(to->direct, pieces[i].offset_bytes), pieces[i].here, pieces[i].len_bytes);
+        oriel_copy(oriel_at(to->direct, pieces[i].offset_bytes), pieces[i].here,
+                   pieces[i].len_bytes);
     return ORIEL_OK;
 }
 
-static enum oriel_status read_pieces_shared(const struct oriel_remote *from, const struct oriel_piece *pieces,
-                                            unsigned count)
+static enum oriel_status read_pieces_shared(const struct oriel_remote *from,
+                                            const struct oriel_piece *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        oriel_copy(pieces[i].here, oriel_at(from->direct, pieces[i].offset_bytes), pieces[i].len_bytes);
+        oriel_copy(pieces[i].here, oriel_at(from->direct, pieces[i].offset_bytes),
+                   pieces[i].len_bytes);
     return ORIEL_OK;
 }
 

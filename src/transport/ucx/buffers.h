@@ -16,7 +16,7 @@ struct oriel_ucx_buffer {
     struct oriel_ucx_buffer *next;
     struct oriel_net_worker *worker;
     struct oriel_net_end *end; /* over which it goes */
-    uint32_t size; /* 0 is ORIEL_BUFFER_LEAST, each next one twice that */
+    uint32_t size;             /* 0 is ORIEL_BUFFER_LEAST, each next one twice that */
     uint32_t front_bytes;
     size_t len_bytes;
     _Alignas(8) char front[ORIEL_BUFFER_FRONT]; /* wire and head, or what rdma.c keeps */

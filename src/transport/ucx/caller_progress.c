@@ -27,7 +27,8 @@ enum { HELPED_NS = 4000000, TURNS_HELPED = 4 };
 
 static _Atomic bool is_helping;
 static _Atomic bool is_aside;
-static _Atomic uint64_t helped; /* turns of helpers that brought something, and begins of those that serve */
+static _Atomic uint64_t
+    helped; /* turns of helpers that brought something, and begins of those that serve */
 
 /* --- the gate --- */
 
@@ -118,7 +119,8 @@ void oriel_net_help_end(void)
 
 void oriel_net_help(void)
 {
-    static _Thread_local unsigned more; /* looks, for each of who waits, since the next often follows soon */
+    static _Thread_local unsigned
+        more; /* looks, for each of who waits, since the next often follows soon */
     if (!may_help)
         return;
     may_help = false; /* nothing of this comes back here */
@@ -152,10 +154,11 @@ static bool is_left_alone(void)
 
 void oriel_net_step_aside(void)
 {
-    struct pollfd woken[] = {{.fd = oriel_net.wake_fd, .events = POLLIN}, {.fd = oriel_net.gate_fd, .events = POLLIN}};
+    struct pollfd woken[] = {{.fd = oriel_net.wake_fd, .events = POLLIN},
+                             {.fd = oriel_net.gate_fd, .events = POLLIN}};
     struct timespec limit = {.tv_nsec = HELPED_NS};
     oriel_delay();
-    (void)set_gate(0); /* A0 */
+    (void)set_gate(0);                                            /* A0 */
     atomic_store_explicit(&is_aside, true, memory_order_seq_cst); /* A1 */
     oriel_delay();
     if (!is_left_alone() && ppoll(woken, 2, &limit, NULL) > 0 && woken[0].revents != 0) /* A2 */

@@ -26,8 +26,8 @@ static char *fill_up(char *to, size_t len_bytes)
     return to + rest_bytes;
 }
 
-bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void *whose, const struct oriel_wire *wire,
-                      const struct oriel_net_bytes *bytes)
+bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void *whose,
+                      const struct oriel_wire *wire, const struct oriel_net_bytes *bytes)
 {
     size_t len_bytes = 0;
     for (unsigned i = 0; i < bytes->pieces; i++)
@@ -65,12 +65,14 @@ struct oriel_ucx_buffer *oriel_gather_take(struct oriel_gather *gather)
     return buffer;
 }
 
-bool oriel_gather_next(const char **at, size_t *left_bytes, struct oriel_wire *wire, const char **head, const char **data)
+bool oriel_gather_next(const char **at, size_t *left_bytes, struct oriel_wire *wire,
+                       const char **head, const char **data)
 {
     if (*left_bytes < sizeof *wire)
         return false;
     memcpy(wire, *at, sizeof *wire);
-    if (wire->version != ORIEL_WIRE_VERSION || wire->head_bytes > ORIEL_NET_HEAD_BYTES || wire->len_bytes > MOST_BYTES)
+    if (wire->version != ORIEL_WIRE_VERSION || wire->head_bytes > ORIEL_NET_HEAD_BYTES ||
+        wire->len_bytes > MOST_BYTES)
         return false;
     const size_t head_bytes = filled_up(wire->head_bytes);
     const size_t all_bytes = sizeof *wire + head_bytes + filled_up(wire->len_bytes);

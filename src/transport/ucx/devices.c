@@ -40,7 +40,8 @@ static void list(FILE *report, char *text, size_t text_bytes)
         if (strcmp(before, transport) == 0)
             at += (size_t)snprintf(text + at, text_bytes - at, " %s", device);
         else
-            at += (size_t)snprintf(text + at, text_bytes - at, "%s%s on %s", at > 0 ? ", " : "", transport, device);
+            at += (size_t)snprintf(text + at, text_bytes - at, "%s%s on %s", at > 0 ? ", " : "",
+                                   transport, device);
         snprintf(before, sizeof before, "%s", transport);
     }
 }
@@ -62,7 +63,10 @@ enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_
     list(report, text, text_bytes);
     fclose(report);
     free(bytes);
-    return text[0] != '\0' ? ORIEL_OK : oriel_fail(ORIEL_E_OTHER, "no UCX: no network device (UCX_TLS and UCX_NET_DEVICES choose)");
+    return text[0] != '\0'
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_OTHER,
+                            "no UCX: no network device (UCX_TLS and UCX_NET_DEVICES choose)");
 }
 
 enum oriel_status oriel_net_describe(char *text, size_t text_bytes)

@@ -12,21 +12,22 @@
 struct oriel_net_worker {
     pthread_mutex_t mutex;
     ucp_worker_h ucp;
-    ucp_worker_h devices; /* what goes along with it over devices that put and get by themselves; or NULL */
+    ucp_worker_h
+        devices;  /* what goes along with it over devices that put and get by themselves; or NULL */
     int fd;       /* readable when an armed worker has something to do */
     bool owns_fd; /* an epoll descriptor over both, else UCX's */
     struct oriel_pool pool;
     struct oriel_gather gather; /* what is to go to one peer, or caller, next */
-    _Atomic uint32_t pending; /* sends that UCX has not ended yet; changed with the mutex held */
-    uint32_t closing;         /* endpoints that UCX has not ended yet */
-    uint32_t left_open;       /* that are not to be ended: send.c */
+    _Atomic uint32_t pending;   /* sends that UCX has not ended yet; changed with the mutex held */
+    uint32_t closing;           /* endpoints that UCX has not ended yet */
+    uint32_t left_open;         /* that are not to be ended: send.c */
 };
 
 /* Of a connection, this one. */
 struct oriel_net_end {
     ucp_ep_h ep;
-    bool is_up; /* something has gone over it: the connection is made */
-    bool stays_open; /* one that was here before; it may break at any time */
+    bool is_up;       /* something has gone over it: the connection is made */
+    bool stays_open;  /* one that was here before; it may break at any time */
     uint32_t pending; /* messages that refer to this struct */
 };
 
@@ -36,23 +37,24 @@ struct oriel_net_peer {
     struct oriel_net_peer *next; /* of all, newest first */
     struct oriel_net_peer *same; /* older ones with the same key in the table */
     uint64_t session;
-    uint64_t sent;   /* messages in order so far */
-    uint32_t open;   /* requests */
+    uint64_t sent;          /* messages in order so far */
+    uint32_t open;          /* requests */
     uint32_t half_messages; /* since the last sync, see flow control in send_peers.c */
     uint64_t half_bytes;
     struct oriel_net_request sync; /* done when none is open */
-    uint64_t silence_ns; /* waited for without a sign of life */
-    uint64_t judged_ns;  /* when silence_ns was counted last */
+    uint64_t silence_ns;           /* waited for without a sign of life */
+    uint64_t judged_ns;            /* when silence_ns was counted last */
     uint64_t pinged_ns;
-    struct oriel_net_end end; /* ep NULL before it is first used, and when lost */
+    struct oriel_net_end end;        /* ep NULL before it is first used, and when lost */
     struct oriel_net_end device_end; /* likewise, of the worker for devices */
-    uint64_t device_bytes; /* on their way by it, there or back */
-    bool is_broken; /* UCX says so: to be lost at the end of this progress */
-    bool has_left;  /* it has said goodbye: it waits for nothing any more, and need not answer */
+    uint64_t device_bytes;           /* on their way by it, there or back */
+    bool is_broken;                  /* UCX says so: to be lost at the end of this progress */
+    bool has_left; /* it has said goodbye: it waits for nothing any more, and need not answer */
     _Atomic bool is_lost;
-    _Atomic bool is_shunned; /* once lost: by the agent's thread, which has no use for this any more */
+    _Atomic bool
+        is_shunned; /* once lost: by the agent's thread, which has no use for this any more */
     struct oriel_net_peer *next_lost;
-    char why[200]; /* before is_lost */
+    char why[200];     /* before is_lost */
     size_t room_bytes; /* for addresses */
     char address[];
 };
@@ -62,14 +64,16 @@ struct oriel_net_caller {
     uint64_t session;
     struct oriel_identity identity; /* as its hello says */
     struct oriel_net_caller *next;
-    struct oriel_net_end end; /* to its origin's worker; ep NULL before its hello and when it has ended */
-    uint64_t expected;          /* the number of the next message in order */
+    struct oriel_net_end
+        end;           /* to its origin's worker; ep NULL before its hello and when it has ended */
+    uint64_t expected; /* the number of the next message in order */
     struct oriel_net_held *early; /* by sequence */
     unsigned early_count;
-    bool says_bye;   /* which is ready or has been served: nothing behind it is */
-    bool is_broken;  /* UCX says so */
-    bool has_ended; /* bye, or lost: late messages are dropped, until the same process comes with another session */
-    bool is_lost;   /* and no bye */
+    bool says_bye;  /* which is ready or has been served: nothing behind it is */
+    bool is_broken; /* UCX says so */
+    bool
+        has_ended; /* bye, or lost: late messages are dropped, until the same process comes with another session */
+    bool is_lost; /* and no bye */
 };
 
 /* A message that has come, until it is served: in its buffer, before its data. */
@@ -92,36 +96,39 @@ struct oriel_net {
     uint64_t session;
     char address[ORIEL_NET_ADDRESS_BYTES];
     size_t address_bytes;
-    bool has_verbs; /* some of its devices are RDMA devices */
-    ucp_context_h devices; /* that put and get by themselves; NULL where there are none */
+    bool has_verbs;                 /* some of its devices are RDMA devices */
+    ucp_context_h devices;          /* that put and get by themselves; NULL where there are none */
     ucp_address_t *devices_address; /* of the agent's worker for them */
     size_t devices_address_bytes;
     struct oriel_net_exposed *exposed; /* with the agent's mutex */
-    ucp_address_t *origin_address; /* for hello */
+    ucp_address_t *origin_address;     /* for hello */
     size_t origin_address_bytes;
     struct oriel_net_peer *peers;
     struct oriel_hash_table by_identity; /* peers */
     struct oriel_net_request **requests; /* open ones, by the lower bits of their numbers */
-    uint32_t request_room; /* a power of two */
+    uint32_t request_room;               /* a power of two */
     uint32_t request_count;
     uint64_t request_turn;
-    uint64_t answered;   /* requests */
+    uint64_t answered; /* requests */
     uint64_t timeout_ns;
-    bool any_broken;     /* peers */
-    uint64_t turns;      /* of the origin's worker by the program's threads: the agent's thread leaves it to them meanwhile */
+    bool any_broken; /* peers */
+    uint64_t
+        turns; /* of the origin's worker by the program's threads: the agent's thread leaves it to them meanwhile */
     struct oriel_net_caller *callers;
     struct oriel_net_caller *forgotten; /* others, to which UCX may still refer */
-    struct oriel_net_caller *spare_caller; /* for one that comes where there is no memory: by_session has room for it */
+    struct oriel_net_caller
+        *spare_caller; /* for one that comes where there is no memory: by_session has room for it */
     struct oriel_hash_table by_session; /* callers */
-    struct oriel_net_held *ready;  /* to be served, in order */
+    struct oriel_net_held *ready;       /* to be served, in order */
     struct oriel_net_held **ready_end;
     bool any_caller_broken;
     bool any_ended; /* callers */
-    _Atomic(struct oriel_net_peer *) lost; /* peers whose callers are to be given up as well, newest first */
-    int wake_fd;                   /* eventfd: wakes the agent's thread */
-    int gate_fd;                   /* epoll: tells of messages for it while somebody may help (caller_progress.c) */
-    _Atomic bool looks;            /* the service wants its look again; changed by who serves */
-    _Atomic bool is_minded;        /* the agent's thread looks after sends of the origin's worker (N3) */
+    _Atomic(struct oriel_net_peer *)
+        lost;    /* peers whose callers are to be given up as well, newest first */
+    int wake_fd; /* eventfd: wakes the agent's thread */
+    int gate_fd; /* epoll: tells of messages for it while somebody may help (caller_progress.c) */
+    _Atomic bool looks;     /* the service wants its look again; changed by who serves */
+    _Atomic bool is_minded; /* the agent's thread looks after sends of the origin's worker (N3) */
     _Atomic bool is_ending;
     pthread_t thread;
 };
@@ -144,11 +151,13 @@ bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(voi
 bool oriel_net_arm(struct oriel_net_worker *worker);
 
 /* Sends a buffer, which is the net's from here on; UCX's reason when the endpoint is of no use any more. */
-ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end, struct oriel_ucx_buffer *buffer);
+ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end,
+                            struct oriel_ucx_buffer *buffer);
 
 /* A buffer with wire, head and data of a message; NULL without memory. */
-struct oriel_ucx_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
-                                    const struct oriel_net_bytes *bytes);
+struct oriel_ucx_buffer *oriel_net_pack(struct oriel_net_worker *worker,
+                                        const struct oriel_wire *wire,
+                                        const struct oriel_net_bytes *bytes);
 
 /* What UCX has brought. */
 struct oriel_net_raw {
@@ -163,8 +172,8 @@ struct oriel_net_raw {
  * not. */
 bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out);
 
-ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
-                           ucs_status_t *status);
+ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken,
+                           void *whose, ucs_status_t *status);
 /* Whether UCX refers to the struct no more. */
 bool oriel_net_is_free(const struct oriel_net_end *end);
 /* Ends the connection at once; UCX may take some turns until it is gone.  As oriel_net_is_free. */
@@ -177,8 +186,8 @@ void oriel_net_wake_agent(void);
 enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_bytes);
 
 /* --- send_peers.c --- */
-ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
-                                  const ucp_am_recv_param_t *parameters);
+ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data,
+                                  size_t len_bytes, const ucp_am_recv_param_t *parameters);
 /* With the origin's mutex: UCX's reason why nothing comes to this peer or from it any more; then, after every turn, ends what
  * such peers leave open. */
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status);
@@ -200,7 +209,8 @@ bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, u
 /* Sends what was gathered for a peer. */
 void oriel_net_send_gathered(void);
 /* Asks by the net itself. */
-bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, struct oriel_net_request *request);
+bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                       struct oriel_net_request *request);
 
 /* --- reply_table.c --- */
 /* Room for one more. */
@@ -216,7 +226,8 @@ void oriel_net_end_request(struct oriel_net_request *request, enum oriel_status 
 void oriel_net_leave(void);
 
 /* --- recv_peers.c --- */
-ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
+ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes,
+                                    void *data, size_t len_bytes,
                                     const ucp_am_recv_param_t *parameters);
 void oriel_net_serve_one(const struct oriel_net_held *held);
 /* The answers that were gathered meanwhile. */

@@ -44,7 +44,8 @@ static bool has_rdma(void)
  * lines of each peer that is killed, which Oriel reports by itself; and rewrites the beginnings of libc's mmap, munmap, brk
  * and others, to know when memory goes that a device has registered.  In a program that did not ask for UCX all that stays
  * away, but for the last where there are such devices. */
-static const char *const manners[] = {"UCX_HANDLE_ERRORS=none", "UCX_LOG_LEVEL=fatal", "UCX_MEM_EVENTS=n"};
+static const char *const manners[] = {"UCX_HANDLE_ERRORS=none", "UCX_LOG_LEVEL=fatal",
+                                      "UCX_MEM_EVENTS=n"};
 enum { MANNERS = sizeof manners / sizeof manners[0] };
 
 static bool is_chosen(const char *setting)
@@ -123,9 +124,12 @@ static enum oriel_status refuse(const char *what, ucs_status_t status)
  * together: with 64 KiB the largest of ours is one.  The names of settings have their prefix from UCX 1.14 on. */
 static void choose_for_tcp(ucp_config_t *config)
 {
-    static const char *const settings[][2] = {
-        {"UCX_TCP_CONN_NB", "y"}, {"UCX_TCP_KEEPIDLE", "inf"}, {"UCX_TCP_TX_SEG_SIZE", "64k"}, {"UCX_TCP_RX_SEG_SIZE", "64k"}};
-    bool has_sizes = getenv(settings[2][0]) != NULL || getenv(settings[3][0]) != NULL; /* they must go with each other */
+    static const char *const settings[][2] = {{"UCX_TCP_CONN_NB", "y"},
+                                              {"UCX_TCP_KEEPIDLE", "inf"},
+                                              {"UCX_TCP_TX_SEG_SIZE", "64k"},
+                                              {"UCX_TCP_RX_SEG_SIZE", "64k"}};
+    bool has_sizes = getenv(settings[2][0]) != NULL ||
+                     getenv(settings[3][0]) != NULL; /* they must go with each other */
     unsigned minor = 0;
     bool is_old = sscanf(oriel_ucp()->ucp_get_version_string(), "1.%u", &minor) == 1 && minor < 14;
     size_t prefix_len = strlen(is_old ? "UCX_TCP_" : "UCX_");
@@ -138,7 +142,8 @@ static void choose_for_tcp(ucp_config_t *config)
  * this process by an assertion where that one had not answered before. */
 static void choose_for_ud(ucp_config_t *config)
 {
-    if (getenv("UCX_UD_TIMEOUT") == NULL && getenv("UCX_UD_VERBS_TIMEOUT") == NULL && getenv("UCX_UD_MLX5_TIMEOUT") == NULL)
+    if (getenv("UCX_UD_TIMEOUT") == NULL && getenv("UCX_UD_VERBS_TIMEOUT") == NULL &&
+        getenv("UCX_UD_MLX5_TIMEOUT") == NULL)
         oriel_ucp()->ucp_config_modify(config, "UD_TIMEOUT", "1000000s");
 }
 
@@ -170,14 +175,16 @@ static enum oriel_status try_descriptors(void)
     int error = errno;
     for (int i = 0; i < count; i++)
         close(tried[i]);
-    return count == wanted ? ORIEL_OK
-                           : oriel_fail(ORIEL_E_OTHER, "no UCX: it needs %d descriptors, and there are %d: %s", wanted, count,
-                                        strerror(error));
+    return count == wanted
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_OTHER, "no UCX: it needs %d descriptors, and there are %d: %s",
+                            wanted, count, strerror(error));
 }
 
 static ucs_status_t init(uint64_t features, const ucp_config_t *config, ucp_context_h *out)
 {
-    const ucp_params_t wanted = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
+    const ucp_params_t wanted = {.field_mask =
+                                     UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
                                  .features = features | UCP_FEATURE_WAKEUP,
                                  .mt_workers_shared = 1};
     return oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, out);
@@ -190,7 +197,8 @@ static enum oriel_status open_context(bool for_tcp, bool for_ud, ucp_context_h *
     ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return refuse("ucp_config_read", status);
-    if (getenv("UCX_TLS") == NULL) /* else the user's choice; what works on one machine only takes its time to open */
+    if (getenv("UCX_TLS") ==
+        NULL) /* else the user's choice; what works on one machine only takes its time to open */
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
     if (for_tcp)
         choose_for_tcp(config);
@@ -203,7 +211,8 @@ static enum oriel_status open_context(bool for_tcp, bool for_ud, ucp_context_h *
 
 bool oriel_ucp_has_verbs(const char *found)
 {
-    return strstr(found, "rc_") != NULL || strstr(found, "dc_") != NULL || strstr(found, "ud_") != NULL;
+    return strstr(found, "rc_") != NULL || strstr(found, "dc_") != NULL ||
+           strstr(found, "ud_") != NULL;
 }
 
 bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
@@ -213,7 +222,9 @@ bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
     const bool has_dc = strstr(found, "dc_") != NULL;
     if ((!has_rc && !has_dc) || oriel_ucp()->ucp_config_read(NULL, NULL, &config) != UCS_OK)
         return false;
-    const char *transports = has_rc && has_dc ? "rc,dc" : has_rc ? "rc" : "dc"; /* for others UCX would do it by messages */
+    const char *transports = has_rc && has_dc ? "rc,dc"
+                             : has_rc         ? "rc"
+                                              : "dc"; /* for others UCX would do it by messages */
     oriel_ucp()->ucp_config_modify(config, "TLS", transports);
     ucs_status_t status = init(UCP_FEATURE_RMA, config, out);
     oriel_ucp()->ucp_config_release(config);

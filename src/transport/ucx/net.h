@@ -29,7 +29,8 @@ enum {
     ORIEL_NET_ADDRESS_BYTES = 1024, /* at most, of a process's address */
     ORIEL_NET_KEY_BYTES = 2048,     /* at most, of what a key is opened with */
     ORIEL_NET_HEAD_BYTES = 192,     /* at most, of a message's or an answer's head */
-    ORIEL_NET_DATA_BYTES = 63 << 10, /* at most, of a message's or an answer's data: one piece for UCX (library.c) */
+    ORIEL_NET_DATA_BYTES =
+        63 << 10, /* at most, of a message's or an answer's data: one piece for UCX (library.c) */
 };
 
 struct oriel_remote_writers;
@@ -68,7 +69,8 @@ struct oriel_net_service {
     bool (*look)(void);
     /* The process is lost (N4); in the agent's thread.  Its messages that came before have been served. */
     void (*lost)(const struct oriel_identity *who);
-    bool has_threads; /* several of the program may be in calls at once: none of them serves, see oriel_net_help_begin */
+    bool
+        has_threads; /* several of the program may be in calls at once: none of them serves, see oriel_net_help_begin */
 };
 
 /* Once for each asker, in any thread. */
@@ -79,7 +81,8 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
 /* Makes the workers and starts the agent's thread; nothing where it runs.  ORIEL_E_OTHER with the reason: no libucp, no
  * device, ORIEL_NET=off, or an address longer than ORIEL_NET_ADDRESS_BYTES.  self: what peers are told of this process.
  * writers: of this process, or NULL where none of its pages move. */
-enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_remote_writers *writers,
+enum oriel_status oriel_net_start(const struct oriel_identity *self,
+                                  struct oriel_remote_writers *writers,
                                   const struct oriel_net_service *service);
 bool oriel_net_is_started(void);
 
@@ -105,18 +108,20 @@ const void *oriel_net_address(size_t *len_bytes);
 /* --- at the sender --- */
 
 /* The process with this identity at an address, or as it was opened before; the connection is made when first used. */
-enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address, size_t len_bytes,
-                                 struct oriel_net_peer **out);
+enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address,
+                                 size_t len_bytes, struct oriel_net_peer **out);
 
 /* The same, where it was opened before; else NULL. */
 struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who);
 
 /* A message without an answer.  May wait while too much is on its way, but not in the agent's thread. */
-enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message);
+enum oriel_status oriel_net_tell(struct oriel_net_peer *peer,
+                                 const struct oriel_net_bytes *message);
 
 /* The same for small messages that nobody waits for yet: they leave together, at the latest with what is next told or asked of
  * anybody, or in the next call to await, check or progress. */
-enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message);
+enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer,
+                                       const struct oriel_net_bytes *message);
 
 /* A message that is answered.  The caller's until done; then status says how it went. */
 struct oriel_net_request {
@@ -125,8 +130,9 @@ struct oriel_net_request {
     void (*take)(struct oriel_net_request *request, const struct oriel_net_arrived *answer);
     /* Called last, also when the peer is lost, with done set: the request may be freed here.  May be NULL. */
     void (*end)(struct oriel_net_request *request);
-    enum oriel_status status; /* ORIEL_OK, ORIEL_E_PEER, or ORIEL_E_NO_MEM where it was not sent; before done */
-    _Atomic bool done;        /* release */
+    enum oriel_status
+        status; /* ORIEL_OK, ORIEL_E_PEER, or ORIEL_E_NO_MEM where it was not sent; before done */
+    _Atomic bool done; /* release */
     struct oriel_net_peer *peer;
     struct oriel_net_request *next; /* the net's own, until done */
     uint64_t number;                /* likewise */
@@ -137,15 +143,18 @@ enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_
                                 struct oriel_net_request *request);
 
 /* As oriel_net_tell_later. */
-enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer,
+                                      const struct oriel_net_bytes *message,
                                       struct oriel_net_request *request);
 
 /* Until it is done; its status, with a message when it is not ORIEL_OK.  watch (or NULL) is asked as in base/wait.h, and may end
  * the wait while the request is still the net's. */
-enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch);
+enum oriel_status oriel_net_await(struct oriel_net_request *request,
+                                  const struct oriel_watch *watch);
 
 /* As oriel_event_wait, for what messages from other machines signal, which this thread may serve by itself. */
-enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least, const struct oriel_watch *watch);
+enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least,
+                                        const struct oriel_watch *watch);
 
 /* For those who wait by other means for what the peer will do: ORIEL_E_PEER if it is lost.  Asks whether it lives (N4). */
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer);
@@ -167,16 +176,19 @@ void oriel_net_withdraw(struct oriel_net_exposed *exposed);
 /* At the origin: a way to what a peer exposes; NULL where there is none.  The text is believed only as far as it concerns this
  * process: it comes from who owns the memory. */
 struct oriel_net_key;
-struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes);
+struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
+                                         size_t len_bytes);
 void oriel_net_key_close(struct oriel_net_key *key);
 
 /* len_bytes are at most ORIEL_NET_DATA_BYTES, and inside of what is exposed.  What is put has been copied; neither is in any
  * order with messages.  What is got ends the request, whose take gets it with an empty head. */
-enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from, size_t len_bytes);
+enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from,
+                                size_t len_bytes);
 enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
                                 struct oriel_net_request *request);
 /* Ends the request when all that was put to the peer has arrived there. */
-enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer, struct oriel_net_request *request);
+enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
+                                        struct oriel_net_request *request);
 
 /* Lets what is on its way go on; for loops that wait by themselves. */
 void oriel_net_progress(void);

@@ -8,7 +8,8 @@ static enum oriel_status refuse(void)
     return oriel_fail(ORIEL_E_OTHER, "built without UCX");
 }
 
-enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_remote_writers *writers,
+enum oriel_status oriel_net_start(const struct oriel_identity *self,
+                                  struct oriel_remote_writers *writers,
                                   const struct oriel_net_service *service)
 {
     (void)self, (void)writers, (void)service;
@@ -37,7 +38,8 @@ void oriel_net_help_end(void)
 {
 }
 
-enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least, const struct oriel_watch *watch)
+enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least,
+                                        const struct oriel_watch *watch)
 {
     return oriel_event_wait(event, at_least, watch);
 }
@@ -53,8 +55,8 @@ const void *oriel_net_address(size_t *len_bytes)
     return "";
 }
 
-enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address, size_t len_bytes,
-                                 struct oriel_net_peer **out)
+enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address,
+                                 size_t len_bytes, struct oriel_net_peer **out)
 {
     (void)who, (void)address, (void)len_bytes, (void)out;
     return refuse();
@@ -72,7 +74,8 @@ enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel
     return refuse();
 }
 
-enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
+enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer,
+                                       const struct oriel_net_bytes *message)
 {
     (void)peer, (void)message;
     return refuse();
@@ -85,14 +88,16 @@ enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_
     return refuse();
 }
 
-enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer,
+                                      const struct oriel_net_bytes *message,
                                       struct oriel_net_request *request)
 {
     (void)peer, (void)message, (void)request;
     return refuse();
 }
 
-enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch)
+enum oriel_status oriel_net_await(struct oriel_net_request *request,
+                                  const struct oriel_watch *watch)
 {
     (void)request, (void)watch;
     return refuse();
@@ -131,7 +136,8 @@ void oriel_net_withdraw(struct oriel_net_exposed *exposed)
     (void)exposed;
 }
 
-struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes)
+struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
+                                         size_t len_bytes)
 {
     (void)peer, (void)text, (void)len_bytes;
     return NULL;
@@ -142,7 +148,8 @@ void oriel_net_key_close(struct oriel_net_key *key)
     (void)key;
 }
 
-enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from, size_t len_bytes)
+enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from,
+                                size_t len_bytes)
 {
     (void)key, (void)offset_bytes, (void)from, (void)len_bytes;
     return refuse();
@@ -155,7 +162,8 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
     return refuse();
 }
 
-enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer, struct oriel_net_request *request)
+enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
+                                        struct oriel_net_request *request)
 {
     (void)peer, (void)request;
     return refuse();

@@ -21,25 +21,31 @@
 
 _Thread_local bool oriel_net_in_agent;
 
-enum { AWAKE_NS = 30000, MIND_NS = 300000, ARMED_NS = 1000000, NAP_NS = 100000, ENDING_NS = 1000000000 };
+enum {
+    AWAKE_NS = 30000,
+    MIND_NS = 300000,
+    ARMED_NS = 1000000,
+    NAP_NS = 100000,
+    ENDING_NS = 1000000000
+};
 enum { LOOK_LEAST_NS = 50000, LOOK_MOST_NS = 1000000, LOOK_SHARE = 32 };
 enum { SPIN_NS = 20000, VAIN_MOST = 4, CROWD_NS = 40000, CROWD_LASTS = 64 };
 
 struct turn {
-    bool any;        /* something was done: there may be more soon */
-    bool served;     /* a message, namely */
+    bool any;    /* something was done: there may be more soon */
+    bool served; /* a message, namely */
     bool is_spinning;
-    bool is_minding; /* the origin's worker has something to send */
-    bool is_armed;   /* and its descriptor tells when it can */
-    bool has_minded; /* something was sent there */
-    bool was_ready;  /* a descriptor woke this thread last, and nothing was done since */
-    uint64_t turns;  /* the program's, when this thread looked last */
-    uint64_t busy_ns;  /* when something was done last */
-    unsigned crowded;  /* so many sleeps until it is tried whether others want the processor */
-    unsigned vain;     /* so often in a row nothing came while it spun */
-    unsigned sleeps;   /* since then */
+    bool is_minding;     /* the origin's worker has something to send */
+    bool is_armed;       /* and its descriptor tells when it can */
+    bool has_minded;     /* something was sent there */
+    bool was_ready;      /* a descriptor woke this thread last, and nothing was done since */
+    uint64_t turns;      /* the program's, when this thread looked last */
+    uint64_t busy_ns;    /* when something was done last */
+    unsigned crowded;    /* so many sleeps until it is tried whether others want the processor */
+    unsigned vain;       /* so often in a row nothing came while it spun */
+    unsigned sleeps;     /* since then */
     unsigned vain_wakes; /* so often in a row was_ready was true at the next sleep */
-    uint64_t helped;   /* as oriel_net_is_helped has left it */
+    uint64_t helped;     /* as oriel_net_is_helped has left it */
 };
 
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER; /* before any other of the net's */
@@ -71,7 +77,9 @@ static bool serve_ready(void)
 
 struct oriel_remote_writers_slot *oriel_net_guard(void)
 {
-    return oriel_net_in_agent && oriel_net.writers != NULL ? oriel_remote_writers_enter(oriel_net.writers) : NULL;
+    return oriel_net_in_agent && oriel_net.writers != NULL
+               ? oriel_remote_writers_enter(oriel_net.writers)
+               : NULL;
 }
 
 void oriel_net_unguard(struct oriel_remote_writers_slot *slot)
@@ -157,8 +165,11 @@ bool oriel_net_arm_agent(void)
  * whoever is waited for. */
 static long look_ns(void)
 {
-    uint64_t share_ns = (oriel_now_ns() - atomic_load_explicit(&looks_since_ns, memory_order_relaxed)) / LOOK_SHARE;
-    return share_ns < LOOK_LEAST_NS ? LOOK_LEAST_NS : share_ns > LOOK_MOST_NS ? LOOK_MOST_NS : (long)share_ns;
+    uint64_t share_ns =
+        (oriel_now_ns() - atomic_load_explicit(&looks_since_ns, memory_order_relaxed)) / LOOK_SHARE;
+    return share_ns < LOOK_LEAST_NS  ? LOOK_LEAST_NS
+           : share_ns > LOOK_MOST_NS ? LOOK_MOST_NS
+                                     : (long)share_ns;
 }
 
 /* Whoever is woken by a descriptor and finds nothing to do, again and again, naps: see sleep_a_little in reply_wait.c. */
@@ -176,7 +187,9 @@ static void sleep_until_asked(struct turn *turn)
                              {.fd = oriel_net.wake_fd, .events = POLLIN},
                              {.fd = turn->is_armed ? oriel_net.origin.fd : -1, .events = POLLIN}};
     bool must_look = atomic_load_explicit(&oriel_net.looks, memory_order_relaxed);
-    struct timespec limit = {.tv_nsec = must_look ? look_ns() : turn->is_armed ? ARMED_NS : MIND_NS};
+    struct timespec limit = {.tv_nsec = must_look        ? look_ns()
+                                        : turn->is_armed ? ARMED_NS
+                                                         : MIND_NS};
     (void)ppoll(ready, 3, must_look || turn->is_minding ? &limit : NULL, NULL);
     turn->was_ready = ready[0].revents != 0 || ready[2].revents != 0;
     if (ready[1].revents != 0)
@@ -232,7 +245,8 @@ static void rest(struct turn *turn)
 static void send_rest(void)
 {
     uint64_t begin_ns = oriel_now_ns();
-    while (atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0 && oriel_now_ns() - begin_ns < ENDING_NS) {
+    while (atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0 &&
+           oriel_now_ns() - begin_ns < ENDING_NS) {
         bool served;
         (void)oriel_net_serve_turn(&served);
         sched_yield();

@@ -42,22 +42,26 @@ bool oriel_net_has_devices(void)
 
 /* --- at the target --- */
 
-static struct oriel_net_exposed *describe(ucp_mem_h memory, const struct key_text *text, const void *key)
+static struct oriel_net_exposed *describe(ucp_mem_h memory, const struct key_text *text,
+                                          const void *key)
 {
     const size_t text_bytes = sizeof *text + text->key_bytes + oriel_net.devices_address_bytes;
-    struct oriel_net_exposed *exposed = text_bytes <= ORIEL_NET_KEY_BYTES ? malloc(sizeof *exposed + text_bytes) : NULL;
+    struct oriel_net_exposed *exposed =
+        text_bytes <= ORIEL_NET_KEY_BYTES ? malloc(sizeof *exposed + text_bytes) : NULL;
     if (exposed == NULL)
         return NULL;
     *exposed = (struct oriel_net_exposed){.memory = memory, .text_bytes = text_bytes};
     memcpy(exposed->text, text, sizeof *text);
     memcpy(exposed->text + sizeof *text, key, text->key_bytes);
-    memcpy(exposed->text + sizeof *text + text->key_bytes, oriel_net.devices_address, oriel_net.devices_address_bytes);
+    memcpy(exposed->text + sizeof *text + text->key_bytes, oriel_net.devices_address,
+           oriel_net.devices_address_bytes);
     return exposed;
 }
 
 struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
 {
-    const ucp_mem_map_params_t wanted = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+    const ucp_mem_map_params_t wanted = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                                                       UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                          .address = base,
                                          .length = len_bytes};
     struct key_text text = {.address = (uint64_t)(uintptr_t)base, .len_bytes = len_bytes};
@@ -65,7 +69,8 @@ struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
     ucp_mem_h memory;
     void *key;
     size_t key_bytes;
-    if (!oriel_net_has_devices() || len_bytes == 0 || oriel_ucp()->ucp_mem_map(oriel_net.devices, &wanted, &memory) != UCS_OK)
+    if (!oriel_net_has_devices() || len_bytes == 0 ||
+        oriel_ucp()->ucp_mem_map(oriel_net.devices, &wanted, &memory) != UCS_OK)
         return NULL; /* as where no more memory may be locked */
     if (oriel_ucp()->ucp_rkey_pack(oriel_net.devices, memory, &key, &key_bytes) == UCS_OK) {
         text.key_bytes = key_bytes;
@@ -121,7 +126,8 @@ static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
         oriel_net_note_broken(peer, "lost the connection of devices", status);
 }
 
-struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *bytes, size_t len_bytes)
+struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *bytes,
+                                         size_t len_bytes)
 {
     struct key_text text = {.key_bytes = 0};
     ucs_status_t status = UCS_OK;
@@ -137,8 +143,11 @@ struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void
     const char *packed = (const char *)bytes + sizeof text;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     if (!peer->is_lost && peer->device_end.ep == NULL)
-        peer->device_end.ep = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes, broken, peer, &status);
-    bool is_open = peer->device_end.ep != NULL && oriel_ucp()->ucp_ep_rkey_unpack(peer->device_end.ep, packed, &key->key) == UCS_OK;
+        peer->device_end.ep = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes,
+                                                broken, peer, &status);
+    bool is_open =
+        peer->device_end.ep != NULL &&
+        oriel_ucp()->ucp_ep_rkey_unpack(peer->device_end.ep, packed, &key->key) == UCS_OK;
     key->ep = peer->device_end.ep;
     oriel_net_leave();
     if (is_open)
@@ -184,7 +193,9 @@ static enum oriel_status leave(struct oriel_net_peer *peer, enum oriel_status st
 /* The peer has started anew, since the key was told; or it is lost, as leave says. */
 static enum oriel_status leads_nowhere(void)
 {
-    return oriel_fail(ORIEL_E_PEER, "the process on another machine is no longer the one that has told how devices reach it");
+    return oriel_fail(
+        ORIEL_E_PEER,
+        "the process on another machine is no longer the one that has told how devices reach it");
 }
 
 /* What lies in front of an operation's data. */
@@ -236,12 +247,14 @@ static void put_done(void *request, ucs_status_t status, void *whose)
 
 static ucp_request_param_t how_to(struct oriel_ucx_buffer *buffer, ucp_send_nbx_callback_t done)
 {
-    return (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+    return (ucp_request_param_t){.op_attr_mask =
+                                     UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.send = done,
                                  .user_data = buffer};
 }
 
-enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from, size_t len_bytes)
+enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from,
+                                size_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     bool leads = enter(key);
@@ -251,8 +264,8 @@ enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes
     if (buffer != NULL) {
         memcpy(buffer->data, from, len_bytes);
         const ucp_request_param_t how = how_to(buffer, put_done);
-        ucs_status_ptr_t put =
-            oriel_ucp()->ucp_put_nbx(key->ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
+        ucs_status_ptr_t put = oriel_ucp()->ucp_put_nbx(
+            key->ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
         if (UCS_PTR_IS_PTR(put))
             count_begun(buffer);
         else
@@ -280,7 +293,8 @@ static struct oriel_net_request *take_request(uint64_t number)
 /* Who ends with an error has a connection that is broken, and is ended with it. */
 static void end_get(struct oriel_ucx_buffer *buffer, ucs_status_t status)
 {
-    struct oriel_net_request *request = status == UCS_OK ? take_request(operation_of(buffer)->number) : NULL;
+    struct oriel_net_request *request =
+        status == UCS_OK ? take_request(operation_of(buffer)->number) : NULL;
     if (request != NULL) {
         request->take(request, &(struct oriel_net_arrived){"", 0, buffer->data, buffer->len_bytes});
         oriel_net_end_request(request, ORIEL_OK);
@@ -311,7 +325,8 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
         return leave(key->peer, status);
     const ucp_request_param_t how = how_to(buffer, get_done);
     operation_of(buffer)->number = request->number;
-    ucs_status_ptr_t get = oriel_ucp()->ucp_get_nbx(key->ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
+    ucs_status_ptr_t get = oriel_ucp()->ucp_get_nbx(key->ep, buffer->data, len_bytes,
+                                                    key->address + offset_bytes, key->key, &how);
     if (UCS_PTR_IS_PTR(get))
         count_begun(buffer);
     else
@@ -335,7 +350,8 @@ static void all_arrived(void *request, ucs_status_t status, void *whose)
     oriel_ucp()->ucp_request_free(request);
 }
 
-enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer, struct oriel_net_request *request)
+enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
+                                        struct oriel_net_request *request)
 {
     enum oriel_status status = ORIEL_OK;
     request->peer = peer;
@@ -344,7 +360,8 @@ enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer, struct orie
         status = no_memory();
     if (peer->is_lost || status != ORIEL_OK)
         return leave(peer, status);
-    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+    const ucp_request_param_t how = {.op_attr_mask =
+                                         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb.send = all_arrived,
                                      .user_data = (void *)(uintptr_t)request->number};
     ucs_status_ptr_t flush = oriel_ucp()->ucp_ep_flush_nbx(peer->device_end.ep, &how);

@@ -68,10 +68,11 @@ static void end_caller(struct oriel_net_caller *caller)
 /* Nothing goes there any more, and its process is lost with that, unless it or this one ends. */
 static void note_broken(struct oriel_net_caller *caller, ucs_status_t status)
 {
-    bool is_end = caller->has_ended || atomic_load_explicit(&oriel_net.is_ending, memory_order_relaxed);
+    bool is_end =
+        caller->has_ended || atomic_load_explicit(&oriel_net.is_ending, memory_order_relaxed);
     if (!is_end && !caller->is_broken)
-        oriel_note("the connection back to process %d on another machine broke: %s", (int)caller->identity.pid,
-                   oriel_ucp_text(status));
+        oriel_note("the connection back to process %d on another machine broke: %s",
+                   (int)caller->identity.pid, oriel_ucp_text(status));
     caller->is_broken = true;
     oriel_net.any_caller_broken = true;
 }
@@ -96,7 +97,8 @@ static void send_gathered(void)
 }
 
 /* An answer waits for others to the same caller until this thread has served what is there. */
-static bool gather(struct oriel_net_caller *caller, const struct oriel_wire *wire, const struct oriel_net_bytes *bytes)
+static bool gather(struct oriel_net_caller *caller, const struct oriel_wire *wire,
+                   const struct oriel_net_bytes *bytes)
 {
     struct oriel_net_worker *agent = &oriel_net.agent;
     if (agent->gather.whose != NULL && agent->gather.whose != caller)
@@ -148,7 +150,8 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
     struct oriel_net_caller *caller = oriel_hash_table_find(&oriel_net.by_session, asker->words[0]);
     if (caller != NULL)
         send_back(caller, ORIEL_WIRE_ANSWER, asker->words[1], answer);
-    bool must_wake = !oriel_net_in_agent && atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0;
+    bool must_wake = !oriel_net_in_agent &&
+                     atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0;
     if (must_wake)
         oriel_net_wake_agent();
     pthread_mutex_unlock(&oriel_net.agent.mutex);
@@ -174,7 +177,8 @@ static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held 
     }
     if (ahead == 0) {
         make_ready(held);
-        while (caller->early != NULL && caller->early->wire.sequence == caller->expected && !caller->says_bye) { /* N1 */
+        while (caller->early != NULL && caller->early->wire.sequence == caller->expected &&
+               !caller->says_bye) { /* N1 */
             held = caller->early;
             caller->early = held->next;
             caller->early_count--;
@@ -201,10 +205,11 @@ static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held 
 }
 
 /* data need not be aligned. */
-static void take_one(struct oriel_net_caller *caller, const struct oriel_wire *wire, const char *head, const char *data,
-                     size_t len_bytes)
+static void take_one(struct oriel_net_caller *caller, const struct oriel_wire *wire,
+                     const char *head, const char *data, size_t len_bytes)
 {
-    struct oriel_ucx_buffer *buffer = oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_held) + len_bytes);
+    struct oriel_ucx_buffer *buffer =
+        oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_held) + len_bytes);
     if (buffer == NULL) {
         oriel_warn("no memory for a message from another machine: its connection is given up");
         caller->is_broken = true;
@@ -212,7 +217,8 @@ static void take_one(struct oriel_net_caller *caller, const struct oriel_wire *w
         return;
     }
     struct oriel_net_held *held = (void *)buffer->data;
-    *held = (struct oriel_net_held){.caller = caller, .wire = *wire, .len_bytes = len_bytes, .buffer = buffer};
+    *held = (struct oriel_net_held){
+        .caller = caller, .wire = *wire, .len_bytes = len_bytes, .buffer = buffer};
     memcpy(buffer->front, head, wire->head_bytes);
     if (len_bytes != 0)
         memcpy(held->data, data, len_bytes);
@@ -225,19 +231,22 @@ static void take_gathered(struct oriel_net_caller *caller, const char *at, size_
     const char *head;
     const char *data;
     while (oriel_gather_next(&at, &left_bytes, &wire, &head, &data)) {
-        if (wire.from == caller->session && wire.to == oriel_net.session && wire.kind != ORIEL_WIRE_PING)
+        if (wire.from == caller->session && wire.to == oriel_net.session &&
+            wire.kind != ORIEL_WIRE_PING)
             take_one(caller, &wire, head, data, wire.len_bytes);
     }
     if (left_bytes != 0)
         oriel_warn("dropped %zu bytes from another machine that are no messages", left_bytes);
 }
 
-ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
+ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes,
+                                    void *data, size_t len_bytes,
                                     const ucp_am_recv_param_t *parameters)
 {
     struct oriel_wire wire;
     (void)unused;
-    if (!oriel_net_unpack(&(struct oriel_net_raw){header, header_bytes, data, len_bytes, parameters}, &wire))
+    if (!oriel_net_unpack(
+            &(struct oriel_net_raw){header, header_bytes, data, len_bytes, parameters}, &wire))
         return UCS_OK;
     struct oriel_net_caller *caller = caller_of(wire.from);
     if (caller == NULL || caller->has_ended)
@@ -290,7 +299,8 @@ static void replace_others(const struct oriel_net_caller *caller)
     struct oriel_net_caller **place = &oriel_net.callers;
     free_forgotten();
     while (oriel_net.any_ended && *place != NULL) {
-        if (*place != caller && (*place)->has_ended && oriel_identity_equal(&(*place)->identity, &caller->identity))
+        if (*place != caller && (*place)->has_ended &&
+            oriel_identity_equal(&(*place)->identity, &caller->identity))
             forget(place);
         else
             place = &(*place)->next;
@@ -312,10 +322,12 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
         memcpy(&caller->identity, held->data, sizeof caller->identity);
         replace_others(caller);
         const char *address = held->data + sizeof caller->identity;
-        caller->end.ep = oriel_net_connect(oriel_net.agent.ucp, address, caller_broke, caller, &status);
+        caller->end.ep =
+            oriel_net_connect(oriel_net.agent.ucp, address, caller_broke, caller, &status);
     }
     if (caller->end.ep == NULL) {
-        oriel_warn("no connection back to process %d on another machine: %s", (int)caller->identity.pid, oriel_ucp_text(status));
+        oriel_warn("no connection back to process %d on another machine: %s",
+                   (int)caller->identity.pid, oriel_ucp_text(status));
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
     }
@@ -327,25 +339,19 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
 {
     struct oriel_net_caller *caller = held->caller;
     struct oriel_net_asker asker = {{caller->session, held->wire.number}};
-    const struct oriel_net_arrived message = {held->buffer->front, held->wire.head_bytes, held->data, held->len_bytes};
+    const struct oriel_net_arrived message = {held->buffer->front, held->wire.head_bytes,
+                                              held->data, held->len_bytes};
     switch (held->wire.kind) {
-    case ORIEL_WIRE_HELLO:
-        greet(caller, held);
-        break;
+    case ORIEL_WIRE_HELLO: greet(caller, held); break;
     case ORIEL_WIRE_TOLD:
-    case ORIEL_WIRE_ASKED:
-        oriel_net.service.serve(&asker, &caller->identity, &message);
-        break;
+    case ORIEL_WIRE_ASKED: oriel_net.service.serve(&asker, &caller->identity, &message); break;
     case ORIEL_WIRE_BYE:
         end_caller(caller);
         oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});
         oriel_net_note_left(caller->session);
         break;
-    case ORIEL_WIRE_SYNC:
-        oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});
-        break;
-    default:
-        oriel_warn("dropped a message of kind %d from another machine", (int)held->wire.kind);
+    case ORIEL_WIRE_SYNC: oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0}); break;
+    default: oriel_warn("dropped a message of kind %d from another machine", (int)held->wire.kind);
     }
 }
 
@@ -354,7 +360,8 @@ void oriel_net_bury_callers(void)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
     oriel_net.any_caller_broken = false;
-    for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next) {
+    for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL;
+         caller = caller->next) {
         if (!caller->is_broken || (caller->has_ended && caller->end.ep == NULL))
             continue;
         bool is_lost = !caller->has_ended;
@@ -402,7 +409,8 @@ static void shun(const struct oriel_net_peer *peer)
  * cannot tell it any more.  In the agent's thread without the mutex. */
 void oriel_net_shun_lost(void)
 {
-    struct oriel_net_peer *peer = atomic_exchange_explicit(&oriel_net.lost, NULL, memory_order_acquire);
+    struct oriel_net_peer *peer =
+        atomic_exchange_explicit(&oriel_net.lost, NULL, memory_order_acquire);
     if (peer == NULL)
         return;
     pthread_mutex_lock(&oriel_net.agent.mutex);

@@ -21,14 +21,16 @@ enum {
     CROWD_NS = 2000, /* a yield that takes longer was to somebody */
     PROGRESS_NS = 50000,
     HELP_NS = 200000, /* by who waits for an event: some ways there and back */
-    GAP_NS = 200000000, /* more than this between two looks is not the peer's silence: nobody waited */
+    GAP_NS =
+        200000000, /* more than this between two looks is not the peer's silence: nobody waited */
 };
 
 void oriel_net_leave(void)
 {
     bool must_wake = false;
     if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) != 0)
-        must_wake = !atomic_exchange_explicit(&oriel_net.is_minded, true, memory_order_relaxed) && !oriel_net_in_agent; /* N3 */
+        must_wake = !atomic_exchange_explicit(&oriel_net.is_minded, true, memory_order_relaxed) &&
+                    !oriel_net_in_agent; /* N3 */
     if (must_wake)
         oriel_net_wake_agent();
     pthread_mutex_unlock(&oriel_net.origin.mutex); /* the last: the net may stop now */
@@ -71,7 +73,8 @@ void oriel_net_progress(void)
  * whether it lives, and gives it up in the end (N4). */
 static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
 {
-    uint64_t every_ns = oriel_net.timeout_ns / 8 > PING_LEAST_NS ? oriel_net.timeout_ns / 8 : PING_LEAST_NS;
+    uint64_t every_ns =
+        oriel_net.timeout_ns / 8 > PING_LEAST_NS ? oriel_net.timeout_ns / 8 : PING_LEAST_NS;
     uint64_t gap_ns = now_ns - peer->judged_ns;
     peer->judged_ns = now_ns;
     if (peer->is_lost)
@@ -79,7 +82,8 @@ static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
     peer->silence_ns += gap_ns < GAP_NS ? gap_ns : GAP_NS;
     if (peer->silence_ns >= oriel_net.timeout_ns) {
         char why[sizeof peer->why];
-        snprintf(why, sizeof why, "process %d on another machine has said nothing for %d s (ORIEL_TIMEOUT)",
+        snprintf(why, sizeof why,
+                 "process %d on another machine has said nothing for %d s (ORIEL_TIMEOUT)",
                  (int)peer->identity.pid, (int)(oriel_net.timeout_ns / 1000000000));
         oriel_net_lose(peer, why);
     } else if (now_ns - peer->pinged_ns >= every_ns && oriel_net_reach(peer)) {
@@ -136,10 +140,13 @@ static enum oriel_status outcome(const struct oriel_net_request *request)
     if (request->status == ORIEL_OK)
         return ORIEL_OK;
     return oriel_fail(request->status, "%s",
-                      request->status == ORIEL_E_PEER ? request->peer->why : "no memory for a message to another machine");
+                      request->status == ORIEL_E_PEER
+                          ? request->peer->why
+                          : "no memory for a message to another machine");
 }
 
-static enum oriel_status await_asleep(struct oriel_net_request *request, const struct oriel_watch *watch, uint64_t since_ns)
+static enum oriel_status await_asleep(struct oriel_net_request *request,
+                                      const struct oriel_watch *watch, uint64_t since_ns)
 {
     uint64_t watched_ns = oriel_now_ns();
     for (bool told = false, is_ready = false;;) {
@@ -199,7 +206,8 @@ static enum oriel_status await(struct oriel_net_request *request, const struct o
     }
 }
 
-enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch)
+enum oriel_status oriel_net_await(struct oriel_net_request *request,
+                                  const struct oriel_watch *watch)
 {
     if (is_done(request))
         return outcome(request);
@@ -216,14 +224,16 @@ static void serve_until(const struct oriel_event *event, uint32_t at_least)
     for (unsigned turns = 0;;) {
         oriel_net_help();
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
-        if (oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least) || waited_ns >= HELP_NS)
+        if (oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least) ||
+            waited_ns >= HELP_NS)
             return;
         if (waited_ns >= spin_ns)
             yield_at_times(&turns);
     }
 }
 
-enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least, const struct oriel_watch *watch)
+enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least,
+                                        const struct oriel_watch *watch)
 {
     if (!oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least)) {
         uint64_t begin_ns = oriel_wait_time_begin(watch);

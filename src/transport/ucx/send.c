@@ -39,7 +39,8 @@ bool oriel_net_arm(struct oriel_net_worker *worker)
 {
     oriel_delay();
     return oriel_ucp()->ucp_worker_arm(worker->ucp) == UCS_OK &&
-           (worker->devices == NULL || oriel_ucp()->ucp_worker_arm(worker->devices) == UCS_OK) && !progress(worker);
+           (worker->devices == NULL || oriel_ucp()->ucp_worker_arm(worker->devices) == UCS_OK) &&
+           !progress(worker);
 }
 
 static void sent(void *request, ucs_status_t status, void *whose)
@@ -53,18 +54,20 @@ static void sent(void *request, ucs_status_t status, void *whose)
     oriel_ucp()->ucp_request_free(request);
 }
 
-ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end, struct oriel_ucx_buffer *buffer)
+ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end,
+                            struct oriel_ucx_buffer *buffer)
 {
     const ucp_request_param_t how = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_AM_SEND_FLAG_EAGER,
         .cb.send = sent,
         .user_data = buffer,
     };
     buffer->worker = worker;
     buffer->end = end;
-    ucs_status_ptr_t request = oriel_ucp()->ucp_am_send_nbx(end->ep, 0, buffer->front, buffer->front_bytes, buffer->data,
-                                                            buffer->len_bytes, &how);
+    ucs_status_ptr_t request = oriel_ucp()->ucp_am_send_nbx(
+        end->ep, 0, buffer->front, buffer->front_bytes, buffer->data, buffer->len_bytes, &how);
     if (UCS_PTR_IS_PTR(request)) {
         atomic_fetch_add_explicit(&worker->pending, 1, memory_order_relaxed);
         end->pending++;
@@ -76,8 +79,9 @@ ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_en
     return UCS_PTR_STATUS(request);
 }
 
-struct oriel_ucx_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
-                                    const struct oriel_net_bytes *bytes)
+struct oriel_ucx_buffer *oriel_net_pack(struct oriel_net_worker *worker,
+                                        const struct oriel_wire *wire,
+                                        const struct oriel_net_bytes *bytes)
 {
     size_t len_bytes = 0;
     for (unsigned i = 0; i < bytes->pieces; i++)
@@ -114,18 +118,20 @@ bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
     if (fits && is_gathered)
         out->kind = ORIEL_WIRE_GATHERED;
     else if (fits)
-        fits = out->head_bytes == raw->header_bytes - sizeof *out && out->head_bytes <= ORIEL_NET_HEAD_BYTES;
+        fits = out->head_bytes == raw->header_bytes - sizeof *out &&
+               out->head_bytes <= ORIEL_NET_HEAD_BYTES;
     if (!fits)
         oriel_warn("dropped %zu bytes from another machine that are no message for this process",
                    raw->header_bytes + raw->len_bytes);
     return fits;
 }
 
-ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
-                           ucs_status_t *status)
+ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken,
+                           void *whose, ucs_status_t *status)
 {
     const ucp_ep_params_t how = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
         .address = address,
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {broken, whose},
@@ -153,7 +159,8 @@ bool oriel_net_is_free(const struct oriel_net_end *end)
 bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end *end)
 {
     const ucp_request_param_t how = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_EP_CLOSE_FLAG_FORCE,
         .cb.send = closed,
         .user_data = worker,

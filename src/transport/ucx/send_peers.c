@@ -23,22 +23,25 @@ static uint64_t key_of(const struct oriel_identity *who)
 
 struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
 {
-    struct oriel_net_peer *peer = oriel_net_is_started() ? oriel_hash_table_find(&oriel_net.by_identity, key_of(who)) : NULL;
+    struct oriel_net_peer *peer =
+        oriel_net_is_started() ? oriel_hash_table_find(&oriel_net.by_identity, key_of(who)) : NULL;
     while (peer != NULL && !oriel_identity_equal(&peer->identity, who))
         peer = peer->same;
     return peer;
 }
 
-static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const struct oriel_wire_address *head,
-                                       const void *address)
+static struct oriel_net_peer *add_peer(const struct oriel_identity *who,
+                                       const struct oriel_wire_address *head, const void *address)
 {
     struct oriel_net_peer *peer = malloc(sizeof *peer + head->agent_bytes);
     if (peer == NULL)
         return NULL;
-    *peer = (struct oriel_net_peer){.identity = *who, .session = head->session, .room_bytes = head->agent_bytes};
+    *peer = (struct oriel_net_peer){
+        .identity = *who, .session = head->session, .room_bytes = head->agent_bytes};
     peer->sync.done = true;
     memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
-    peer->same = oriel_hash_table_find(&oriel_net.by_identity, key_of(who)); /* the same process, started anew */
+    peer->same = oriel_hash_table_find(&oriel_net.by_identity,
+                                       key_of(who)); /* the same process, started anew */
     if (!oriel_hash_table_set(&oriel_net.by_identity, key_of(who), peer)) {
         free(peer);
         return NULL;
@@ -56,14 +59,20 @@ bool oriel_net_disconnect_peer(struct oriel_net_peer *peer)
 
 /* The process has started anew: nobody uses the peer that it was, since a net stops when no window is left.  False where this one
  * may still be looked at, its room is too small, or its connections do not end. */
-static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_address *head, const void *address)
+static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_address *head,
+                       const void *address)
 {
-    bool is_used = peer->open != 0 || (peer->is_lost && !atomic_load_explicit(&peer->is_shunned, memory_order_acquire));
+    bool is_used =
+        peer->open != 0 ||
+        (peer->is_lost && !atomic_load_explicit(&peer->is_shunned, memory_order_acquire));
     if (is_used || oriel_net.origin.gather.whose == peer || head->agent_bytes > peer->room_bytes)
         return false;
     if (!oriel_net_disconnect_peer(peer))
         return false;
-    *peer = (struct oriel_net_peer){.identity = peer->identity, .next = peer->next, .same = peer->same, .session = head->session,
+    *peer = (struct oriel_net_peer){.identity = peer->identity,
+                                    .next = peer->next,
+                                    .same = peer->same,
+                                    .session = head->session,
                                     .room_bytes = peer->room_bytes,
                                     .device_bytes = peer->device_bytes};
     peer->sync.done = true;
@@ -71,8 +80,8 @@ static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_addr
     return true;
 }
 
-enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address, size_t len_bytes,
-                                 struct oriel_net_peer **out)
+enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address,
+                                 size_t len_bytes, struct oriel_net_peer **out)
 {
     struct oriel_wire_address head = {.version = 0}; /* of none */
     if (!oriel_net_is_started())
@@ -80,22 +89,27 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
     if (len_bytes >= sizeof head)
         memcpy(&head, address, sizeof head);
     if (head.version != ORIEL_WIRE_VERSION || len_bytes < sizeof head + head.agent_bytes)
-        return oriel_fail(ORIEL_E_OTHER, "the address of process %d is no address of this version of Oriel", (int)who->pid);
+        return oriel_fail(ORIEL_E_OTHER,
+                          "the address of process %d is no address of this version of Oriel",
+                          (int)who->pid);
     pthread_mutex_lock(&oriel_net.origin.mutex);
     struct oriel_net_peer *peer = oriel_net_find(who);
     const bool is_new = peer == NULL || peer->session != head.session;
     if (is_new && (peer == NULL || !renew_peer(peer, &head, address)))
         peer = add_peer(who, &head, address);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
-    if (is_new && oriel_net_is_unheard(head.session)) /* who is given up from now on loses the peer that there is */
+    if (is_new && oriel_net_is_unheard(
+                      head.session)) /* who is given up from now on loses the peer that there is */
         oriel_net_lose_unheard(head.session);
     *out = peer;
-    return peer != NULL ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for a process on another machine");
+    return peer != NULL ? ORIEL_OK
+                        : oriel_fail(ORIEL_E_NO_MEM, "no memory for a process on another machine");
 }
 
 /* --- sending --- */
 
-static struct oriel_wire wire_to(const struct oriel_net_peer *peer, enum oriel_wire_kind kind, size_t head_bytes, uint64_t number)
+static struct oriel_wire wire_to(const struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                                 size_t head_bytes, uint64_t number)
 {
     return (struct oriel_wire){.version = ORIEL_WIRE_VERSION,
                                .kind = (uint16_t)kind,
@@ -116,8 +130,8 @@ static void count_sent(struct oriel_net_peer *peer, size_t len_bytes)
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status)
 {
     if (peer->why[0] == '\0')
-        snprintf(peer->why, sizeof peer->why, "%s to process %d on another machine: %s", what, (int)peer->identity.pid,
-                 oriel_ucp_text(status));
+        snprintf(peer->why, sizeof peer->why, "%s to process %d on another machine: %s", what,
+                 (int)peer->identity.pid, oriel_ucp_text(status));
     peer->is_broken = true;
     oriel_net.any_broken = true;
 }
@@ -142,7 +156,8 @@ void oriel_net_send_gathered(void)
 }
 
 /* Puts a message to others that wait for the same peer; false where it must go by itself. */
-static bool gather(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number, const struct oriel_net_bytes *bytes)
+static bool gather(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
+                   const struct oriel_net_bytes *bytes)
 {
     struct oriel_net_worker *origin = &oriel_net.origin;
     struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
@@ -195,20 +210,23 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
     peer->end.ep = oriel_net_connect(oriel_net.origin.ucp, peer->address, broken, peer, &status);
     if (peer->end.ep == NULL) {
         char why[sizeof peer->why];
-        snprintf(why, sizeof why, "no connection to process %d on another machine: %s", (int)peer->identity.pid,
-                 oriel_ucp_text(status));
+        snprintf(why, sizeof why, "no connection to process %d on another machine: %s",
+                 (int)peer->identity.pid, oriel_ucp_text(status));
         oriel_net_lose(peer, why);
         return false;
     }
     const struct iovec hello[] = {{&oriel_net.self, sizeof oriel_net.self},
                                   {oriel_net.origin_address, oriel_net.origin_address_bytes}};
-    if (oriel_net_send_to(peer, ORIEL_WIRE_HELLO, 0, &(struct oriel_net_bytes){.data = hello, .pieces = 2}))
+    if (oriel_net_send_to(peer, ORIEL_WIRE_HELLO, 0,
+                          &(struct oriel_net_bytes){.data = hello, .pieces = 2}))
         return true;
-    (void)oriel_net_disconnect(&oriel_net.origin, &peer->end); /* nothing may be sent before its hello */
+    (void)oriel_net_disconnect(&oriel_net.origin,
+                               &peer->end); /* nothing may be sent before its hello */
     return false;
 }
 
-bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, struct oriel_net_request *request)
+bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                       struct oriel_net_request *request)
 {
     request->take = NULL;
     request->end = NULL;
@@ -224,7 +242,8 @@ bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, s
 /* Before a message: waits until there is room for it.  With the mutex held, which it leaves meanwhile. */
 static void keep_to_halves(struct oriel_net_peer *peer)
 {
-    while (!peer->is_lost && (peer->half_messages >= HALF_MESSAGES || peer->half_bytes >= HALF_BYTES)) {
+    while (!peer->is_lost &&
+           (peer->half_messages >= HALF_MESSAGES || peer->half_bytes >= HALF_BYTES)) {
         if (atomic_load_explicit(&peer->sync.done, memory_order_acquire)) {
             peer->half_messages = 0;
             peer->half_bytes = 0;
@@ -245,7 +264,8 @@ static enum oriel_status lost(const struct oriel_net_peer *peer)
 }
 
 static enum oriel_status send_message(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
-                                      const struct oriel_net_bytes *message, struct oriel_net_request *request, bool later)
+                                      const struct oriel_net_bytes *message,
+                                      struct oriel_net_request *request, bool later)
 {
     enum oriel_status status = ORIEL_OK;
     uint64_t number = 0;
@@ -276,7 +296,8 @@ enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel
     return send_message(peer, ORIEL_WIRE_TOLD, message, NULL, false);
 }
 
-enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
+enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer,
+                                       const struct oriel_net_bytes *message)
 {
     return send_message(peer, ORIEL_WIRE_TOLD, message, NULL, true);
 }
@@ -299,7 +320,8 @@ enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_
     return ask(peer, message, request, false);
 }
 
-enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer,
+                                      const struct oriel_net_bytes *message,
                                       struct oriel_net_request *request)
 {
     return ask(peer, message, request, true);
@@ -313,7 +335,8 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
         return;
     memmove(peer->why, why, strnlen(why, sizeof peer->why - 1) + 1);
     peer->why[sizeof peer->why - 1] = '\0';
-    uint32_t asked = peer->open - (atomic_load_explicit(&peer->sync.done, memory_order_relaxed) ? 0 : 1);
+    uint32_t asked =
+        peer->open - (atomic_load_explicit(&peer->sync.done, memory_order_relaxed) ? 0 : 1);
     if (asked != 0)
         oriel_note("%s; answers that will not come: %u", peer->why, (unsigned)asked);
     atomic_store_explicit(&peer->is_lost, true, memory_order_release);
@@ -326,8 +349,8 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
         oriel_net_end_request(request, ORIEL_E_PEER); /* N4 */
     }
     peer->next_lost = atomic_load_explicit(&oriel_net.lost, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&oriel_net.lost, &peer->next_lost, peer, memory_order_release,
-                                                  memory_order_relaxed))
+    while (!atomic_compare_exchange_weak_explicit(&oriel_net.lost, &peer->next_lost, peer,
+                                                  memory_order_release, memory_order_relaxed))
         continue;
     oriel_net_wake_agent();
 }
@@ -348,7 +371,8 @@ void oriel_net_lose_unheard(uint64_t session)
         if (peer->session != session || peer->is_lost)
             continue;
         if (peer->why[0] == '\0')
-            snprintf(peer->why, sizeof peer->why, "nothing is heard of process %d on another machine any more",
+            snprintf(peer->why, sizeof peer->why,
+                     "nothing is heard of process %d on another machine any more",
                      (int)peer->identity.pid);
         oriel_net_lose(peer, peer->why);
     }
@@ -379,15 +403,19 @@ static void take_pong(const struct oriel_wire *wire)
             peer->silence_ns = 0;
 }
 
-static void take_answer(const struct oriel_wire *wire, const char *head, const char *data, size_t len_bytes)
+static void take_answer(const struct oriel_wire *wire, const char *head, const char *data,
+                        size_t len_bytes)
 {
     struct oriel_net_request *request =
-        oriel_net.request_room == 0 ? NULL : oriel_net.requests[wire->number & (oriel_net.request_room - 1)];
+        oriel_net.request_room == 0
+            ? NULL
+            : oriel_net.requests[wire->number & (oriel_net.request_room - 1)];
     if (request == NULL || request->number != wire->number || request->peer->session != wire->from)
         return; /* of a peer that was given up */
     request->peer->silence_ns = 0;
     if (request->take != NULL)
-        request->take(request, &(struct oriel_net_arrived){head, wire->head_bytes, data, len_bytes});
+        request->take(request,
+                      &(struct oriel_net_arrived){head, wire->head_bytes, data, len_bytes});
     oriel_net.answered++;
     oriel_net_remove_request(request);
     oriel_net_end_request(request, ORIEL_OK);
@@ -411,13 +439,14 @@ static void take_gathered(const char *at, size_t left_bytes)
     }
 }
 
-ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
-                                  const ucp_am_recv_param_t *parameters)
+ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data,
+                                  size_t len_bytes, const ucp_am_recv_param_t *parameters)
 {
     struct oriel_wire wire;
     uint64_t head[ORIEL_NET_HEAD_BYTES / sizeof(uint64_t)];
     (void)unused;
-    if (!oriel_net_unpack(&(struct oriel_net_raw){header, header_bytes, data, len_bytes, parameters}, &wire))
+    if (!oriel_net_unpack(
+            &(struct oriel_net_raw){header, header_bytes, data, len_bytes, parameters}, &wire))
         return UCS_OK;
     if (wire.kind == ORIEL_WIRE_PONG) {
         take_pong(&wire);

@@ -70,8 +70,10 @@ static bool is_of_ucx(int32_t tid)
     const char *mask = strstr(text, "\nSigBlk:\t");
     sigfillset(&all);
     memcpy(&wanted, &all, sizeof wanted);
-    wanted &= ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1)); /* which nobody can block */
-    return strncmp(text, "Name:\tasync\n", 12) == 0 && mask != NULL && (strtoull(mask + 9, NULL, 16) & wanted) == wanted;
+    wanted &=
+        ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1)); /* which nobody can block */
+    return strncmp(text, "Name:\tasync\n", 12) == 0 && mask != NULL &&
+           (strtoull(mask + 9, NULL, 16) & wanted) == wanted;
 }
 
 static bool exempt_one(int32_t tid)

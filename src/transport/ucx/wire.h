@@ -23,10 +23,10 @@ struct oriel_wire {
     uint32_t version;
     uint16_t kind; /* enum oriel_wire_kind */
     uint16_t head_bytes;
-    uint64_t from;     /* the session of the sender: a random number, new with each start */
-    uint64_t to;       /* the session of the receiver */
-    uint64_t sequence; /* of what is served in order, from 0; of an answer nothing */
-    uint64_t number;   /* of the request */
+    uint64_t from;      /* the session of the sender: a random number, new with each start */
+    uint64_t to;        /* the session of the receiver */
+    uint64_t sequence;  /* of what is served in order, from 0; of an answer nothing */
+    uint64_t number;    /* of the request */
     uint64_t len_bytes; /* of the data of a message among gathered ones; else 0 */
 };
 _Static_assert(sizeof(struct oriel_wire) == 48, "it is sent as it lies");

@@ -23,9 +23,10 @@
 enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000 };
 
 /* The mutexes are there before the first start and stay from one start to the next: whoever comes late finds them. */
-struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER, .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
+struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER,
+                              .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
 static _Atomic bool is_started; /* ends with both mutexes held */
-static _Atomic bool in_child; /* of a process that had started */
+static _Atomic bool in_child;   /* of a process that had started */
 static _Atomic bool watches_fork;
 
 static void enter_child(void)
@@ -56,7 +57,8 @@ static bool watch_both(struct oriel_net_worker *worker, int devices_fd)
     int fd = epoll_create1(EPOLL_CLOEXEC);
     if (fd < 0)
         return false;
-    if (epoll_ctl(fd, EPOLL_CTL_ADD, worker->fd, &readable) != 0 || epoll_ctl(fd, EPOLL_CTL_ADD, devices_fd, &readable) != 0) {
+    if (epoll_ctl(fd, EPOLL_CTL_ADD, worker->fd, &readable) != 0 ||
+        epoll_ctl(fd, EPOLL_CTL_ADD, devices_fd, &readable) != 0) {
         close(fd);
         return false;
     }
@@ -70,7 +72,8 @@ static bool add_devices(struct oriel_net_worker *worker)
     int devices_fd;
     if (create_worker(oriel_net.devices, &worker->devices) != UCS_OK)
         worker->devices = NULL;
-    if (worker->devices != NULL && oriel_ucp()->ucp_worker_get_efd(worker->devices, &devices_fd) == UCS_OK &&
+    if (worker->devices != NULL &&
+        oriel_ucp()->ucp_worker_get_efd(worker->devices, &devices_fd) == UCS_OK &&
         watch_both(worker, devices_fd))
         return true;
     if (worker->devices != NULL)
@@ -82,7 +85,8 @@ static bool add_devices(struct oriel_net_worker *worker)
 static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_recv_callback_t take)
 {
     const ucp_am_handler_param_t handler = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
         .id = 0,
         .flags = UCP_AM_FLAG_WHOLE_MSG,
         .cb = take,
@@ -148,7 +152,9 @@ static enum oriel_status make_address(void)
     oriel_net.address_bytes = sizeof head + agent_bytes;
     enum oriel_status fits = ORIEL_OK;
     if (oriel_net.address_bytes > sizeof oriel_net.address) {
-        fits = oriel_fail(ORIEL_E_OTHER, "no UCX: this machine's network addresses have %zu bytes: UCX_NET_DEVICES chooses fewer",
+        fits = oriel_fail(ORIEL_E_OTHER,
+                          "no UCX: this machine's network addresses have %zu bytes: "
+                          "UCX_NET_DEVICES chooses fewer",
                           agent_bytes);
     } else {
         memcpy(oriel_net.address, &head, sizeof head);
@@ -157,7 +163,8 @@ static enum oriel_status make_address(void)
     oriel_ucp()->ucp_worker_release_address(oriel_net.agent.ucp, agent);
     if (fits != ORIEL_OK)
         return fits;
-    status = ask_address(oriel_net.origin.ucp, &oriel_net.origin_address, &oriel_net.origin_address_bytes);
+    status = ask_address(oriel_net.origin.ucp, &oriel_net.origin_address,
+                         &oriel_net.origin_address_bytes);
     return status == UCS_OK ? ORIEL_OK : refuse("the address of a worker", status);
 }
 
@@ -174,7 +181,8 @@ static enum oriel_status start_thread(void)
     if (error == EINVAL)
         error = pthread_create(&oriel_net.thread, NULL, oriel_net_serve, NULL);
     if (error != 0)
-        return oriel_fail(ORIEL_E_OTHER, "no thread for messages from other machines: %s", strerror(error));
+        return oriel_fail(ORIEL_E_OTHER, "no thread for messages from other machines: %s",
+                          strerror(error));
     pthread_setname_np(oriel_net.thread, "oriel-net");
     return ORIEL_OK;
 }
@@ -199,10 +207,12 @@ static void clean_devices(void)
 /* Where it fails, all goes by messages. */
 static void open_devices(const char *found)
 {
-    if (oriel_options()->net == ORIEL_NET_MESSAGES || !oriel_ucp_open_devices(found, &oriel_net.devices))
+    if (oriel_options()->net == ORIEL_NET_MESSAGES ||
+        !oriel_ucp_open_devices(found, &oriel_net.devices))
         return;
     if (add_devices(&oriel_net.origin) && add_devices(&oriel_net.agent) &&
-        ask_address(oriel_net.agent.devices, &oriel_net.devices_address, &oriel_net.devices_address_bytes) == UCS_OK)
+        ask_address(oriel_net.agent.devices, &oriel_net.devices_address,
+                    &oriel_net.devices_address_bytes) == UCS_OK)
         return;
     oriel_note("devices that put and get by themselves cannot be waited for: all goes by messages");
     oriel_net.devices_address = NULL;
@@ -274,7 +284,8 @@ static void forget_all(void)
 static enum oriel_status put_by(void)
 {
     bool is_there = oriel_net_has_request_room() && oriel_net_has_spare_caller();
-    return is_there ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other machines");
+    return is_there ? ORIEL_OK
+                    : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other machines");
 }
 
 static void free_peers(void)
@@ -317,7 +328,8 @@ static void free_callers(void)
     oriel_hash_table_close(&oriel_net.by_session);
 }
 
-enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_remote_writers *writers,
+enum oriel_status oriel_net_start(const struct oriel_identity *self,
+                                  struct oriel_remote_writers *writers,
                                   const struct oriel_net_service *service)
 {
     if (oriel_net_is_started())
@@ -337,12 +349,15 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, struct orie
     oriel_net.self = *self;
     oriel_net.writers = writers;
     oriel_net.timeout_ns = oriel_timeout_ns();
-    if (getrandom(&oriel_net.session, sizeof oriel_net.session, 0) != (ssize_t)sizeof oriel_net.session)
+    if (getrandom(&oriel_net.session, sizeof oriel_net.session, 0) !=
+        (ssize_t)sizeof oriel_net.session)
         return oriel_fail(ORIEL_E_OTHER, "no random number for a session: %s", strerror(errno));
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* for the agent's thread and UCX's own: handlers run in the program's threads */
+    pthread_sigmask(
+        SIG_SETMASK, &all,
+        &before); /* for the agent's thread and UCX's own: handlers run in the program's threads */
     oriel_net_threads_note();
     status = put_by();
     if (status == ORIEL_OK)
@@ -437,7 +452,8 @@ static void say_goodbye(void)
 
 static bool is_flushing(ucs_status_ptr_t request)
 {
-    return UCS_PTR_IS_PTR(request) && oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS;
+    return UCS_PTR_IS_PTR(request) &&
+           oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS;
 }
 
 /* What the agent's thread has answered last, and goodbyes that nobody answers, are to arrive: a device forgets what it has not
@@ -449,7 +465,8 @@ static void flush_last(void)
     uint64_t begin_ns = oriel_now_ns();
     ucs_status_ptr_t requests[] = {oriel_ucp()->ucp_worker_flush_nbx(oriel_net.agent.ucp, &how),
                                    oriel_ucp()->ucp_worker_flush_nbx(oriel_net.origin.ucp, &how)};
-    while ((is_flushing(requests[0]) || is_flushing(requests[1])) && oriel_now_ns() - begin_ns < FLUSH_NS) {
+    while ((is_flushing(requests[0]) || is_flushing(requests[1])) &&
+           oriel_now_ns() - begin_ns < FLUSH_NS) {
         oriel_net_turn(&oriel_net.agent);
         oriel_net_turn(&oriel_net.origin);
         sched_yield();
@@ -463,7 +480,8 @@ static void flush_last(void)
 static void finish_closing(void)
 {
     uint64_t begin_ns = oriel_now_ns();
-    while (oriel_net.agent.closing + oriel_net.origin.closing != 0 && oriel_now_ns() - begin_ns < CLOSE_NS) {
+    while (oriel_net.agent.closing + oriel_net.origin.closing != 0 &&
+           oriel_now_ns() - begin_ns < CLOSE_NS) {
         oriel_net_turn(&oriel_net.agent);
         oriel_net_turn(&oriel_net.origin);
         sched_yield();

@@ -3,13 +3,13 @@
 #include "check/intercept/messages_collective.h"
 #include "check/intercept/messages_point.h"
 
-#define Count MPI_Count
-#define Displ MPI_Aint
+#define Count                     MPI_Count
+#define Displ                     MPI_Aint
 #define ORIEL_ROWS_WITHOUT_COUNTS 0
 
-#define COLLECTIVE(name, parameters, arguments, flow, root, buffers)             \
+#define COLLECTIVE(name, parameters, arguments, flow, root, buffers)                               \
     ORIEL_COLLECTIVE(name##_c, name, parameters, arguments, flow, root, buffers)
-#define COLLECTIVE_REQUEST(name, parameters, arguments, flow, root, buffers)     \
+#define COLLECTIVE_REQUEST(name, parameters, arguments, flow, root, buffers)                       \
     ORIEL_COLLECTIVE_REQUEST(name##_c, name, parameters, arguments, flow, root, buffers)
 #include "check/intercept/messages.def"
 
@@ -17,44 +17,47 @@ ORIEL_POINT_TO_POINT(_c, MPI_Count)
 
 /* --- both halves with one request --- */
 
-#define BOTH_PARAMETERS(Count)                                                                                      \
-    (const void *sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,             \
-     Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
-#define BOTH_ARGUMENTS \
-    (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request)
-#define REPLACE_PARAMETERS(Count)                                                                                   \
-    (void *buf, Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,  \
-     MPI_Request *request)
+#define BOTH_PARAMETERS(Count)                                                                     \
+    (const void *sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,           \
+     void *recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag,               \
+     MPI_Comm comm, MPI_Request *request)
+#define BOTH_ARGUMENTS                                                                             \
+    (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,   \
+     comm, request)
+#define REPLACE_PARAMETERS(Count)                                                                  \
+    (void *buf, Count count, MPI_Datatype datatype, int dest, int sendtag, int source,             \
+     int recvtag, MPI_Comm comm, MPI_Request *request)
 #define REPLACE_ARGUMENTS (buf, count, datatype, dest, sendtag, source, recvtag, comm, request)
 
 /* What is received into the buffer that is sent, is written there, which leaves no other use of it meanwhile. */
-#define BOTH_REQUEST(name, base, parameters, arguments, sent_buffer, received_buffer)        \
-    ORIEL_CHECK_WRAP(name, parameters)                                                       \
-    {                                                                                        \
-        int code;                                                                            \
-        if (!oriel_check_looks())                                                            \
-            return BEHIND(name) arguments;                                                   \
-        struct oriel_message description = {.comm = comm,                                    \
-                                            .called = "MPI_" #name,                          \
-                                            .sends = true,                                   \
-                                            .receives = true,                                \
-                                            .destination = dest,                             \
-                                            .send_tag = sendtag,                             \
-                                            .source = source,                                \
-                                            .receive_tag = recvtag,                          \
-                                            .sent = sent_buffer,                             \
-                                            .received = received_buffer,                     \
-                                            .address = __builtin_return_address(0),          \
-                                            .call = ORIEL_CALL_##base};                      \
-        struct oriel_message *message = oriel_message_begin(&description);                   \
-        ORIEL_CHECK_PASS(code, name, arguments);                                             \
-        oriel_message_started(message, code != MPI_SUCCESS, *request);                       \
-        return code;                                                                         \
+#define BOTH_REQUEST(name, base, parameters, arguments, sent_buffer, received_buffer)              \
+    ORIEL_CHECK_WRAP(name, parameters)                                                             \
+    {                                                                                              \
+        int code;                                                                                  \
+        if (!oriel_check_looks())                                                                  \
+            return BEHIND(name) arguments;                                                         \
+        struct oriel_message description = {.comm = comm,                                          \
+                                            .called = "MPI_" #name,                                \
+                                            .sends = true,                                         \
+                                            .receives = true,                                      \
+                                            .destination = dest,                                   \
+                                            .send_tag = sendtag,                                   \
+                                            .source = source,                                      \
+                                            .receive_tag = recvtag,                                \
+                                            .sent = sent_buffer,                                   \
+                                            .received = received_buffer,                           \
+                                            .address = __builtin_return_address(0),                \
+                                            .call = ORIEL_CALL_##base};                            \
+        struct oriel_message *message = oriel_message_begin(&description);                         \
+        ORIEL_CHECK_PASS(code, name, arguments);                                                   \
+        oriel_message_started(message, code != MPI_SUCCESS, *request);                             \
+        return code;                                                                               \
     }
-#define BOTH(suffix, Count)                                                                                       \
-    BOTH_REQUEST(Isendrecv##suffix, Isendrecv, BOTH_PARAMETERS(Count), BOTH_ARGUMENTS,                              \
-                 BUFFER(sendbuf, sendcount, sendtype), BUFFER(recvbuf, recvcount, recvtype))                      \
-    BOTH_REQUEST(Isendrecv_replace##suffix, Isendrecv_replace, REPLACE_PARAMETERS(Count), REPLACE_ARGUMENTS,        \
-                 BUFFER(buf, source == MPI_PROC_NULL ? count : 0, datatype), BUFFER(buf, count, datatype))
+#define BOTH(suffix, Count)                                                                        \
+    BOTH_REQUEST(Isendrecv##suffix, Isendrecv, BOTH_PARAMETERS(Count), BOTH_ARGUMENTS,             \
+                 BUFFER(sendbuf, sendcount, sendtype), BUFFER(recvbuf, recvcount, recvtype))       \
+    BOTH_REQUEST(Isendrecv_replace##suffix, Isendrecv_replace, REPLACE_PARAMETERS(Count),          \
+                 REPLACE_ARGUMENTS, BUFFER(buf, source == MPI_PROC_NULL ? count : 0, datatype),    \
+                 BUFFER(buf, count, datatype))
 BOTH(, int)
 BOTH(_c, MPI_Count)

@@ -52,18 +52,18 @@ static void add_persistent(const char *name, MPI_Request request)
     oriel_checked_request_add_persistent(request, &unknown->startable);
 }
 
-#define PERSISTENT(name, parameters, arguments)              \
-    ORIEL_CHECK_WRAP(name, parameters)                       \
-    {                                                        \
-        int code;                                            \
-        if (!oriel_check_looks())                            \
-            return BEHIND(name) arguments;                   \
-        oriel_order_unknown_begin(NULL);                     \
-        ORIEL_CHECK_PASS(code, name, arguments);             \
-        oriel_order_unknown_end();                           \
-        if (code == MPI_SUCCESS)                             \
-            add_persistent("MPI_" #name, *request);          \
-        return code;                                         \
+#define PERSISTENT(name, parameters, arguments)                                                    \
+    ORIEL_CHECK_WRAP(name, parameters)                                                             \
+    {                                                                                              \
+        int code;                                                                                  \
+        if (!oriel_check_looks())                                                                  \
+            return BEHIND(name) arguments;                                                         \
+        oriel_order_unknown_begin(NULL);                                                           \
+        ORIEL_CHECK_PASS(code, name, arguments);                                                   \
+        oriel_order_unknown_end();                                                                 \
+        if (code == MPI_SUCCESS)                                                                   \
+            add_persistent("MPI_" #name, *request);                                                \
+        return code;                                                                               \
     }
 #include "check/intercept/mpich/persistent.def"
 
@@ -86,14 +86,18 @@ ORIEL_UNKNOWN(Pready_list, (int length, int array_of_partitions[], MPI_Request r
               (length, array_of_partitions, request))
 
 ORIEL_UNKNOWN(Comm_create_from_group,
-              (MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm),
+              (MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
+               MPI_Comm *newcomm),
               (group, stringtag, info, errhandler, newcomm))
 ORIEL_UNKNOWN(Intercomm_create_from_groups,
-              (MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag,
-               MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm),
-              (local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm))
+              (MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader,
+               const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
+               MPI_Comm *newintercomm),
+              (local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler,
+               newintercomm))
 
-ORIEL_CHECK_WRAP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request))
+ORIEL_CHECK_WRAP(Comm_idup_with_info,
+                 (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request))
 {
     int code;
     if (!oriel_check_looks())
@@ -104,10 +108,11 @@ ORIEL_CHECK_WRAP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *n
     return code;
 }
 
-ORIEL_CHECK_WRAP(Session_create_errhandler, (MPI_Session_errhandler_function * function, MPI_Errhandler *errhandler))
+ORIEL_CHECK_WRAP(Session_create_errhandler,
+                 (MPI_Session_errhandler_function * function, MPI_Errhandler *errhandler))
 {
-    oriel_handler_fn *own =
-        oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_SESSION, __builtin_return_address(0));
+    oriel_handler_fn *own = oriel_handler_in_place(
+        (oriel_handler_fn *)function, ORIEL_HANDLER_SESSION, __builtin_return_address(0));
     return BEHIND(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
 }
 
@@ -118,8 +123,11 @@ ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
     static atomic_flag told = ATOMIC_FLAG_INIT;
     const char *number = getenv("PMI_RANK");
     int is_initialized = 1;
-    if (((__typeof__(&PMPI_Initialized))oriel_behind(&initialized, "PMPI_Initialized"))(&is_initialized) == MPI_SUCCESS &&
-        !is_initialized && (number == NULL || strcmp(number, "0") == 0) && !atomic_flag_test_and_set(&told))
-        oriel_warn("the program uses MPI by MPI_Session_init, without MPI_Init: nothing was checked");
+    if (((__typeof__(&PMPI_Initialized))oriel_behind(&initialized, "PMPI_Initialized"))(
+            &is_initialized) == MPI_SUCCESS &&
+        !is_initialized && (number == NULL || strcmp(number, "0") == 0) &&
+        !atomic_flag_test_and_set(&told))
+        oriel_warn(
+            "the program uses MPI by MPI_Session_init, without MPI_Init: nothing was checked");
     return BEHIND(Session_finalize)(session);
 }
