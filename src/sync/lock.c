@@ -15,7 +15,7 @@
  *
  * With MPI_MODE_NOCHECK none is taken (trusted): the caller promises that nobody has, or wants, a lock that conflicts.  So it is
  * in nobody's way either, should somebody want one all the same: there are programs that keep such a lock_all for as long as the
- * window lives, and that take exclusive locks (docs/decisions.md). */
+ * window lives, and that take exclusive locks (docs/adr/053-nocheck-takes-no-lock.md). */
 #include "sync/lock.h"
 
 #include "internode/origin/liveness.h"

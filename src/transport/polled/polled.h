@@ -38,7 +38,8 @@
  *     open window that disappears at any other time: between two requests of an origin that does not
  *     wait, or after it has learnt of it by a lock or a flag in memory.  MPI forbids all of that.  The
  *     target then ends by SIGSEGV, as by a store of its own.  A handler for that signal would cover it,
- *     but handlers belong to the program (docs/decisions.md).
+ *     but handlers belong to the program
+ *     (docs/adr/040-refuted-per-request-page-checks.md).
  *
  * Death.  Of the origin: owner names a process, and an origin that finds no free slot takes over those
  * of dead ones (R1 from the dead's word).  It withdraws the dead's request, or leaves the slot alone
