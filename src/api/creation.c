@@ -32,8 +32,8 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
     if (comm == MPI_COMM_NULL)
         return oriel_error_raise_nowhere(
             call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));
-    int code =
-        oriel_host()->Comm_test_inter(comm, &inter); /* the host raises what it does not like */
+    /* the host raises what it does not like */
+    int code = oriel_host()->Comm_test_inter(comm, &inter);
     if (code == MPI_SUCCESS && inter)
         return oriel_error_raise_comm(
             comm, call, oriel_fail(ORIEL_E_COMM, "the communicator is an intercommunicator"));
@@ -163,8 +163,8 @@ int oriel_entry_Win_free(MPI_Win *win)
         MPI_Win handle = *win;
         if (!oriel_handle_is_forwarded(handle))
             return oriel_error_not_a_window("MPI_Win_free");
-        struct oriel_window *forwarded =
-            oriel_handle_forwarded(handle); /* NULL when Oriel is bypassed */
+        /* NULL when Oriel is bypassed */
+        struct oriel_window *forwarded = oriel_handle_forwarded(handle);
         int code = oriel_host()->Win_free(win);
         if (code == MPI_SUCCESS && forwarded != NULL)
             oriel_handle_remove(handle, forwarded);

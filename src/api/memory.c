@@ -10,8 +10,8 @@
 #include "window/handle.h"
 #include "window/hints.h"
 
-static struct oriel_hash_table host_blocks =
-    ORIEL_HASH_TABLE_INIT; /* of the host, by the address that was given out inside */
+/* of the host, by the address that was given out inside */
+static struct oriel_hash_table host_blocks = ORIEL_HASH_TABLE_INIT;
 
 /* A host that does not align as asked (Open MPI 4.1) is asked for more: from what it has given already the sum cannot overflow. */
 static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, void **base)

@@ -38,9 +38,8 @@ static uint64_t group_key(MPI_Group group)
 
 int oriel_entry_Group_free(MPI_Group *group)
 {
-    atomic_fetch_add_explicit(
-        &groups_freed, 1,
-        memory_order_relaxed); /* first: the host may give it out in another thread */
+    /* first: the host may give it out in another thread */
+    atomic_fetch_add_explicit(&groups_freed, 1, memory_order_relaxed);
     return oriel_host()->Group_free(group);
 }
 

@@ -45,8 +45,8 @@ struct oriel_internode_head {
     uint64_t window; /* the receiver's id of it */
     uint32_t kind;   /* enum oriel_internode_kind */
     int32_t from;    /* the sender's rank in the window */
-    uint64_t
-        a; /* as the kind says: internode/origin/origin_sync.h, internode/origin/origin_rma.h */
+    /* as the kind says: internode/origin/origin_sync.h, internode/origin/origin_rma.h */
+    uint64_t a;
     uint64_t b;
     uint32_t c;
     uint32_t d;
@@ -54,8 +54,8 @@ struct oriel_internode_head {
 
 /* The head of every answer, which ends before the text where nothing failed. */
 struct oriel_internode_answer {
-    uint32_t
-        status; /* enum oriel_status: of the first message of this window and origin that failed since the last answer */
+    /* enum oriel_status: of the first message of this window and origin that failed since the last answer */
+    uint32_t status;
     char text[124]; /* its message */
 };
 #define ORIEL_INTERNODE_WELL_BYTES offsetof(struct oriel_internode_answer, text)
@@ -79,10 +79,10 @@ enum oriel_internode_mark {
     ORIEL_INTERNODE_TOLD = 1,     /* something, since the last flush */
     ORIEL_INTERNODE_HELD = 2,     /* its lock, since this lock_all epoch */
     ORIEL_INTERNODE_FOLLOWED = 4, /* the last lock_all epoch kept an exclusive lock waiting there */
-    ORIEL_INTERNODE_PLACED =
-        8, /* something by a device, since it was last asked whether all has arrived */
-    ORIEL_INTERNODE_REFUSED =
-        16, /* its lock, which was not awaited, and which was not given back yet (internode/origin/lazy_lock.c, K3) */
+    /* something by a device, since it was last asked whether all has arrived */
+    ORIEL_INTERNODE_PLACED = 8,
+    /* its lock, which was not awaited, and which was not given back yet (internode/origin/lazy_lock.c, K3) */
+    ORIEL_INTERNODE_REFUSED = 16,
 };
 
 /* In refused: its lock was refused, and its epoch goes on, of which nothing is done (internode/target/target_sync.c, K3). */
@@ -90,37 +90,37 @@ enum { ORIEL_INTERNODE_SHUT = 0x80 };
 
 struct oriel_internode {
     uint64_t id; /* of the window, for the others */
-    _Atomic bool
-        is_finished; /* its words here are there: messages may be served (internode/target/am_dispatch.c) */
+    /* its words here are there: messages may be served (internode/target/am_dispatch.c) */
+    _Atomic bool is_finished;
     _Atomic bool is_settled; /* it is complete everywhere: messages may be sent */
     uint32_t barriers;       /* so far, by this process; wraps */
     /* by win_rank: struct oriel_pscw_counter in the place of the entry that a rank on this machine would have for this process; its
      * messages count there */
     struct oriel_hash_table partners;
-    struct oriel_pscw_counter
-        *spare_partner; /* for the next, with room for it in the table; mutex */
-    _Atomic uint32_t
-        uncounted; /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
-    struct oriel_internode_lock
-        *locks; /* that ranks elsewhere want or hold of this process; the agent's thread alone */
-    struct oriel_internode_lock
-        *spare_lock; /* for one that comes where there is no memory; likewise */
-    uint32_t rides;  /* those of them whose epochs do not wait, and that are not held; likewise */
-    struct oriel_internode_share *
-        shares; /* places of lock_all epochs in its queue, oldest first (internode/target/lock_all_queue.c); likewise */
+    /* for the next, with room for it in the table; mutex */
+    struct oriel_pscw_counter *spare_partner;
+    /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
+    _Atomic uint32_t uncounted;
+    /* that ranks elsewhere want or hold of this process; the agent's thread alone */
+    struct oriel_internode_lock *locks;
+    /* for one that comes where there is no memory; likewise */
+    struct oriel_internode_lock *spare_lock;
+    uint32_t rides; /* those of them whose epochs do not wait, and that are not held; likewise */
+    /* places of lock_all epochs in its queue, oldest first (internode/target/lock_all_queue.c); likewise */
+    struct oriel_internode_share *shares;
     /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; with ORIEL_INTERNODE_SHUT; likewise */
     uint8_t *refused;
-    struct oriel_internode_refusal
-        *refusals; /* the messages that belong to these, but where there was no memory; likewise */
-    uint64_t
-        looked_ns; /* when it was last seen whether the holders of locks live; these three likewise */
-    struct oriel_net_exposed *
-        exposed; /* the own memory, once somebody has asked for a key (internode/target/rkey_target.c); likewise */
+    /* the messages that belong to these, but where there was no memory; likewise */
+    struct oriel_internode_refusal *refusals;
+    /* when it was last seen whether the holders of locks live; these three likewise */
+    uint64_t looked_ns;
+    /* the own memory, once somebody has asked for a key (internode/target/rkey_target.c); likewise */
+    struct oriel_net_exposed *exposed;
     bool is_refused; /* or it cannot be; likewise */
-    struct oriel_hash_table
-        keys; /* by win_rank + 1: what devices reach its memory with, or that they do not; set with entering */
-    struct oriel_internode_question
-        *asked; /* for asked_rank's process, of a leader (internode/origin/origin_peers.c) */
+    /* by win_rank + 1: what devices reach its memory with, or that they do not; set with entering */
+    struct oriel_hash_table keys;
+    /* for asked_rank's process, of a leader (internode/origin/origin_peers.c) */
+    struct oriel_internode_question *asked;
     int32_t asked_rank;
     _Atomic uint8_t *marks; /* by win_rank, enum oriel_internode_mark */
     pthread_mutex_t mutex;  /* of all below */
@@ -129,13 +129,13 @@ struct oriel_internode {
     struct oriel_internode_request *open; /* not awaited yet, newest first */
     unsigned open_count;
     struct oriel_internode_request *put_by; /* one for each lock that is held: for its unlock */
-    enum oriel_status
-        failure; /* the first that an answer told since the last flush, with its message */
+    /* the first that an answer told since the last flush, with its message */
+    enum oriel_status failure;
     uint64_t failure_number; /* of the request-based operation whose answer that was, or 0 */
     char failure_text[200];
     pthread_mutex_t entering; /* held while a target's lock is taken inside lock_all */
-    pthread_mutex_t
-        flushing; /* held by a flush: others wait until it is done; taken before mutex */
+    /* held by a flush: others wait until it is done; taken before mutex */
+    pthread_mutex_t flushing;
 };
 
 static inline bool oriel_is_far(const struct oriel_window *window, int32_t win_rank)
@@ -170,8 +170,8 @@ struct oriel_internode_lock {
     enum oriel_internode_stage stage;
     uint32_t admissions; /* of the gate, when it came */
     uint64_t place;
-    struct oriel_internode_share
-        *share;     /* of a lock_all epoch, in the place of a place of its own */
+    /* of a lock_all epoch, in the place of a place of its own */
+    struct oriel_internode_share *share;
     uint32_t joins; /* by J5, when it came */
     uint64_t since_ns;
     uint64_t looked_ns;

@@ -27,10 +27,10 @@ void oriel_state_set_records(uint64_t offset);
 
 struct oriel_waited {
     uint64_t total_ns; /* ever, of this thread */
-    uint64_t
-        longest_ns; /* of one wait of the call, where it is traced; rank and cause are that wait's */
-    int32_t rank;   /* win_rank that it was for; -1: none in particular */
-    uint8_t cause;  /* enum oriel_counted_cause */
+    /* of one wait of the call, where it is traced; rank and cause are that wait's */
+    uint64_t longest_ns;
+    int32_t rank;  /* win_rank that it was for; -1: none in particular */
+    uint8_t cause; /* enum oriel_counted_cause */
 };
 extern _Thread_local struct oriel_waited oriel_waited __attribute__((visibility("hidden")));
 

@@ -40,8 +40,8 @@ struct update {
     bool in_bulk;        /* while locked: singles are kept out */
     uint64_t held_bytes; /* updated since the lock was taken */
     bool returns;        /* there is a result */
-    struct queue *
-        queue; /* NULL: nothing waits, as elements may overlap: an agent reads all runs before it writes one */
+    /* NULL: nothing waits, as elements may overlap: an agent reads all runs before it writes one */
+    struct queue *queue;
 };
 
 static bool is_aligned(const void *address, uint64_t size_bytes)

@@ -14,8 +14,8 @@ enum {
     PIECES = 256,
     WHOLE_PIECES = 4,      /* at least, of what is fetched with its gaps */
     WHOLE_BYTES = 1 << 20, /* at most */
-    BYTES_OF_A_PIECE =
-        512, /* take no longer than a piece of its own: the kernel takes 360 ns for one, an agent 40 */
+    /* take no longer than a piece of its own: the kernel takes 360 ns for one, an agent 40 */
+    BYTES_OF_A_PIECE = 512,
 };
 
 struct mover {

@@ -35,8 +35,8 @@
 enum {
     ROOM_BYTES = 16 << 10,
     RUNS = 512, /* the kernel takes up to 1,024 in a call */
-    STAGE_BYTES =
-        4096, /* are read and written as one, at most: as much as a target that waits serves at a time */
+    /* are read and written as one, at most: as much as a target that waits serves at a time */
+    STAGE_BYTES = 4096,
     BITS = 64,
 };
 _Static_assert((int)STAGE_BYTES <= (int)ORIEL_POLLED_BYTES, "the target can serve it");

@@ -15,8 +15,8 @@ extern _Thread_local bool oriel_remote_for_others __attribute__((visibility("hid
 struct oriel_path {
     const struct oriel_transport *by;
     struct oriel_remote there;
-    bool
-        cpu_reaches; /* from every origin, the target included: atomics are its instructions where it has them */
+    /* from every origin, the target included: atomics are its instructions where it has them */
+    bool cpu_reaches;
 };
 
 /* Bytes of a target's window around one of them that are reached alike, by every origin, the target included: [offset, end). */

@@ -22,10 +22,10 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                                    const struct oriel_operand *result);
 
 enum {
-    ORIEL_BULK_ELEMENTS =
-        4, /* from here on a plain loop under the lock is faster than as many instructions of their own */
-    ORIEL_BULK_BYTES =
-        1 << 18 /* at most, while the lock is held: it is given to others in between */
+    /* from here on a plain loop under the lock is faster than as many instructions of their own */
+    ORIEL_BULK_ELEMENTS = 4,
+    /* at most, while the lock is held: it is given to others in between */
+    ORIEL_BULK_BYTES = 1 << 18
 };
 
 /* accumulate of so many elements in one run, aligned, that the CPU reaches and that have native kernels; kernel is the plain

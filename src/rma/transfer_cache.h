@@ -14,8 +14,8 @@ struct oriel_repeated {
     int64_t origin_count, target_count;
     bool to_target;
     bool ready; /* what follows is valid: from the second such transfer on */
-    int64_t
-        low_bytes; /* of the target's side, relative to its place; never above 0, so that no place before it passes */
+    /* of the target's side, relative to its place; never above 0, so that no place before it passes */
+    int64_t low_bytes;
     int64_t span_bytes; /* from there to behind its last byte */
     struct oriel_copy_prepared copy;
 };

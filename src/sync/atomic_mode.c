@@ -134,8 +134,8 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
         if (peer == NULL)
             continue; /* on another machine: its updates are made by the target's agent, a thread of a process of this one */
         const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
-        uint32_t count = atomic_load_explicit(
-            &header->singles, memory_order_seq_cst); /* who claims one later finds bulk at 1 */
+        /* who claims one later finds bulk at 1 */
+        uint32_t count = atomic_load_explicit(&header->singles, memory_order_seq_cst);
         for (uint32_t i = 0; i < count; i++)
             await_slot(&oriel_file_singles(peer->base)[i], peer);
     }

@@ -40,8 +40,9 @@ static enum oriel_status leave(struct oriel_window *window, const struct oriel_w
 /* One arrives; the one whose arrival makes it so many opens. */
 static bool arrive(struct oriel_common *common, uint32_t all)
 {
+    /* B1 */
     uint32_t arrived =
-        atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
+        atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1;
     if (arrived != all)
         return false;
     oriel_delay();
@@ -52,8 +53,9 @@ static bool arrive(struct oriel_common *common, uint32_t all)
 static enum oriel_status await_all(struct oriel_window *window, struct oriel_watched *watched)
 {
     struct oriel_watch watch = {oriel_liveness_all, watched, ORIEL_WAITING_FENCE};
-    enum oriel_status status = oriel_internode_event_wait(window, &window->common->arrivals,
-                                                          window->arrivals, &watch); /* B2 */
+    /* B2 */
+    enum oriel_status status =
+        oriel_internode_event_wait(window, &window->common->arrivals, window->arrivals, &watch);
     return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
 }
 
@@ -63,8 +65,9 @@ static enum oriel_status meet_machines(struct oriel_window *window, struct oriel
     struct oriel_common *common = window->common;
     uint32_t number = ++window->far->barriers;
     uint32_t all = window->arrivals += (uint32_t)window->here + 1;
+    /* B1 */
     uint32_t arrived =
-        atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
+        atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1;
     if (arrived != all - 1)
         return await_all(window, watched);
     enum oriel_status status = oriel_internode_barrier(window, number, &watched->dead);
@@ -79,8 +82,8 @@ static enum oriel_status flush_and_meet(struct oriel_window *window, struct orie
     char message[400];
     enum oriel_status flushed = oriel_internode_flush(window, -1);
     snprintf(message, sizeof message, "%s", oriel_fail_message());
-    enum oriel_status status =
-        meet_machines(window, watched); /* the others wait also when an operation has failed */
+    /* the others wait also when an operation has failed */
+    enum oriel_status status = meet_machines(window, watched);
     return status != ORIEL_OK || flushed == ORIEL_OK ? status : oriel_fail(flushed, "%s", message);
 }
 

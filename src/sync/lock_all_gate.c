@@ -94,11 +94,11 @@ static void let_readers_first(struct oriel_gate *gate)
 
 enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct oriel_watch *watch)
 {
-    enum oriel_status status = oriel_wait(&gate->half.readers, &gate->writer_sleepers,
-                                          ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
-    (void)atomic_load_explicit(
-        &gate->word,
-        memory_order_acquire); /* C11 orders it after G2, a release of the whole word */
+    /* G4 */
+    enum oriel_status status =
+        oriel_wait(&gate->half.readers, &gate->writer_sleepers, ORIEL_WAIT_EQUAL, 0, watch);
+    /* C11 orders it after G2, a release of the whole word */
+    (void)atomic_load_explicit(&gate->word, memory_order_acquire);
     if (status != ORIEL_OK)
         oriel_gate_leave_writer(gate);
     else

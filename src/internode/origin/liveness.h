@@ -10,9 +10,9 @@ struct oriel_watched {
     const struct oriel_window *window;
     int32_t win_rank; /* the rank, or the target whose lock is waited for */
     bool by_agent;    /* which cannot wait for answers */
-    int32_t
-        dead; /* set by oriel_liveness_all: whom it has found so; by oriel_liveness_rank of a rank elsewhere, too: it, or who
-                       * has died where it has left the window because of that, or -1: whoever would tell where it is does not */
+    /* set by oriel_liveness_all: whom it has found so; by oriel_liveness_rank of a rank elsewhere, too: it, or who
+     * has died where it has left the window because of that, or -1: whoever would tell where it is does not */
+    int32_t dead;
     uint32_t patience; /* of oriel_liveness_locks: so many looks more than one */
 };
 

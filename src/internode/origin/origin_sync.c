@@ -445,8 +445,8 @@ static enum oriel_status ask_lock(struct oriel_window *window, int32_t target,
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {
         .kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_later};
-    struct oriel_internode_request *unlock =
-        calloc(1, sizeof *unlock); /* who has a lock can give it back */
+    /* who has a lock can give it back */
+    struct oriel_internode_request *unlock = calloc(1, sizeof *unlock);
     enum oriel_status status =
         unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
                        : oriel_internode_peer(window, target, &peer);

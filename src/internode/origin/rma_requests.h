@@ -15,9 +15,9 @@ struct oriel_rma_request {
     _Atomic uint32_t open; /* messages whose answers have not come, and one share of the sender's */
     int32_t target;
     uint64_t number; /* never used again */
-    enum oriel_status
-        status;     /* the first failure; written with the net's lock held until it has ended */
-    char text[200]; /* its message, but for a target that is lost */
+    /* the first failure; written with the net's lock held until it has ended */
+    enum oriel_status status;
+    char text[200];                        /* its message, but for a target that is lost */
     _Atomic(struct oriel_net_peer *) peer; /* NULL before the first message */
     struct oriel_rma_request *next_ended;
     struct oriel_rma_request *next, *before; /* of those that are watched */

@@ -16,9 +16,8 @@ int32_t oriel_internode_take_mark(struct oriel_internode *far, int32_t target,
                                   enum oriel_internode_mark mark)
 {
     int32_t found = -1;
-    uint8_t taken =
-        (uint8_t)(mark == ORIEL_INTERNODE_HELD ? mark | ORIEL_INTERNODE_TOLD
-                                               : mark); /* who gives a lock back flushes */
+    /* who gives a lock back flushes */
+    uint8_t taken = (uint8_t)(mark == ORIEL_INTERNODE_HELD ? mark | ORIEL_INTERNODE_TOLD : mark);
     pthread_mutex_lock(&far->mutex);
     for (int32_t i = 0; i < far->marked_count && found < 0; i++) {
         int32_t rank = far->marked[i];

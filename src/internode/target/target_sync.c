@@ -263,8 +263,8 @@ static bool serve_kept(struct oriel_window *window)
     oriel_internode_kept_serve(window, &lock->kept);
     if (lock->kept.has_unlock) {
         const struct oriel_net_asker unlock = lock->kept.unlock;
-        lock->kept.has_unlock =
-            false; /* answered once, also where a rank that holds two locks ends the other one by it */
+        /* answered once, also where a rank that holds two locks ends the other one by it */
+        lock->kept.has_unlock = false;
         give_lock_back(window, &unlock, lock->from);
     }
     return true;

@@ -27,8 +27,8 @@ struct oriel_gathered {
     uint64_t len_bytes; /* of the windows that follow */
     int32_t world_rank;
     uint32_t windows;
-    uint32_t
-        is_early; /* 1: the rank was not in MPI_Finalize, or did not answer; read in its memory file */
+    /* 1: the rank was not in MPI_Finalize, or did not answer; read in its memory file */
+    uint32_t is_early;
     uint32_t reserved;
 };
 

@@ -24,10 +24,10 @@ struct oriel_observed {
     struct oriel_window *window; /* NULL: the host's */
     uint32_t n;
     bool by_many; /* threads count in it at the same time */
-    bool
-        is_quick; /* no call of it goes to another machine, an agent or the host: all that is not waiting is nanoseconds */
-    uint8_t paths
-        []; /* n: of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
+    /* no call of it goes to another machine, an agent or the host: all that is not waiting is nanoseconds */
+    bool is_quick;
+    /* n: of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
+    uint8_t paths[];
 };
 enum { ORIEL_PATH_BY_PLACE = 255 };
 
@@ -46,8 +46,8 @@ struct oriel_doing {
     int32_t target;                        /* -1: none, or all */
     uint8_t call;    /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
     int32_t blocker; /* of the lock that it waits for, when that began */
-    const struct oriel_window_record *
-        *others; /* in MPI_Win_free: of the window's ranks, NULL where one is not known */
+    /* in MPI_Win_free: of the window's ranks, NULL where one is not known */
+    const struct oriel_window_record **others;
 };
 extern _Thread_local struct oriel_doing oriel_doing __attribute__((visibility("hidden")));
 

@@ -61,16 +61,16 @@ struct oriel_toward {
 
 struct oriel_window_record {
     uint64_t next; /* offset of the next older record in the same file; 0: none */
-    uint64_t
-        window_id; /* the same on all ranks of the window, and no other window's of the job (observe.h) */
+    /* the same on all ranks of the window, and no other window's of the job (observe.h) */
+    uint64_t window_id;
     int32_t n;              /* ranks of the window */
     int32_t rank;           /* this one's */
     uint32_t flavour;       /* enum oriel_flavour; meaningless where path is the host's */
     _Atomic uint32_t state; /* 0: being made, 1: alive, 2: freed */
     uint64_t size_bytes;    /* of this rank's memory; 0 for dynamic */
     int64_t disp_unit;
-    uint32_t
-        thread; /* above 0: what another thread counted, beside the record that describes the window */
+    /* above 0: what another thread counted, beside the record that describes the window */
+    uint32_t thread;
     uint32_t traced;    /* its number in the trace */
     uint64_t shared_by; /* 0, or how many windows share this record because there were too many */
     uint64_t toward;    /* offset of struct oriel_toward [n] in the same file */
@@ -81,8 +81,8 @@ struct oriel_window_record {
     _Atomic uint64_t arrived_ns[2];
     uint8_t own_path;    /* enum oriel_counted_path on which others reach this rank's memory */
     uint8_t is_gathered; /* 1: its process will tell its figures in MPI_Finalize */
-    uint8_t
-        has_line; /* 1: site is by file and line, as far as debug information tells; one rank asks for it */
+    /* 1: site is by file and line, as far as debug information tells; one rank asks for it */
+    uint8_t has_line;
     uint8_t reserved[5];
     char name[ORIEL_RECORD_NAME];     /* "" where the program gave none */
     char site[ORIEL_RECORD_SITE];     /* "main at halo.c:42" or "app+0x1234": where it was made */

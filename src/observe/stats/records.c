@@ -20,8 +20,8 @@ static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t newest; /* offset of the newest record; 0: none */
 static unsigned records_count;
-static struct oriel_window_record
-    *crowd; /* the one of all windows that came too late to have their own */
+/* the one of all windows that came too late to have their own */
+static struct oriel_window_record *crowd;
 
 uint64_t oriel_records_newest(void)
 {

@@ -26,8 +26,8 @@ enum {
     ROUND_TRIPS = 500,
     TRIPS_NS = 50000000, /* of them, with one machine */
     ALL_TRIPS_NS = 2000000000,
-    PATIENCE_S =
-        10, /* rank 0's with those that are not there; theirs with rank 0 is twice as long */
+    /* rank 0's with those that are not there; theirs with rank 0 is twice as long */
+    PATIENCE_S = 10,
     SPINS = 20,
 };
 
@@ -273,9 +273,8 @@ static void find_machine(uint64_t out[2])
 {
     struct stat time = {.st_ino = 0};
     out[0] = oriel_machine_number(false);
-    out[1] = stat("/proc/self/ns/time", &time) == 0
-                 ? (uint64_t)time.st_ino
-                 : 0; /* containers may have clocks of their own */
+    /* containers may have clocks of their own */
+    out[1] = stat("/proc/self/ns/time", &time) == 0 ? (uint64_t)time.st_ino : 0;
 }
 
 static void begin_zero(int32_t world_size, const char *refusal, struct oriel_trace_run *out)

@@ -22,8 +22,8 @@ static struct {
     const char *path;
     uint64_t limit_bytes;
     uint64_t position; /* where the next block goes */
-    uint64_t
-        last_events; /* where the last block of events begins, if it is the last one in the file; else 0 */
+    /* where the last block of events begins, if it is the last one in the file; else 0 */
+    uint64_t last_events;
     uint64_t last_count; /* of its events */
     uint64_t written;    /* events in the file */
     uint64_t dropped;    /* for want of room in it */

@@ -34,8 +34,8 @@ struct oriel_trace_header {
 
 enum oriel_block_type {
     ORIEL_BLOCK_EVENTS = 1, /* struct oriel_trace_event [] */
-    ORIEL_BLOCK_WINDOW =
-        2, /* struct oriel_trace_window and its ranks; comes again when something has changed, e.g. the name */
+    /* struct oriel_trace_window and its ranks; comes again when something has changed, e.g. the name */
+    ORIEL_BLOCK_WINDOW = 2,
     ORIEL_BLOCK_CLOCK = 3, /* struct oriel_trace_clock */
     ORIEL_BLOCK_END = 4,   /* struct oriel_trace_end: the program came to MPI_Finalize */
 };
@@ -45,8 +45,8 @@ struct oriel_trace_block {
     uint32_t type;      /* unknown ones are skipped */
     uint32_t len_bytes; /* of what follows, at most ORIEL_BLOCK_BYTES_MOST */
     uint32_t checksum;  /* CRC-32 of what follows */
-    uint64_t
-        dropped; /* events that were lost so far, for want of room in the ring or on the disk */
+    /* events that were lost so far, for want of room in the ring or on the disk */
+    uint64_t dropped;
 };
 
 /* One call.  Times are of the process's monotonic clock. */

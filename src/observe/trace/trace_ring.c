@@ -31,8 +31,8 @@ struct ring {
 };
 
 static _Atomic(struct ring *) rings[RINGS_MOST];
-static _Atomic uint32_t
-    rings_count; /* grows only; slots below it are set, or will be in a moment */
+/* grows only; slots below it are set, or will be in a moment */
+static _Atomic uint32_t rings_count;
 static _Atomic uint64_t dropped_elsewhere; /* by threads that found no ring */
 static void (*ring_bell)(void);
 static pthread_key_t leaving;
@@ -47,8 +47,8 @@ static void leave(void *ring)
 void oriel_trace_rings_open(void (*rung)(void))
 {
     ring_bell = rung;
-    (void)pthread_key_create(
-        &leaving, leave); /* without it, the rings of threads that have ended are not used again */
+    /* without it, the rings of threads that have ended are not used again */
+    (void)pthread_key_create(&leaving, leave);
 }
 
 static struct ring *take_left(void)

@@ -23,8 +23,8 @@ struct waiting {
     size_t count;
 };
 
-static struct oriel_hash_table known =
-    ORIEL_HASH_TABLE_INIT; /* from a record's address to its last description, without ranks */
+/* from a record's address to its last description, without ranks */
+static struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static uint32_t next_number;
 static struct waiting *first;
