@@ -1,17 +1,22 @@
-/* A lock of a far target that its epoch does not wait for: lock, put and unlock leave together, and are one way there and back.
+/* A lock of an internode target that its epoch does not wait for. Lock, put and unlock leave
+ * together and need one round trip.
  *
- *   K1  The lock is asked for before all else of its epoch, so the target is asked first (net.h, N1).
- *   K2  The target does operations, flushes and the unlock of an origin whose lock is not held yet behind it, in their order
- *       (target_sync.c, deferred_queue.c): when the lock is held, before anything else of this origin.
- *   K3  A lock that the target refuses shuts its epoch out there: nothing of it is done, up to the unlock, whose answer, like those
- *       to all that is asked, tells that it was not.  The origin keeps what the lock's answer says for whatever completes
- *       operations next, and asks no device for anything: those know of no lock.
- *   K4  The origin asks for no other lock, and takes none, also of windows that are the host's, before it has the answer: locks
- *       are taken in the order of the calls, as if each were awaited.
+ *   K1: The lock is the first request of its epoch, so it reaches the target first (net.h, N1).
+ *   K2: The target defers operations, flushes and the unlock of an origin until its lock is
+ *       acquired (target_sync.c, deferred_queue.c). Then it executes them in their order, before
+ *       anything else of this origin.
+ *   K3: A lock that the target refuses shuts out its epoch. Nothing of the epoch is executed, up to
+ *       the unlock. The replies to the unlock and to all other requests report that. The origin
+ *       records the failure in the lock's reply for the next call that completes operations. It
+ *       starts no RDMA, since RDMA knows of no lock.
+ *   K4: Before the lock's reply arrives, the origin requests and acquires no other lock. This
+ *       includes windows that the host serves. So locks are acquired in the order of the calls, as
+ *       if each call waited.
  *
- * So there is one such lock in a process at most, and none where several threads may be in calls at once, which would wait for
- * each other's.  What the target keeps is bounded by ORIEL_INTERNODE_RIDE_BYTES, as the origin counts (K5): what goes beyond waits for the
- * lock first.  Devices put and get at once, so they wait for it, too.  lock.c, origin_sync.c and api/ call. */
+ * So a process has at most one such lock. It has none if several threads may be in calls at once:
+ * they would wait for each other's locks. The origin bounds what the target defers to
+ * ORIEL_INTERNODE_RIDE_BYTES (K5): a longer message waits for the lock first. RDMA puts and gets
+ * take effect at once, so they wait for the lock, too. */
 #include "internode/origin/origin_sync.h"
 
 #include "internode/origin/origin_peers.h"
@@ -50,7 +55,7 @@ void oriel_internode_settle(void)
                                      true); /* K3 */
     if (status != ORIEL_OK)
         oriel_internode_set_mark(ride.window->far, ride.target,
-                                 ORIEL_INTERNODE_REFUSED); /* so are devices */
+                                 ORIEL_INTERNODE_REFUSED); /* K3: RDMA is refused, too */
     free(ride.question);
 }
 

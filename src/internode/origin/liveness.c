@@ -1,6 +1,7 @@
-/* Asks the kernel whether the ranks that block a wait are alive.  Access words are read as their owners wrote them: a word
- * is set before its owner can block anybody and cleared after it cannot any more, so a dead blocker is always seen.  A process
- * whose words nobody has been told of has set none of them (access_words.c).  Waits of sync/ and rma/ call, at most every 100 ms. */
+/* Checks with the kernel whether the ranks that block a wait are alive. Access words are read as
+ * their owners wrote them. A rank sets its word before it can block another rank, and clears it
+ * after it can no longer do so. So a dead blocker is always seen. A process that has not published
+ * its access words has set none of them (access_words.c). A wait checks at most every 100 ms. */
 #include "internode/origin/liveness.h"
 
 #include "internode/origin/origin_peers.h"
@@ -8,7 +9,8 @@
 
 #include <stdio.h>
 
-/* Where all are looked at, one that this process has never talked to is left to others, who tell by broken (internode/origin/origin_sync.c). */
+/* Where all ranks are checked, a process that this one never contacted is left to other ranks. They
+ * report it through broken (internode/origin/origin_sync.c). */
 static enum oriel_status check_far(const struct oriel_window *window, int32_t win_rank)
 {
     struct oriel_net_peer *peer =
@@ -35,7 +37,7 @@ static enum oriel_status check_alive(const struct oriel_window *window, int32_t 
                       (int)peer->identity.pid);
 }
 
-/* Nor will one come that lives and has freed the window because another has died. */
+/* A rank also blocks forever if it lives, but has left the window because another rank died. */
 static enum oriel_status check(const struct oriel_window *window, int32_t win_rank)
 {
     enum oriel_status status = check_alive(window, win_rank);
@@ -71,7 +73,7 @@ enum oriel_status oriel_liveness_rank(void *context)
     struct oriel_net_peer *peer;
     watched->dead = -1;
     if (window->group->peers[watched->win_rank] ==
-        NULL) { /* it may owe this process its first message */
+        NULL) { /* the first message to it may still be outstanding */
         enum oriel_status status = oriel_internode_peer(window, watched->win_rank, &peer);
         if (status == ORIEL_OK &&
             (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
@@ -84,8 +86,9 @@ enum oriel_status oriel_liveness_rank(void *context)
     return check(window, watched->win_rank);
 }
 
-/* Where all wait and many are there, each looks at few at a time, first at those behind it, and goes on where it stopped; who
- * finds one dead leaves and says so by broken, so that then all look at all. */
+/* Where all ranks wait for all, each checks only a few of many at a time. It starts with the ranks
+ * after its own and continues where it stopped. A rank that finds a dead one leaves and sets
+ * broken. Then all ranks check all. */
 enum oriel_status oriel_liveness_all(void *context)
 {
     static _Thread_local int32_t looked;
@@ -96,7 +99,7 @@ enum oriel_status oriel_liveness_all(void *context)
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 1; i <= count && status == ORIEL_OK; i++) {
         watched->dead = (int32_t)(((int64_t)window->rank + looked + i) % window->n);
-        status = check_alive(window, watched->dead); /* who has left has said broken */
+        status = check_alive(window, watched->dead); /* a rank that has left has set broken */
     }
     looked = (int32_t)(((int64_t)looked + count) % window->n);
     if (status != ORIEL_OK || broken == 0)
@@ -105,20 +108,21 @@ enum oriel_status oriel_liveness_all(void *context)
     return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)watched->dead);
 }
 
-/* Access words say who may block, not who does: their owners' places in the queue are nowhere written.  So a waiter is told of
- * a dead rank that queued behind it, too, though its own turn would have come if all before it live; the lock is lost
- * for all who come later in any case. */
+/* Access words show which ranks may block, not which do: positions in the queue are not recorded
+ * per rank. So a waiter also fails for a dead rank that queued after it, though its own turn would
+ * come if all ranks before it live. The lock is lost for all later waiters in any case. */
 static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32_t i)
 {
     if (window->control_bases[i] == NULL)
-        return NULL; /* on another machine: its locks are kept by their target's process */
+        return NULL; /* internode: the target's process has its locks */
     uint64_t offset =
         atomic_load_explicit(&oriel_window_control(window, i)->access_offset, memory_order_acquire);
     return offset == 0 ? NULL : (const _Atomic uint8_t *)(window->control_bases[i] + offset);
 }
 
-/* Whether rank i can keep others from their turn in target's queue.  Readers count for readers, which wait for a writer that
- * may wait for them.  Who is at the gate is not in the queue yet, and whoever is has passed it. */
+/* Whether rank i can keep others from their turn in target's queue. Readers count for readers,
+ * since readers wait for a writer that may wait for them. A rank at the gate is not in the queue
+ * yet. A rank in the queue has passed the gate. */
 static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
 {
     const _Atomic uint8_t *access = access_of(window, i);
@@ -127,7 +131,7 @@ static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
     return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_TRUSTED;
 }
 
-/* Whether rank i can keep writers out at the gate. */
+/* Whether rank i can keep writers waiting at the gate. */
 static bool reads_all(const struct oriel_window *window, int32_t i, int32_t target)
 {
     (void)target;
@@ -135,7 +139,8 @@ static bool reads_all(const struct oriel_window *window, int32_t i, int32_t targ
            oriel_load_acquire(&oriel_window_control(window, i)->lock_all) != 0;
 }
 
-/* Whether rank i can keep readers out at the gate.  A writer there that waits for a dead reader of its target is told itself. */
+/* Whether rank i can keep readers waiting at the gate. A writer there that waits for a dead reader
+ * of its target fails itself. */
 static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
 {
     const _Atomic uint8_t *access = access_of(window, i);
@@ -148,7 +153,8 @@ static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
     return false;
 }
 
-/* The rank that a word of a target's control names, if that can keep others from the lock, or from lock_all for no_readers. */
+/* The rank in a word of a target's control block, or -1 if that rank cannot block. no_readers: a
+ * reader does not block, since the wait is lock_all's. */
 static int32_t named(const _Atomic uint32_t *word, bool no_readers)
 {
     uint32_t value = oriel_load_acquire(word);
@@ -157,8 +163,9 @@ static int32_t named(const _Atomic uint32_t *word, bool no_readers)
                : (int32_t)(value & ~ORIEL_INTERNODE_EXCLUSIVE) - 1;
 }
 
-/* Ranks of other machines lock by way of the target's process, which tells who is lost.  A holder may be out of reach without its
- * notice: those who wait look by themselves, but for its agent, which does so in another way (target_sync.c). */
+/* Internode ranks lock through the target's process, which publishes the lost rank. A holder may
+ * become unreachable before that process notices, so each waiter checks the holder itself. The
+ * target's agent does not: it checks holders in another way (target_sync.c). */
 static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int32_t target,
                                         bool no_readers)
 {
@@ -192,7 +199,8 @@ enum oriel_status oriel_liveness_lock(void *context)
     const struct oriel_window *window = watched->window;
     enum oriel_status status = watch_far_lock(watched, watched->win_rank, false);
     if (status == ORIEL_OK && window->far != NULL && watched->win_rank != window->rank)
-        status = check(window, watched->win_rank); /* it lets those of other machines in */
+        /* this process admits internode ranks to the lock */
+        status = check(window, watched->win_rank);
     return status == ORIEL_OK ? watch_blockers(watched, queues) : status;
 }
 

@@ -1,6 +1,6 @@
-/* Epochs of pairs and barriers with ranks of other machines, at the origin: posts and completes are messages behind those of the
- * operations, and of a barrier one rank of each machine, the last to come, meets the others.  pscw.c and barrier.c call; whoever
- * finds a rank lost tells all machines here. */
+/* PSCW epochs and barriers with internode ranks, at the origin. Posts and completes are messages
+ * after those of the operations. In a barrier one rank of each node, the last to arrive, meets the
+ * other nodes. A rank that finds another lost notifies all nodes here. */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -33,16 +33,17 @@ enum oriel_status oriel_internode_complete(struct oriel_window *window, int32_t 
     return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_INTERNODE_COMPLETE, 0);
 }
 
-/* Whether the machine that is waited for can still come. */
+/* Whether the node that the barrier waits for can still arrive. */
 struct waiting {
-    struct oriel_watched watched; /* first: told by it */
+    struct oriel_watched watched; /* first: the watch receives it as its context */
     struct oriel_net_peer *leader;
     int32_t rank;
     unsigned looks;
 };
 
-/* Nobody else may be left to look at the ranks of this machine; the other's first rank is known, and looked at with them.  Those
- * of the other may never come, though they live: they gave the window up when somebody died while it was made. */
+/* All other ranks of this node may have left, so this rank checks them itself. It also checks the
+ * first rank of the other node, which it knows. The other node's ranks may never arrive, though
+ * they live: they leave the window if a rank dies during its creation. */
 static enum oriel_status watch_machine(void *context)
 {
     struct waiting *waiting = context;
@@ -53,9 +54,10 @@ static enum oriel_status watch_machine(void *context)
     return status;
 }
 
-/* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have
- * heard of all, by way of others.  A message of the next barrier's round may be counted early: it is sent after that machine has
- * passed this barrier, so after all have come to it. */
+/* In round k each node signals the node 2^k after it and waits for the node 2^k before it. After
+ * the last round each node has heard of all others, directly or through other nodes. A message of
+ * the next barrier's round may be counted early. This is safe: its node sent it after it passed
+ * this barrier, so after all nodes arrived. */
 enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number,
                                           int32_t *lost_rank)
 {
@@ -85,7 +87,7 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
 void oriel_internode_tell_lost(struct oriel_window *window, int32_t rank)
 {
     const struct oriel_machines *machines = oriel_internode_machines(window);
-    char text[400]; /* of the thread's last failure, which stays */
+    char text[400]; /* preserves the thread's last failure */
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     for (int32_t i = 0; i < machines->count; i++)
         if (i != machines->own && machines->machine[i].leader != rank)

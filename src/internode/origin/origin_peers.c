@@ -1,6 +1,6 @@
-/* How the processes of far ranks are found: known ones by their identity, leaders of machines by the window's table, others by
- * asking their machine's leader; and where what they post and complete is counted here.  What is found stays known until the
- * net stops.  The rest of sync/ calls, oriel_internode_peer everybody. */
+/* Finds the processes of internode ranks: known ones by identity, leaders of nodes in the window's
+ * table, others by a request to the leader of their node. Also has the counters of their posts and
+ * completes in this process. A process stays known until the net stops. */
 #include "internode/origin/origin_peers.h"
 
 #include "internode/origin/liveness.h"
@@ -62,7 +62,7 @@ void oriel_internode_address(const struct oriel_window *window, int32_t target,
 typedef enum oriel_status ask_fn(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
                                  struct oriel_net_request *request);
 
-/* The question is done, or never taken, where this fails. */
+/* On failure the request is done, or was never accepted. */
 static enum oriel_status ask(const struct oriel_window *window, int32_t target,
                              struct oriel_net_peer *peer, struct oriel_internode_head *head,
                              ask_fn *by, struct oriel_internode_question **out)
@@ -83,7 +83,7 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target,
     return status;
 }
 
-/* Also an answer that refuses is one. */
+/* A refusal is a reply, too. */
 static enum oriel_status await_answer(const struct oriel_window *window, int32_t target,
                                       struct oriel_internode_question **question)
 {
@@ -144,7 +144,8 @@ const void *oriel_internode_answered_bytes(const struct oriel_internode_question
     return question->data;
 }
 
-/* What a leader has answered, which has a say in nobody but the process that it was asked about; frees the question. */
+/* Opens the process that a leader's reply names. The leader is trusted only for the process it was
+ * asked about. Frees the question. */
 static enum oriel_status open_answered(const struct oriel_window *window,
                                        const struct oriel_machine *machine,
                                        struct oriel_internode_question *question, int32_t target,
@@ -169,7 +170,7 @@ static const struct oriel_machine *machine_of(const struct oriel_window *window,
     return &oriel_internode_machines(window)->machine[window->targets[target].control_offset];
 }
 
-/* Without a message: *peer is NULL where only *leader can tell. */
+/* Sends no message. *peer is NULL if only *leader knows the process. */
 static enum oriel_status find(const struct oriel_window *window, int32_t target,
                               struct oriel_net_peer **leader, struct oriel_net_peer **peer)
 {
@@ -240,7 +241,7 @@ static void ask_leader(struct oriel_window *window, int32_t target, struct oriel
     struct oriel_internode *far = window->far;
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     if (far->asked != NULL)
-        return; /* one after the other */
+        return; /* one request at a time */
     if (ask(window, machine_of(window, target)->leader, leader, &head, oriel_net_ask,
             &far->asked) == ORIEL_OK)
         far->asked_rank = target;
@@ -283,14 +284,16 @@ struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, 
     struct oriel_pscw_counter *partner = oriel_hash_table_find(&far->partners, key);
     if (partner != NULL)
         return partner;
-    pthread_mutex_lock(&far->mutex); /* the program's thread and the agent's may come at once */
+    /* the program's thread and the agent's may run this concurrently */
+    pthread_mutex_lock(&far->mutex);
     partner = oriel_hash_table_find(&far->partners, key);
     if (partner == NULL && oriel_internode_has_spare_partner(far)) {
         partner = far->spare_partner;
         far->spare_partner = NULL;
         atomic_init(&partner->peer, (uint32_t)key);
-        (void)oriel_hash_table_set(&far->partners, key, partner); /* there is room */
-        (void)oriel_internode_has_spare_partner(far);             /* or the next one tries */
+        (void)oriel_hash_table_set(&far->partners, key, partner); /* room is reserved */
+        /* on failure the next call tries again */
+        (void)oriel_internode_has_spare_partner(far);
     }
     pthread_mutex_unlock(&far->mutex);
     return partner;

@@ -1,6 +1,6 @@
-/* The origin's side of operations on far targets (origin_rma.h has the messages).  What is sent has been copied when an
- * operation returns; what comes back goes to places that the request itself knows, since datatypes may be freed before.
- * put_get.c and accumulate.c call. */
+/* The origin's side of operations on internode targets (origin_rma.h has the messages). Sent data
+ * is copied before an operation returns. Each request has the addresses for its reply, since the
+ * program may free datatypes earlier. */
 #include "internode/origin/origin_rma.h"
 
 #include "internode/origin/origin_sync.h"
@@ -11,18 +11,19 @@
 #include <string.h>
 
 enum {
-    FEW_BATCHES = 16,    /* have room on the stack */
-    MOST_BATCHES = 1024, /* in one message, and about as many where its answer goes */
+    FEW_BATCHES = 16,    /* fit on the stack */
+    /* limit in one message, and about the same for the destinations of its reply */
+    MOST_BATCHES = 1024,
 };
 _Static_assert(MOST_BATCHES * sizeof(struct oriel_internode_batch) <= ORIEL_NET_DATA_BYTES,
                "a message has room for them");
 
-/* A cursor over one side, if it is there. */
+/* A cursor over one side of the operation, if it has that side. */
 struct walker {
     struct oriel_cursor cursor;
-    struct oriel_node run; /* a dense side as what it is */
+    struct oriel_node run; /* a dense side as one run */
     char *here;            /* NULL at the target */
-    uint64_t run_bytes;    /* on the average, at least 1 */
+    uint64_t run_bytes;    /* on average, at least 1 */
     bool open;
     bool plain; /* one run without padding */
 };
@@ -53,16 +54,16 @@ static void walker_close(struct walker *walker)
         oriel_cursor_close(&walker->cursor);
 }
 
-/* Something asked, and where the answer goes. */
+/* A request and the destinations of its reply. */
 struct wanted {
     struct oriel_internode_request request;
     uint64_t len_bytes;
     uint64_t count;
     uint64_t room;
-    struct oriel_internode_batch batches[]; /* at addresses */
+    struct oriel_internode_batch batches[]; /* at_bytes has addresses */
 };
 
-/* Any thread's; an answer of another length, which no Oriel gives, brings nothing. */
+/* Runs in any thread. It ignores a reply of unexpected length, which Oriel never sends. */
 static void take(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
 {
     struct wanted *wanted = (struct wanted *)request;
@@ -91,7 +92,7 @@ static enum oriel_status no_memory_for(int32_t rank)
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d answers", (int)rank);
 }
 
-/* One run; NULL likewise. */
+/* A reply to one run; NULL without memory. */
 static struct wanted *wanted_run(void *here, uint64_t len_bytes)
 {
     struct wanted *wanted = wanted_make(NULL, 1);
@@ -106,7 +107,7 @@ static struct wanted *wanted_run(void *here, uint64_t len_bytes)
     return wanted;
 }
 
-/* The next len_bytes of a side; NULL when memory is exhausted. */
+/* A reply to the next len_bytes of a side; NULL without memory. */
 static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
 {
     struct wanted *wanted = wanted_make(NULL, 1);
@@ -124,29 +125,29 @@ static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
     return wanted;
 }
 
-/* One operation on its way. */
+/* One operation in progress. */
 struct sender {
     struct oriel_window *window;
     int32_t rank;
     struct oriel_net_peer *peer;
     struct oriel_internode_head head; /* of all messages: kind and d */
     uint64_t offset_bytes;
-    uint64_t unit_bytes;  /* is not parted */
-    uint64_t limit_bytes; /* that move in one message, at most */
+    uint64_t unit_bytes;  /* is not split */
+    uint64_t limit_bytes; /* payload limit of one message */
     struct walker target;
     struct walker origin; /* if operands are sent */
-    struct walker result; /* if something comes back */
-    char *stage;          /* room for a message's operands, or NULL */
-    uint64_t moved_bytes; /* by the present message */
+    struct walker result; /* if the reply has data */
+    char *stage;          /* buffer for a message's packed operands, or NULL */
+    uint64_t moved_bytes; /* by the current message */
     uint32_t count;       /* its batches */
     uint32_t room;
     struct oriel_internode_batch *batches;
-    int64_t *blocks; /* the same as blocks: places, then lengths */
+    int64_t *blocks; /* the batches as blocks: offsets, then lengths */
     struct oriel_internode_batch few[FEW_BATCHES];
     int64_t few_blocks[2 * FEW_BATCHES];
 };
 
-/* How many bytes the next batch may have.  A first run that fills the message needs no description. */
+/* Limit of the next batch in bytes. A first run that fills the message needs no description. */
 static uint64_t room_left(const struct sender *sender, const struct oriel_batch *next,
                           uint64_t left_bytes)
 {
@@ -162,7 +163,7 @@ static uint64_t room_left(const struct sender *sender, const struct oriel_batch 
     return most - most % sender->unit_bytes;
 }
 
-/* Describes as much of the target as one message has room for. */
+/* Describes as much of the target as fits in one message. */
 static void plan(struct sender *sender, uint64_t left_bytes)
 {
     struct oriel_cursor *cursor = &sender->target.cursor;
@@ -177,7 +178,7 @@ static void plan(struct sender *sender, uint64_t left_bytes)
     }
 }
 
-/* Whether the batches are runs without padding, which take half of the room. */
+/* Whether all batches are single runs without padding: as blocks they need half the room. */
 static bool are_blocks(const struct sender *sender)
 {
     for (uint32_t i = 0; i < sender->count; i++)
@@ -186,7 +187,7 @@ static bool are_blocks(const struct sender *sender)
     return true;
 }
 
-/* How the target's places are told. */
+/* Encodes the target's offsets: in the head alone, as batches or as blocks. */
 static struct iovec describe(struct sender *sender, struct oriel_internode_head *head)
 {
     const uint32_t count = sender->count;
@@ -210,7 +211,7 @@ static struct iovec describe(struct sender *sender, struct oriel_internode_head 
     return (struct iovec){sender->blocks, 2 * count * sizeof *sender->blocks};
 }
 
-/* The next operands: from where they lie if they lie in one piece. */
+/* The next operands: in place if they are one run, else packed. */
 static struct iovec operands(struct sender *sender)
 {
     struct oriel_cursor *cursor = &sender->origin.cursor;
@@ -228,7 +229,7 @@ static struct iovec operands(struct sender *sender)
     return (struct iovec){sender->stage, sender->moved_bytes};
 }
 
-/* One message; left_bytes of the operation have not been moved yet. */
+/* Sends one message. left_bytes: the part of the operation that is not sent yet. */
 static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
 {
     struct oriel_internode_head head = sender->head;
@@ -256,7 +257,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How much one message may move: places are described in at most about MOST_BATCHES each, here and there. */
+/* Payload limit of one message: at most about MOST_BATCHES batches at each side. */
 static uint64_t limit_of(const struct sender *sender)
 {
     const uint64_t most = ORIEL_NET_DATA_BYTES;
@@ -265,7 +266,7 @@ static uint64_t limit_of(const struct sender *sender)
     return smaller(most, MOST_BATCHES * sender->result.run_bytes);
 }
 
-/* Room for the batches of one message, and for the operands that must be packed. */
+/* Allocates the batches of one message, and the buffer for operands to pack. */
 static bool make_room(struct sender *sender, uint64_t total_bytes)
 {
     const bool packs = sender->origin.open && !sender->origin.plain;
@@ -291,7 +292,8 @@ static void free_room(struct sender *sender)
     free(sender->stage);
 }
 
-/* All messages of an operation that moves total_bytes.  operand, result: what is sent, where the answer goes; or NULL. */
+/* Sends all messages of an operation that moves total_bytes. operand: the data to send; result: the
+ * destination of the reply; either may be NULL. */
 static enum oriel_status send_all(struct sender *sender, const struct oriel_span *target,
                                   uint64_t total_bytes, const struct oriel_operand *operand,
                                   const struct oriel_operand *result)
@@ -319,10 +321,10 @@ static enum oriel_status send_all(struct sender *sender, const struct oriel_span
     return status;
 }
 
-/* How devices do a put or get by themselves: one run at both sides. */
+/* An RDMA put or get: one run at both sides. */
 struct way {
     struct oriel_net_peer *peer;
-    struct oriel_net_key *key; /* NULL: they do not */
+    struct oriel_net_key *key; /* NULL: no RDMA */
 };
 
 static enum oriel_status find_way(struct oriel_window *window, const struct oriel_span *target,

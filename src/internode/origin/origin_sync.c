@@ -1,26 +1,32 @@
-/* What an origin does with memory and locks of ranks of other machines: tells and asks them, and waits until what it has asked
- * for is done.
+/* The origin's side of memory and locks of internode ranks. It sends messages and requests, and
+ * waits until the requests are done.
  *
- * Flush.  A message's mark TOLD is set after it has been sent (F1); a flush takes the mark away (F2) before it sends its own
- * message (F3), whose answer tells that all before it has been served (net.h, N2).  Another thread's operation that finds the
- * mark set at F1 was sent before F2, so before F3: this flush completes it.  One that finds it taken away sets it again: for
- * the next. What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing),
- * since the first may have taken what the second must wait for.
+ * Flush. A message's flag TOLD is set after the message is sent (F1). A flush clears the flag (F2)
+ * before it sends its own request (F3), whose reply confirms that all earlier messages were served
+ * (net.h, N2). Consider another thread's operation at F1. If it finds the flag set, it was sent
+ * before F2, so before F3: this flush completes it. If it finds the flag cleared, it sets the flag
+ * again, for the next flush. The flushing thread awaits outstanding requests one by one. A second
+ * flush waits for the first (flushing): the first may have removed requests from the list that the
+ * second must wait for.
  *
- * Devices.  What is put by them is in no order with messages.  The mark PLACED is set, and taken away by a flush, as TOLD is (F1,
- * F2); the flush asks then whether all has arrived (F3), and an unlock or complete is told when that is known (D1).
+ * RDMA. RDMA puts have no order with messages. Flag PLACED is set, and cleared by a flush, as TOLD
+ * is (F1, F2). The flush then requests a check whether all puts have arrived (F3). An unlock or
+ * complete is sent only after that check (D1).
  *
- * lock_all takes no lock of far targets but where the epoch before kept an exclusive lock waiting (FOLLOWED): the first
- * operation on one does (HELD), and unlock_all gives these back.  Epochs that take them in any order, and single locks, do not
- * wait for each other in a circle (lock_all_queue.c, J1 to J4).  Two origins that hold locks of several targets each, one by lock_all
- * and one by exclusive locks, can, where on one machine the gate would have let one of them in first; no order of locks is
- * promised by MPI.
+ * lock_all acquires no locks of internode targets, except where the previous epoch kept an
+ * exclusive lock waiting (FOLLOWED). The first operation on a target acquires its lock (HELD);
+ * unlock_all releases these locks. Epochs that acquire them in any order do not deadlock with each
+ * other or with single locks (lock_all_queue.c, J1 to J4). Two origins that hold locks of several
+ * targets each, one by lock_all and one by exclusive locks, can deadlock. On one node the gate
+ * would admit one of them first. MPI promises no order of locks.
  *
- * A lock is awaited before oriel_internode_lock returns, and one that goes with its epoch before any other lock is asked for
- * (lazy_lock.c), though MPI lets it come later: programs that take several locks in one order everywhere rely on it.  With
- * MPI_MODE_NOCHECK none is taken (TRUSTED).
+ * A lock is awaited before oriel_internode_lock returns. A lazy lock (lazy_lock.c) is awaited
+ * before any other lock is requested. MPI allows an implementation to acquire it later, but
+ * programs that acquire several locks in one order everywhere rely on this. With MPI_MODE_NOCHECK
+ * no lock is acquired (TRUSTED).
  *
- * far->mutex is never held around calls of the net, which calls oriel_internode_took with its own lock held. */
+ * far->mutex is never held around calls of the net, since the net calls oriel_internode_took with
+ * its own lock held. */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -89,7 +95,8 @@ bool oriel_internode_took(struct oriel_internode_request *request,
     return false;
 }
 
-/* The open requests of a target, or of all for -1, taken out of the window's. */
+/* Removes the open requests of a target, or of all for -1, from the window's list and returns
+ * them. */
 static struct oriel_internode_request *take_open(struct oriel_internode *far, int32_t target)
 {
     struct oriel_internode_request *taken = NULL;
@@ -109,7 +116,7 @@ static struct oriel_internode_request *take_open(struct oriel_internode *far, in
     return taken;
 }
 
-/* The first of several failures, whose message others must not replace. */
+/* The first of several failures: later messages must not replace its message. */
 struct first {
     enum oriel_status status;
     char text[400];
@@ -155,7 +162,8 @@ enum oriel_status oriel_internode_take_failure(struct oriel_internode *far)
     return status == ORIEL_OK ? ORIEL_OK : oriel_fail(status, "%s", text);
 }
 
-/* With far->mutex held: nobody need await those whose answers have come, where nobody is lost.  How many are left. */
+/* With far->mutex held: removes requests whose replies have arrived, unless their peer is lost.
+ * Returns how many are left. */
 static unsigned drop_done(struct oriel_internode *far)
 {
     for (struct oriel_internode_request **link = &far->open; *link != NULL;) {
@@ -180,7 +188,7 @@ static void begin_request(struct oriel_window *window, int32_t target, struct or
     oriel_rma_request_attach(request, peer);
 }
 
-/* It has been sent, or not. */
+/* After the request was sent, or sending it failed. */
 static enum oriel_status begun(enum oriel_status status, struct oriel_internode_request *request,
                                bool *many)
 {
@@ -199,7 +207,7 @@ static enum oriel_status begun(enum oriel_status status, struct oriel_internode_
     return ORIEL_OK;
 }
 
-/* Asks; *many: so much is open now that some of it is to be awaited. */
+/* Sends a request. *many: too many requests are open, so the caller must wait for some. */
 static enum oriel_status open_request(struct oriel_window *window, int32_t target,
                                       struct oriel_net_peer *peer,
                                       struct oriel_internode_head *head, const struct iovec *data,
@@ -212,8 +220,8 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     return begun(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
 }
 
-/* What is open is awaited: where tells, for a flush, else since it is very much, and what was refused is left to whatever
- * completes it. */
+/* Awaits the open requests. tells: for a flush, which reports failures. Else because too many are
+ * open; then a refusal is left to the call that completes the operation. */
 static enum oriel_status await_here(struct oriel_window *window, int32_t target, bool tells)
 {
     struct first first = {.status = ORIEL_OK};
@@ -243,7 +251,7 @@ static bool is_refused(const struct oriel_window *window, int32_t target)
                           ORIEL_INTERNODE_REFUSED);
 }
 
-/* They do not wait for a lock, nor are they kept out by its target (lazy_lock.c, K3). */
+/* RDMA does not wait for a lock, nor can its target refuse it (lazy_lock.c, K3). */
 static enum oriel_status may_ask_devices(const struct oriel_window *window, int32_t target)
 {
     oriel_internode_settle_at(window, target);
@@ -286,7 +294,7 @@ enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t tar
     return many ? await_here(window, -1, false) : status;
 }
 
-/* F3 of what devices have put. */
+/* F3 of RDMA puts. */
 static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target)
 {
     bool many;
@@ -302,8 +310,8 @@ static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target
     return begun(oriel_net_ask_arrival(peer, &request->net), request, &many);
 }
 
-/* With flushing held: asks all that have the mark PLACED.  Whether there were any; *lacks: memory for some, which are still to be
- * flushed. */
+/* With flushing held: requests a check for all targets with flag PLACED. Returns whether there were
+ * any. *lacks: memory was short, and some targets are still to be flushed. */
 static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first,
                          bool *lacks)
 {
@@ -314,7 +322,7 @@ static bool ask_arrivals(struct oriel_window *window, int32_t target, struct fir
            0) { /* F2 */
         oriel_delay();
         enum oriel_status status = ask_arrival(window, rank);
-        if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
+        if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
             await_open(window, -1, first);
             status = ask_arrival(window, rank);
         }
@@ -334,7 +342,7 @@ static void take_nothing(struct oriel_net_request *request, const struct oriel_n
     (void)oriel_internode_took((struct oriel_internode_request *)request, answer);
 }
 
-/* What a lock has put by for its unlock; NULL where there is none. */
+/* A request that a lock preallocated for its unlock; NULL if there is none. */
 static struct oriel_internode_request *take_put_by(struct oriel_internode *far)
 {
     pthread_mutex_lock(&far->mutex);
@@ -369,11 +377,12 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target,
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
     request->net.take = take_nothing;
-    bool many; /* or not: the flush awaits them all */
+    bool many; /* ignored: the flush awaits them all */
     return open_request(window, target, peer, &head, NULL, 0, request, &many);
 }
 
-/* Asks all that have the mark, then waits for all that is open.  *is_asked: but not where memory lacks. */
+/* Sends requests to all targets with the flag, then awaits all open requests. *is_asked: false if
+ * memory was short. */
 static enum oriel_status finish(struct oriel_window *window, int32_t target,
                                 enum oriel_internode_mark mark, enum oriel_internode_kind kind,
                                 bool *is_asked)
@@ -384,15 +393,15 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target,
     bool lacks;
     if (ask_arrivals(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
         await_open(window, target, &first); /* D1 */
-    /* F2; nothing is told behind what may not have arrived */
+    /* F2; nothing is sent after puts that may not have arrived */
     int32_t rank = lacks ? -1 : oriel_internode_take_mark(far, target, mark);
     if (kind == ORIEL_INTERNODE_UNLOCK && target >= 0 && !lacks)
-        rank = target; /* also where another thread has flushed it */
+        rank = target; /* also if another thread has flushed it */
     *is_asked = !lacks;
     while (rank >= 0) {
         oriel_delay();
         enum oriel_status status = ask_flush(window, rank, kind);
-        if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
+        if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
             await_open(window, -1, &first);
             status = ask_flush(window, rank, kind);
         }
@@ -400,7 +409,8 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target,
         *is_asked = status != ORIEL_E_NO_MEM;
         if (!*is_asked)
             oriel_internode_set_mark(far, rank,
-                                     mark); /* this and all that follow are still to be flushed */
+                                     /* this target and all that follow are still to be flushed */
+                                     mark);
         rank = target < 0 && *is_asked ? oriel_internode_take_mark(far, -1, mark) : -1;
     }
     await_open(window, target, &first);
@@ -445,7 +455,7 @@ static enum oriel_status ask_lock(struct oriel_window *window, int32_t target,
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {
         .kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_later};
-    /* who has a lock can give it back */
+    /* preallocated, so that an acquired lock can be released */
     struct oriel_internode_request *unlock = calloc(1, sizeof *unlock);
     enum oriel_status status =
         unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
@@ -459,7 +469,7 @@ static enum oriel_status ask_lock(struct oriel_window *window, int32_t target,
     return status;
 }
 
-/* *is_followed: what its target tells a lock_all epoch. */
+/* *is_followed: the target's reply to a lock_all epoch. */
 static enum oriel_status take_lock(struct oriel_window *window, int32_t target,
                                    enum oriel_internode_wanted wanted, bool *is_followed)
 {
@@ -494,7 +504,7 @@ enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_
     return status;
 }
 
-/* Inside lock_all; with far->entering held. */
+/* Inside lock_all, with far->entering held. */
 static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target,
                                          enum oriel_internode_wanted wanted)
 {
@@ -548,7 +558,7 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
         (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
          ORIEL_INTERNODE_HELD))
         return status;
-    pthread_mutex_lock(&window->far->entering); /* one thread takes it */
+    pthread_mutex_lock(&window->far->entering); /* one thread acquires it */
     if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
           ORIEL_INTERNODE_HELD))
         status = take_one_of_all(window, target, ORIEL_INTERNODE_WANTS_ALL);

@@ -1,4 +1,4 @@
-/* Describes, packs and unpacks pieces of layouts (pack.h).  Works on memory of this process alone. */
+/* Describes, packs and unpacks pieces of layouts (pack.h). Touches memory of this process only. */
 #include "internode/origin/pack.h"
 
 #include "transport/shared/copy_strided.h"
@@ -20,7 +20,7 @@ static uint64_t describe_runs(struct oriel_batch *batch, uint64_t runs,
     return runs;
 }
 
-/* len_bytes as they lie in memory. */
+/* len_bytes that are contiguous in memory. */
 static void describe_part(struct oriel_batch *batch, uint64_t len_bytes,
                           struct oriel_internode_batch *out)
 {
@@ -29,7 +29,7 @@ static void describe_part(struct oriel_batch *batch, uint64_t len_bytes,
     oriel_batch_use(batch, len_bytes);
 }
 
-/* Whole pairs as such, parts of one by themselves. */
+/* Describes whole pairs as pairs, and parts of a pair separately. */
 static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes,
                                struct oriel_internode_batch *out)
 {
@@ -74,7 +74,7 @@ uint64_t oriel_internode_describe(struct oriel_batch *batch, uint64_t most_bytes
     return moved;
 }
 
-/* One run of pairs, field by field; returns how many bytes have moved. */
+/* Copies one run of pairs field by field; returns the number of bytes copied. */
 static uint64_t move_pairs(char *packed, char *pairs, const struct oriel_internode_batch *batch,
                            bool pack)
 {

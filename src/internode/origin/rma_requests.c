@@ -1,6 +1,7 @@
-/* Operations whose answers are outstanding (rma_requests.h).  A message's request has two owners where it belongs to one: a flush,
- * which awaits it, and the end of its answer, which counts; the last of them frees it.  So a flush completes an operation and
- * need not know of it, and it may be freed, waited for and flushed in any order and by any threads. */
+/* Operations with outstanding replies (rma_requests.h). The request of a message that belongs to
+ * such an operation has two owners: the flush that awaits it, and the end of its reply, which
+ * counts it. The last owner frees it. So a flush completes an operation without knowing it. An
+ * operation may be freed, awaited and flushed in any order and by any thread. */
 #include "internode/origin/rma_requests.h"
 
 #include <stdio.h>
@@ -11,11 +12,13 @@ enum { CHECK_NS = 100000000 };
 
 static _Thread_local struct oriel_rma_request *begun; /* by this thread, and not sent */
 static _Atomic uint64_t last_number;
-static _Atomic uint32_t unanswered;               /* operations: not ended */
+static _Atomic uint32_t unanswered;               /* number of operations that have not ended */
 static _Atomic(struct oriel_rma_request *) ended; /* newest first */
 static _Atomic uint64_t checked_ns;
-static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* taken before the net's own */
-static struct oriel_rma_request *watched; /* all that nobody has taken; watching */
+/* acquired before the net's own lock */
+static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;
+/* all operations that take_ended has not returned; watching */
+static struct oriel_rma_request *watched;
 
 static void give_share(struct oriel_rma_request *pending)
 {
@@ -69,7 +72,8 @@ struct oriel_rma_request *oriel_rma_request_take_ended(void)
     return taken;
 }
 
-/* Asks of each target, once where many operations follow each other, whether it lives: who is lost ends its operations. */
+/* Checks whether each target lives, once for a sequence of operations on it. The loss of a target
+ * ends its operations. */
 static void check_targets(void)
 {
     struct oriel_net_peer *last = NULL;
@@ -110,7 +114,7 @@ enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending
     return oriel_fail(pending->status, "%s", pending->text);
 }
 
-/* The last of a message, with the net's lock held. */
+/* The last step of a message, with the net's lock held. */
 static void end(struct oriel_net_request *net)
 {
     struct oriel_internode_request *request = (struct oriel_internode_request *)net;

@@ -1,4 +1,5 @@
-/* A byte for each rank, and the list of those that have a mark, so that a flush looks at no others (far->mutex). */
+/* A byte of flags per rank, and a list of the ranks with a flag, so that a flush visits no others
+ * (far->mutex). */
 #include "internode/origin/target_flags.h"
 
 void oriel_internode_set_mark(struct oriel_internode *far, int32_t target,
@@ -16,7 +17,7 @@ int32_t oriel_internode_take_mark(struct oriel_internode *far, int32_t target,
                                   enum oriel_internode_mark mark)
 {
     int32_t found = -1;
-    /* who gives a lock back flushes */
+    /* a release of the lock also flushes */
     uint8_t taken = (uint8_t)(mark == ORIEL_INTERNODE_HELD ? mark | ORIEL_INTERNODE_TOLD : mark);
     pthread_mutex_lock(&far->mutex);
     for (int32_t i = 0; i < far->marked_count && found < 0; i++) {

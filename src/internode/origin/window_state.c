@@ -1,5 +1,5 @@
-/* The far half of a window: made before messages for the window are served, freed when none are any more.  Creation, and the
- * tests that stand in for it, call. */
+/* Creates and frees the internode state of a window. It exists before the first message for the
+ * window is served, and until after the last. */
 #include "internode/origin/origin_sync.h"
 #include "internode/origin/rma_requests.h"
 
@@ -58,7 +58,8 @@ void oriel_internode_free(struct oriel_internode *far)
         free(request);
     }
     while (far->open !=
-           NULL) { /* of a window whose end failed: what is still the net's is left to it */
+           /* only if the window's end failed; a request that the net still has is left to it */
+           NULL) {
         struct oriel_internode_request *request = far->open;
         far->open = request->next;
         if (atomic_load_explicit(&request->net.done, memory_order_acquire))

@@ -1,7 +1,9 @@
-/* Leads messages from other machines to their windows.  A window is found from before all have agreed on it until after the
- * barrier of its end, and served from when this process has finished it, before all tell each other so (create.c): whoever may
- * send something for it is served.  What is for no window is for one that ended after an error, and is answered so.  The agent's
- * thread serves, one message at a time, under serving, which removal takes too. */
+/* Dispatches messages from other nodes to their windows. A window can be found from before all
+ * ranks agree on it until after the barrier of its end. It is served once this process has finished
+ * it, before all ranks notify each other of that (create.c). So every message that a rank may send
+ * is served. A message for an unknown window is for one that ended after an error; its reply says
+ * so. The agent's thread serves one message at a time with serving held. Removal acquires serving,
+ * too. */
 #include "internode/target/am_dispatch.h"
 
 #include "internode/origin/origin_rma.h"
@@ -14,7 +16,7 @@
 static struct oriel_hash_table windows = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
 
-/* The last windows that ended after a death: who asks for one is told of whose. */
+/* The last windows that ended after a death, with the dead rank for replies about them. */
 enum { GIVEN_UP = 64 };
 static struct {
     uint64_t id;
@@ -95,7 +97,7 @@ static void answer_gone(const struct oriel_net_asker *asker,
     answer_nowhere(asker, head, ORIEL_E_WIN, "the window is gone");
 }
 
-/* Identity and address of a process of this machine. */
+/* Replies with identity and address of a process of this node. */
 static void tell_address(struct oriel_window *window, const struct oriel_net_asker *asker,
                          const struct oriel_internode_head *head)
 {
@@ -111,7 +113,7 @@ static void tell_address(struct oriel_window *window, const struct oriel_net_ask
     oriel_internode_answer_well(asker, data, 2);
 }
 
-/* Whether the sender is the rank that it says. */
+/* Whether the sender is the rank in the head. */
 static bool is_from(const struct oriel_window *window, const struct oriel_internode_head *head,
                     const struct oriel_identity *from)
 {
@@ -121,7 +123,7 @@ static bool is_from(const struct oriel_window *window, const struct oriel_intern
     return id->id[0] == from->id[0] && id->id[1] == from->id[1];
 }
 
-/* Also again, what a target has kept for a while. */
+/* Also runs for messages that a target deferred. */
 static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker,
                       const struct oriel_internode_head *head,
                       const struct oriel_net_arrived *message)
@@ -149,7 +151,7 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
         answer_gone(asker, head);
     else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
         answer_nowhere(asker, head, ORIEL_E_WIN,
-                       "the window is not made yet"); /* from one that does not keep to settle() */
+                       "the window is not made yet"); /* from a sender that ignores is_settled */
     else if (!is_from(window, head, from))
         answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
     else if (!oriel_internode_keeps(window, asker, head, message, is_asked(head), serve_now))

@@ -1,10 +1,11 @@
-/* A list of copies, oldest first (deferred_queue.h). */
+/* A list of copied messages, oldest first (deferred_queue.h). */
 #include "internode/target/deferred_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 2 * ORIEL_INTERNODE_RIDE_BYTES }; /* a flush is in no count of the origin's */
+/* the origin's limit does not count flushes */
+enum { MOST_BYTES = 2 * ORIEL_INTERNODE_RIDE_BYTES };
 
 struct oriel_internode_message {
     struct oriel_internode_message *next;

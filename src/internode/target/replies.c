@@ -1,11 +1,11 @@
-/* What a target answers to ranks of other machines.  What fails where nobody waits for an answer is kept, the first of each rank,
- * and told by the next answer to it.  The agent's thread alone calls, from sync/, rma/ and window/. */
+/* A target's replies to internode ranks. The failure of a message without a reply is recorded, the
+ * first of each rank, and the next reply to that rank reports it. Agent's thread only. */
 #include "internode/origin/origin_sync.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Why a message failed that nobody waits for. */
+/* Why a message without a reply failed. */
 struct oriel_internode_refusal {
     struct oriel_internode_refusal *next;
     int32_t from;
@@ -29,7 +29,7 @@ static struct oriel_internode_refusal **find_refusal(struct oriel_window *window
     return link;
 }
 
-/* What the next answer to this origin is to tell. */
+/* The failure that the next reply to this origin reports. */
 static enum oriel_status told(const struct oriel_window *window, int32_t from)
 {
     return (enum oriel_status)(window->far->refused[from] & ~ORIEL_INTERNODE_SHUT);
@@ -38,11 +38,11 @@ static enum oriel_status told(const struct oriel_window *window, int32_t from)
 void oriel_internode_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
 {
     if (told(window, from) != ORIEL_OK)
-        return; /* the first counts */
+        return; /* the first failure counts */
     window->far->refused[from] |= (uint8_t)status;
     struct oriel_internode_refusal *refusal = calloc(1, sizeof *refusal);
     if (refusal == NULL)
-        return; /* it is told all the same */
+        return; /* the next reply still reports the status */
     refusal->from = from;
     refusal->answer.status = status;
     snprintf(refusal->answer.text, sizeof refusal->answer.text, "%s", oriel_fail_message());

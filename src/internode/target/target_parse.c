@@ -1,5 +1,6 @@
-/* Reads messages of far origins (target_parse.h): their places become layouts on the reader's stack, like those of
- * datatypes.  Nothing is done before all of a message is known to be right. */
+/* Parses messages of internode origins (target_parse.h). Their offsets become layouts on the
+ * reader's stack, like those of datatypes. Nothing is executed before all of a message is
+ * validated. */
 #include "internode/target/target_parse.h"
 
 #include "rma/region_lookup.h"
@@ -31,7 +32,7 @@ static bool set_run(struct oriel_node *node, enum oriel_kind kind, uint64_t coun
     return true;
 }
 
-/* Numbers of 31 bits: only the last run's place may overflow. */
+/* Numbers have 31 bits, so only the last run's offset may overflow. */
 static bool set_loop(struct oriel_node *node, struct oriel_node *run, uint64_t count,
                      int64_t stride_bytes)
 {
@@ -141,7 +142,8 @@ bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32
            !__builtin_add_overflow((int64_t)order->head->a, part->at_bytes, &part->at_bytes);
 }
 
-/* Every run of a dynamic window's part by itself: what lies between them need not be attached. */
+/* Checks every run of a dynamic window's part separately: the gaps between runs need not be
+ * attached. */
 static bool are_attached(const struct oriel_window *window, const struct oriel_internode_part *part)
 {
     struct oriel_cursor cursor;
@@ -192,7 +194,7 @@ static enum oriel_status check_parts(const struct oriel_internode_order *order)
             return oriel_internode_malformed(order, "layout");
         if (part.node.size_bytes > order->moved_bytes)
             return oriel_internode_malformed(order,
-                                             "count"); /* and the sum is far from overflowing */
+                                             "count"); /* so the sum cannot overflow */
         moved_bytes += part.node.size_bytes;
         status = oriel_internode_part_check(order, &part);
     }
@@ -201,7 +203,7 @@ static enum oriel_status check_parts(const struct oriel_internode_order *order)
                : oriel_internode_malformed(order, "count");
 }
 
-/* What stands in front of the operands. */
+/* Parses the offsets before the operands. */
 static enum oriel_status take_places(struct oriel_internode_order *order,
                                      const struct oriel_net_arrived *message)
 {

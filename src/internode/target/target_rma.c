@@ -1,7 +1,8 @@
-/* The target's side of operations of far origins (origin_rma.h has the messages).  A message is looked at in whole before any
- * of it is done, and is done by the functions with which this process works on its own window: so its atomicity is the
- * window's.  The agent's thread calls, for one message after the other, and needs no memory for any: the origin has gone on, and
- * could not do again what is refused here. */
+/* The target's side of operations of internode origins (origin_rma.h has the messages). All of a
+ * message is validated before any of it is executed. The functions for this process's own accesses
+ * to its window execute it, so it has the window's atomicity. The agent's thread serves one message
+ * after the other and allocates no memory: the origin has moved on and could not repeat an
+ * operation that is refused here. */
 #include "internode/target/target_parse.h"
 
 #include "internode/origin/origin_sync.h"
@@ -12,7 +13,8 @@
 
 #include <string.h>
 
-/* One message's answer, and its padded elements as they lie in memory: what moves of one is more than half of it. */
+/* One message's reply, and its padded elements in memory layout. The payload of an element is more
+ * than half of its size. */
 static _Alignas(16) char answer[ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_operands[2 * ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_results[2 * ORIEL_NET_DATA_BYTES];
@@ -28,7 +30,7 @@ static struct oriel_span span_of(const struct oriel_internode_order *order,
     return (struct oriel_span){order->window->rank, (uint64_t)part->at_bytes, {&part->type, 1}};
 }
 
-/* Puts or gets part by part; packed: the message's operands, or room for what is read. */
+/* Puts or gets part by part. packed: the message's operands, or a buffer for the data read. */
 static enum oriel_status transfer(const struct oriel_internode_order *order, char *packed)
 {
     struct oriel_internode_part part;
@@ -47,7 +49,7 @@ static enum oriel_status transfer(const struct oriel_internode_order *order, cha
     return status;
 }
 
-/* Elements as accumulates take them, part by part. */
+/* Accumulates part by part, with elements in memory layout. */
 static enum oriel_status update(const struct oriel_internode_order *order, const char *operands,
                                 char *results)
 {
@@ -70,7 +72,7 @@ static enum oriel_status update(const struct oriel_internode_order *order, const
     return status;
 }
 
-/* Packed elements are not as they lie in memory. */
+/* Converts packed elements to memory layout and back. */
 static enum oriel_status update_padded(const struct oriel_internode_order *order, char *packed)
 {
     const struct oriel_internode_batch elements = {
@@ -89,7 +91,7 @@ static enum oriel_status update_padded(const struct oriel_internode_order *order
     return status;
 }
 
-/* packed: room for the answer, or NULL. */
+/* packed: buffer for the reply, or NULL. */
 static enum oriel_status execute(const struct oriel_internode_order *order, char *packed)
 {
     if (order->head->kind == ORIEL_INTERNODE_PUT)
@@ -123,7 +125,7 @@ static enum oriel_status serve_swap(struct oriel_window *window,
                                                        message->data + len_bytes, found);
 }
 
-/* What is answered with what a get or an update has read. */
+/* Replies with the data that a get or an accumulate has read. */
 static void serve_asked(const struct oriel_internode_order *order,
                         const struct oriel_net_asker *asker)
 {
@@ -136,7 +138,8 @@ static void serve_asked(const struct oriel_internode_order *order,
     oriel_internode_answer(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
 }
 
-/* A run of memory that is loaded goes as it is; a word is loaded in one piece, for those who poll.  False for other memory. */
+/* Sends a run of memory that loads can read directly from its place. Loads a word in one piece, for
+ * origins that poll it. Returns false for other memory. */
 static bool answer_run(const struct oriel_internode_order *order,
                        const struct oriel_net_asker *asker)
 {
@@ -191,7 +194,8 @@ void oriel_internode_serve_operation(struct oriel_window *window,
 {
     struct oriel_remote_writers *writers = oriel_file_writers(oriel_file_base());
     oriel_remote_for_others = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
-    /* while pages move this thread is kept out by the kernel's copies, which announce themselves, or here */
+    /* While pages move, this thread waits: in the kernel's copies, which announce themselves, or
+     * here. */
     struct oriel_remote_writers_slot *slot =
         oriel_remote_for_others ? NULL : oriel_remote_writers_enter(writers);
     serve(window, asker, head, message);

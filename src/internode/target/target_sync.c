@@ -1,12 +1,14 @@
-/* What a target does for ranks of other machines: their locks, epochs of pairs and arrivals at barriers.  The agent's thread
- * calls, which must not wait for anybody: whoever wants a lock stands in the queue of the target's own machine like its ranks,
- * takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.  Epochs of
- * lock_all share places in the queue (lock_all_queue.c).
+/* The target's service for internode ranks: their locks, PSCW epochs and arrivals at barriers. The
+ * agent's thread must not wait for any rank. So a lock request enters the queue of the target's own
+ * node like its ranks, and takes the same steps (lock.c), each as soon as it is possible. The reply
+ * is sent after the last step. Epochs of lock_all share positions of the queue (lock_all_queue.c).
  *
- * What belongs to an epoch that does not wait for its lock (lazy_lock.c) is done when that is held.
+ * The messages of an epoch that does not wait for its lock (lazy_lock.c) are executed when the lock
+ * is acquired.
  *
- * A lock of a far rank is known to this process only; when that rank is lost with a place in the queue, far_lost in the target's
- * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (internode/origin/liveness.c). */
+ * Only this process knows the lock of an internode rank. If that rank is lost with a position in
+ * the queue, far_lost in the target's control block names it permanently. Every waiter for the
+ * lock, on this node or another, then fails (internode/origin/liveness.c). */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -24,7 +26,7 @@
 enum { COURTESY_NS = 100000000, WATCH_NS = 100000000, PATIENCE_NS = 100000000 };
 enum { NOBODY = -1 };
 
-static uint32_t waiting; /* locks of all windows that are not held yet */
+static uint32_t waiting; /* number of locks of all windows that are not acquired yet */
 
 /* --- locks --- */
 
@@ -36,7 +38,7 @@ static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_internod
            now_ns - lock->since_ns < COURTESY_NS;
 }
 
-/* J5; without memory for who keeps the place it waits on. */
+/* J5; stays in the queue if there is no memory for a keeper of its own position. */
 static void join_inside(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     struct oriel_internode_lock *keeper = calloc(1, sizeof *keeper);
@@ -64,8 +66,8 @@ static bool advance_shared(struct oriel_window *window, struct oriel_internode_l
     return oriel_internode_share_is_in(window, lock->share);
 }
 
-/* Takes the steps that are possible; true when the lock is held.  is_behind: one before it stands at the gate, which may have been
- * left since that was looked at. */
+/* Takes the steps that are possible; returns true when the lock is acquired. is_behind: a lock
+ * before it waits at the gate, which may have opened since that lock was checked. */
 static bool advance(struct oriel_window *window, struct oriel_internode_lock *lock, bool is_behind,
                     uint64_t now_ns)
 {
@@ -76,7 +78,7 @@ static bool advance(struct oriel_window *window, struct oriel_internode_lock *lo
     if (!lock->exclusive) {
         if (!oriel_ticket_may_read(queue, lock->place))
             return false;
-        (void)oriel_ticket_await_writers(queue, lock->place, NULL); /* it does not wait any more */
+        (void)oriel_ticket_await_writers(queue, lock->place, NULL); /* returns at once */
         return true;
     }
     if (lock->stage == STAGE_COURTESY) {
@@ -91,7 +93,7 @@ static bool advance(struct oriel_window *window, struct oriel_internode_lock *lo
     if (lock->stage == STAGE_GATE) {
         if (is_behind || oriel_gate_has_readers(gate))
             return false;
-        (void)oriel_gate_await_readers(gate, NULL); /* likewise */
+        (void)oriel_gate_await_readers(gate, NULL); /* returns at once */
         lock->place = oriel_ticket_take(queue);
         lock->stage = STAGE_QUEUE;
     }
@@ -109,7 +111,8 @@ static void leave_queue(struct oriel_window *window, const struct oriel_internod
         oriel_gate_leave_writer(&window->common->gate);
 }
 
-/* It will never be held: the gate is passed on (as lock.c does), a place in the queue stays taken. */
+/* The lock will never be acquired: it leaves the gate (as in lock.c). A position in the queue stays
+ * in use. */
 static void give_up(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     if (lock->exclusive && lock->stage != STAGE_COURTESY)
@@ -126,7 +129,7 @@ static void forget(struct oriel_window *window, struct oriel_internode_lock *loc
 
 /* --- holders --- */
 
-/* For those of this machine who wait: whom they are to look at. */
+/* Publishes the holder, for waiters of this node to check. */
 static void tell_holder(struct oriel_window *window)
 {
     const struct oriel_internode_lock *lock = window->far->locks;
@@ -146,7 +149,7 @@ static bool is_waited_for(const struct oriel_internode *far)
     return lock != NULL;
 }
 
-/* One that is lost is forgotten: the next look goes on with the others. */
+/* Forgets a lost holder and returns; the next call continues with the others. */
 static void watch_holders(struct oriel_window *window, uint64_t now_ns)
 {
     if (now_ns - window->far->looked_ns < WATCH_NS || !is_waited_for(window->far))
@@ -163,7 +166,7 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
     }
 }
 
-/* The lock that a rank holds here, taken out of the list; NULL when there is none. */
+/* Removes the lock that a rank holds here from the list; NULL if there is none. */
 static struct oriel_internode_lock *take_held(struct oriel_window *window, int32_t from)
 {
     for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;
@@ -191,9 +194,9 @@ static void give_lock_back(struct oriel_window *window, const struct oriel_net_a
     oriel_internode_answer(window, asker, from, NULL, 0);
 }
 
-/* --- going on with locks --- */
+/* --- advancing locks --- */
 
-/* Whoever could let it in has died. */
+/* Fails if a rank that blocks the lock has died. */
 static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_internode_lock *lock,
                                     uint64_t now_ns)
 {
@@ -205,7 +208,8 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_in
                                       : oriel_liveness_reads(&watched);
 }
 
-/* Whatever failed before; a lock_all epoch is told whether it keeps a writer waiting (J2). */
+/* Replies to the lock request, whatever failed before. Reports to a lock_all epoch whether it keeps
+ * a writer waiting (J2). */
 static void tell_held(const struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     uint64_t is_followed =
@@ -214,7 +218,7 @@ static void tell_held(const struct oriel_window *window, const struct oriel_inte
                                 lock->share != NULL);
 }
 
-/* Its turn has come, NOBODY's to leave at once; the link to the next. */
+/* The lock's turn has come. NOBODY's leaves at once. Returns the link to the next lock. */
 static struct oriel_internode_lock **hold(struct oriel_window *window,
                                           struct oriel_internode_lock **link)
 {
@@ -251,7 +255,8 @@ static void refuse_epoch(struct oriel_window *window, struct oriel_internode_loc
         window->far->refused[lock->from] |= ORIEL_INTERNODE_SHUT;
 }
 
-/* K2: what has been kept for the first lock that is held now, whose unlock ends it; false when there is none. */
+/* K2: executes the messages deferred for the first lock that is acquired now, and its unlock.
+ *     Returns false if there is none. */
 static bool serve_kept(struct oriel_window *window)
 {
     struct oriel_internode_lock *lock = window->far->locks;
@@ -263,7 +268,7 @@ static bool serve_kept(struct oriel_window *window)
     oriel_internode_kept_serve(window, &lock->kept);
     if (lock->kept.has_unlock) {
         const struct oriel_net_asker unlock = lock->kept.unlock;
-        /* answered once, also where a rank that holds two locks ends the other one by it */
+        /* replied to once, even if a rank with two locks releases the other one by it */
         lock->kept.has_unlock = false;
         give_lock_back(window, &unlock, lock->from);
     }
@@ -292,7 +297,7 @@ static void go_on(struct oriel_window *window, uint64_t now_ns)
     }
 }
 
-/* Where an epoch that was kept has ended, the next one's turn may have come: no message tells of that. */
+/* After a deferred epoch has ended, the next lock's turn may have come without a message. */
 void oriel_internode_look(struct oriel_window *window)
 {
     uint64_t now_ns = oriel_now_ns();
@@ -311,7 +316,7 @@ bool oriel_internode_waits(void)
     return waiting > 0;
 }
 
-/* Where there is no memory, the one that has been put by: who does not wait for the lock could not ask again. */
+/* Without memory returns the spare lock: an origin with a lazy lock could not ask again. */
 static struct oriel_internode_lock *make_lock(struct oriel_internode *far)
 {
     struct oriel_internode_lock *lock = calloc(1, sizeof *lock);
@@ -353,7 +358,7 @@ static void take_lock(struct oriel_window *window, const struct oriel_net_asker 
     oriel_delay();
     if (!lock->exclusive && lock->share == NULL)
         lock->place = oriel_ticket_come(&window->control->lock);
-    struct oriel_internode_lock **link = &window->far->locks; /* behind those that came before */
+    struct oriel_internode_lock **link = &window->far->locks; /* after those that arrived before */
     while (*link != NULL)
         link = &(*link)->next;
     *link = lock;
@@ -410,7 +415,7 @@ bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_a
     return true;
 }
 
-/* --- epochs of pairs, barriers, loss --- */
+/* --- PSCW epochs, barriers, lost ranks --- */
 
 static void count_partner(struct oriel_window *window, const struct oriel_internode_head *head)
 {
@@ -420,7 +425,7 @@ static void count_partner(struct oriel_window *window, const struct oriel_intern
                                                               : &partner->completes);
     else
         oriel_store_release(&window->far->uncounted,
-                            (uint32_t)head->from + 1); /* who waits for it is told (liveness.c) */
+                            (uint32_t)head->from + 1); /* a waiter for it fails (liveness.c) */
 }
 
 static void count_arrival(struct oriel_window *window, const struct oriel_internode_head *head)
@@ -450,11 +455,11 @@ void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_a
     case ORIEL_INTERNODE_COMPLETE: count_partner(window, head); break;
     case ORIEL_INTERNODE_ARRIVED: count_arrival(window, head); break;
     case ORIEL_INTERNODE_LOST: note_lost(window, head->a); break;
-    default: /* internode/target/am_dispatch.c sends no others here */ break;
+    default: /* internode/target/am_dispatch.c sends no other kind here */ break;
     }
 }
 
-/* It had a place in the queue, which stays taken. */
+/* It had a position in the queue, which stays in use. */
 static void name_lost(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_INTERNODE_EXCLUSIVE;
@@ -498,7 +503,7 @@ void oriel_internode_close(struct oriel_window *window)
         oriel_internode_withdraw(window->far);
     else if (window->far->exposed != NULL)
         window->memory_offset =
-            -1; /* not given back: some may still put, and devices reach it until the net stops */
+            -1; /* not freed: other ranks may still put, and RDMA reaches it until the net stops */
     oriel_internode_shares_close(window->far);
     oriel_internode_answers_close(window->far);
     oriel_internode_peers_close(window);
