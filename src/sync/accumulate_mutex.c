@@ -1,12 +1,14 @@
-/* A futex lock that knows its holder.
+/* A futex lock that records its holder.
  *
- *    31        30..0
- *   +--------+----------------+   free: 0        M1: 0 -> rank + 1           (acquire)
- *   | asleep | win_rank + 1   |                  M2: word -> word | asleep   before sleeping
- *   +--------+----------------+                  M3: word -> 0 (release); wakes one when asleep was set
+ *      31        30..0
+ *     +--------+----------------+   free: 0   M1: 0 -> rank + 1           (acquire)
+ *     | asleep | win_rank + 1   |             M2: word -> word | asleep   before sleeping
+ *     +--------+----------------+             M3: word -> 0 (release); wakes one if asleep was set
  *
- * A waiter that wakes takes the lock with asleep set, since others may still sleep: at worst one needless wake follows.
- * P1: M3 release -> M1 acquire.  Death: the word names the holder for ever; every waiter asks whether it lives. */
+ * A waiter that wakes acquires the lock with asleep set, since others may still sleep: at worst one
+ * needless wake follows.
+ * P1: M3 release -> M1 acquire. Death: the word names the holder permanently; every waiter checks
+ *     whether it lives. */
 #include "sync/accumulate_mutex.h"
 
 #include "base/delay.h"
@@ -37,8 +39,8 @@ static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_
     return *status == ORIEL_OK;
 }
 
-/* Who has found a holder dead asks first the next time: the agent, which works for others, must not sleep before each of the many
- * updates that they may have sent. */
+/* A thread that found a holder dead checks it first the next time. The agent, which works for
+ * others, must not sleep before each of the many updates that they may have sent. */
 static _Thread_local const struct oriel_accumulate_mutex *suspect;
 
 static enum oriel_status lock_asleep(struct oriel_window *window,
@@ -62,7 +64,7 @@ static enum oriel_status lock_asleep(struct oriel_window *window,
         if (!(word & ASLEEP) &&
             !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | ASLEEP,
                                                      memory_order_relaxed, memory_order_relaxed))
-            continue; /* M2 lost against M3 */
+            continue; /* M2 lost the race against M3 */
         oriel_delay();
         syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
         if (oriel_now_ns() - asked_ns >= (uint64_t)limit.tv_nsec) {

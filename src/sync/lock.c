@@ -1,21 +1,26 @@
-/* Passive-target locks: MPI_Win_lock, unlock, lock_all, unlock_all.  A shared lock takes the target's ticket lock, an
- * exclusive one passes the window's gate first, lock_all the gate alone.  The own access word is set to WAITING (L1) before
- * the process can block anybody, says SHARED or EXCLUSIVE (L2) while it holds the lock, and is cleared (L3) after it cannot block
- * anybody any more, which is what internode/origin/liveness.c relies on: whoever has seen G3, T1 or R1 sees L1, which is before all, for G3 is a
- * release, and who waits in the queue alone looks again every 100 ms.  The words themselves are made, and published, before the
- * first L1 (access_words.c): who sees none sees no L1.  api/ calls.
+/* Passive-target locks: MPI_Win_lock, unlock, lock_all, unlock_all. A shared lock acquires the
+ * target's ticket lock. An exclusive lock passes the window's gate first. lock_all passes only the
+ * gate. The process sets its access word to WAITING (L1) before it can block any rank. The word is
+ * SHARED or EXCLUSIVE (L2) while it holds the lock. It is cleared (L3) after the process can no
+ * longer block any rank. internode/origin/liveness.c relies on this: a rank that has seen G3, T1 or
+ * R1 sees L1, which precedes them all. G3 is a release, and a waiter in the queue reads again every
+ * 100 ms. The words themselves are created and published before the first L1 (access_words.c): a
+ * rank that finds no words sees no L1.
  *
- * The lock's own steps publish stores.  Where an exclusive lock ends, L3 is before the wakes, which are late at worst when
- * their process dies; shared locks and lock_all end with departure and wakes in one, and L3 comes after them: who dies in
- * between is reported to those who wait, though it is in nobody's way any more.  L1 is a read-modify-write for the sake of
- * threads that lock one target at the same time: the second is refused.
+ * The lock's own steps publish stores. At the end of an exclusive lock L3 precedes the wakes; they
+ * are late at worst if their process dies. Shared locks and lock_all end with departure and wakes
+ * in one step, and L3 follows. A process that dies in between is reported to waiters, though it no
+ * longer blocks them. L1 is a read-modify-write because several threads may lock one target at the
+ * same time: the second one fails.
  *
- * Targets on other machines are locked by their own process on this one's behalf (origin_sync.c, target_sync.c); here the access word alone
- * says so.  lock_all is for this machine's targets, and for those elsewhere that lock_all_queue.c tells (J3).
+ * The process of an internode target locks it for this process (origin_sync.c, target_sync.c); on
+ * this node only the access word shows that. lock_all covers this node's targets, and the internode
+ * targets that lock_all_queue.c reports (J3).
  *
- * With MPI_MODE_NOCHECK none is taken (trusted): the caller promises that nobody has, or wants, a lock that conflicts.  So it is
- * in nobody's way either, should somebody want one all the same: there are programs that keep such a lock_all for as long as the
- * window lives, and that take exclusive locks (docs/adr/053-nocheck-takes-no-lock.md). */
+ * With MPI_MODE_NOCHECK no lock is acquired (trusted): the caller promises that no rank has, or
+ * wants, a conflicting lock. So the epoch blocks no rank that wants one nevertheless. Some programs
+ * keep such a lock_all for the lifetime of the window, and acquire exclusive locks
+ * (docs/adr/053-nocheck-takes-no-lock.md). */
 #include "sync/lock.h"
 
 #include "internode/origin/liveness.h"
@@ -39,7 +44,7 @@ static enum oriel_status may_lock(const struct oriel_window *window)
     return ORIEL_OK;
 }
 
-/* L1, where no other epoch stands in the way or the fence's can be closed. */
+/* L1, if no other epoch is open or the fence's can be closed. */
 static enum oriel_status begin(struct oriel_window *window, int32_t target)
 {
     uint8_t none = ORIEL_ACCESS_NONE;
@@ -231,7 +236,7 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window)
     enum oriel_status status = window->far != NULL
                                    ? oriel_internode_unlock_all(window, trusted, &is_given_back)
                                    : ORIEL_OK;
-    if (!is_given_back) { /* the epoch goes on */
+    if (!is_given_back) { /* the epoch continues */
         atomic_fetch_or_explicit(&window->epoch, before & both, memory_order_relaxed);
         return status;
     }

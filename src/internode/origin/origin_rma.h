@@ -4,12 +4,12 @@
  *
  * A message is struct oriel_internode_head and data. Fields of the head:
  *
- *   a  base of the offsets: a byte of the target's window (of its address space if the window is
- *   dynamic)
- *   b  ORIEL_INTERNODE_PUT, ORIEL_INTERNODE_GET: bytes moved; ORIEL_INTERNODE_ACCUMULATE: elements;
- *   ORIEL_INTERNODE_SWAP: 1
- *   c  number of offsets that follow; 0: one run at a
- *   d  operator, kind of the elements (accumulates and swaps), flags: oriel_internode_word
+ *   - a: base of the offsets: a byte of the target's window (of its address space if the window is
+ *     dynamic)
+ *   - b: ORIEL_INTERNODE_PUT, ORIEL_INTERNODE_GET: bytes moved; ORIEL_INTERNODE_ACCUMULATE:
+ *     elements; ORIEL_INTERNODE_SWAP: 1
+ *   - c: number of offsets that follow; 0: one run at a
+ *   - d: operator, kind of the elements (accumulates and swaps), flags: oriel_internode_word
  *
  * If c is above 0, the data starts with c struct oriel_internode_batch. With ORIEL_INTERNODE_BLOCKS
  * it starts with c offsets (int64_t, bytes) and c lengths (uint64_t, bytes) of single runs without
