@@ -1,8 +1,8 @@
-/* Accumulates: atomic per element.  Memory that the CPU reaches takes native kernels for few
- * elements and plain ones for many, where there are native ones (sync/atomic_mode.h), many in short
- * blocks by way of scattered.c; everything else happens under the target's accumulate lock, the
- * target's own accumulates included (reduce/kernel.c has the argument), also where an agent
- * computes at the target.  api/ calls. */
+/* Accumulates: atomic per element. Where the CPU reaches the memory and has native kernels, few
+ * elements use those and many use plain ones (sync/atomic_mode.h). Many elements in short blocks
+ * use scattered.c. All other accumulates run under the target's accumulate lock (reduce/kernel.c
+ * has the argument). This includes the target's own, and those that an agent computes at the
+ * target. */
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
 #include "rma/path_select.h"
@@ -17,30 +17,30 @@ enum {
     STAGE_BYTES = 16384,
     STAGE_PAIRS = 512,
     QUEUE_PIECES = ORIEL_AGENT_RUNS,
-    ELEMENT_BYTES = 32, /* of the longest */
+    ELEMENT_BYTES = 32, /* of the longest element */
 };
 
-/* Runs that wait to be told to an agent in one request. */
+/* Runs queued for one request to an agent. */
 struct queue {
     unsigned count;
-    struct oriel_remote there; /* the offsets are from here */
+    struct oriel_remote there; /* base of the offsets */
     struct oriel_piece in[QUEUE_PIECES];
     struct oriel_piece out[QUEUE_PIECES];
 };
 
-/* One accumulate on its way.  The target's lock is taken when the first run needs it. */
+/* One accumulate in progress. The first run that needs the target's lock acquires it. */
 struct update {
     struct oriel_window *window;
     int32_t rank;
-    uint64_t offset_bytes; /* of the first item's place in the target's window */
+    uint64_t offset_bytes; /* of the first item in the target's window */
     enum oriel_kind kind;
     enum oriel_operator operator;
-    bool many; /* elements, so that those with native kernels are updated in bulk, too */
+    bool many; /* enough elements for a bulk update, even where native kernels exist */
     bool locked;
-    bool in_bulk;        /* while locked: singles are kept out */
-    uint64_t held_bytes; /* updated since the lock was taken */
-    bool returns;        /* there is a result */
-    /* NULL: nothing waits, as elements may overlap: an agent reads all runs before it writes one */
+    bool in_bulk;        /* while locked: single updates are excluded */
+    uint64_t held_bytes; /* updated since the lock was acquired */
+    bool returns;        /* the operation returns a result */
+    /* NULL: no queue, since elements may overlap; an agent reads all runs before it writes one */
     struct queue *queue;
 };
 
@@ -49,7 +49,7 @@ static bool is_aligned(const void *address, uint64_t size_bytes)
     return ((uintptr_t)address & (size_bytes - 1)) == 0;
 }
 
-/* The fields of count padded pairs, without what lies between and behind them. */
+/* Writes the fields of count padded pairs, without the gaps between and after them. */
 static enum oriel_status write_fields(const struct oriel_transport *by,
                                       const struct oriel_remote *there, char *pairs,
                                       const struct oriel_kind_properties *kind, uint64_t count)
@@ -64,8 +64,8 @@ static enum oriel_status write_fields(const struct oriel_transport *by,
     return by->write_pieces(there, pieces, 2 * (unsigned)count);
 }
 
-/* Read, modify, write of memory that only the kernel reaches, in pieces of whole elements.  The padding behind the last
- * pair may lie outside of the window and is left out. */
+/* Reads, modifies and writes memory that only the kernel reaches, in pieces of whole elements. The
+ * padding after the last pair may lie outside of the window and is left out. */
 static enum oriel_status update_staged(const struct update *update, const struct oriel_path *way,
                                        const char *origin, char *result, uint64_t count)
 {
@@ -106,7 +106,8 @@ static enum oriel_status queue_empty(const struct update *update)
     return oriel_remote_status(status, update->window, update->rank);
 }
 
-/* The agent at the target reads, computes and writes.  Elements in many runs come to it in few requests. */
+/* The agent at the target reads, computes and writes. Elements in many runs are batched into few
+ * requests. */
 static enum oriel_status update_by_agent(const struct update *update,
                                          const struct oriel_remote *there, const char *origin,
                                          char *result, uint64_t count)
@@ -155,7 +156,7 @@ static enum oriel_status lock(struct update *update)
     return status;
 }
 
-/* After a run: long updates let others in, where nothing waits to be told to an agent. */
+/* After a run: a long update releases the lock for others, unless runs are queued for an agent. */
 static void unlock(struct update *update, bool for_good)
 {
     bool nothing_waits = update->queue == NULL || update->queue->count == 0;
@@ -165,7 +166,7 @@ static void unlock(struct update *update, bool for_good)
     }
 }
 
-/* Of elements that have native kernels, while locked: no single updates them from here on. */
+/* For elements with native kernels, while locked: excludes single updates from here on. */
 static void begin_bulk(struct update *update)
 {
     if (!update->in_bulk)
@@ -173,7 +174,8 @@ static void begin_bulk(struct update *update)
     update->in_bulk = true;
 }
 
-/* Elements that have native kernels, aligned: what only the CPU's instructions and bulk updates ever touch. */
+/* Aligned elements with native kernels: only the CPU's instructions and bulk updates ever change
+ * them. */
 static enum oriel_status update_words(struct update *update, char *there, const char *origin,
                                       char *result, uint64_t count)
 {
@@ -201,7 +203,7 @@ static enum oriel_status update_words(struct update *update, char *there, const 
     return ORIEL_OK;
 }
 
-/* count elements that are reached in one way, offset_bytes into the target's window. */
+/* count elements on one path, offset_bytes into the target's window. */
 static enum oriel_status update_alike(struct update *update, uint64_t offset_bytes,
                                       const char *origin, char *result, uint64_t count)
 {
@@ -225,8 +227,8 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
     return ORIEL_OK;
 }
 
-/* Of count elements at an offset, how many are reached as the first is: a run may cross an end of what every CPU reaches, and
- * each element's way must depend on its own place only. */
+/* Of count elements at an offset, how many share the first one's path. A run may cross the end of
+ * the bytes that every CPU reaches, and each element's path must depend on its own offset only. */
 static uint64_t count_alike(const struct update *update, uint64_t offset_bytes, uint64_t count)
 {
     const struct oriel_alike reached =
@@ -235,11 +237,11 @@ static uint64_t count_alike(const struct update *update, uint64_t offset_bytes, 
     uint64_t left_bytes = reached.end - offset_bytes;
     uint64_t alike = left_bytes / extent_bytes;
     if (alike == 0 || (!reached.cpu_reaches && left_bytes % extent_bytes != 0))
-        alike++; /* the element that crosses the end is reached by copies */
+        alike++; /* the element that crosses the end is copied */
     return alike < count ? alike : count;
 }
 
-/* count elements in one run, at_bytes from the first item's place. */
+/* count elements in one run, at_bytes from the first item. */
 static enum oriel_status update_run(struct update *update, int64_t at_bytes, const char *origin,
                                     char *result, uint64_t count)
 {
@@ -262,7 +264,7 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
     return status;
 }
 
-/* A cursor over a buffer that may not be there. */
+/* A cursor over a buffer that may be absent. */
 struct walker {
     struct oriel_cursor cursor;
     bool present;
@@ -282,7 +284,7 @@ static bool walker_open(struct walker *walker, const struct oriel_operand *buffe
     return true;
 }
 
-/* At most this many elements in one run; 0 at the end. */
+/* The elements of one run, at most count; 0 at the end. */
 static uint64_t walker_room(struct walker *walker, uint64_t count, uint64_t extent_bytes)
 {
     if (!walker->present)
@@ -308,14 +310,14 @@ static void walker_close(struct walker *walker)
         oriel_cursor_close(&walker->cursor);
 }
 
-/* The next element's old value goes to several runs of the result, which has another type. */
+/* The next element's old value spans several runs of the result, which has another type. */
 static enum oriel_status update_across(struct update *update, int64_t at_bytes, const char *origin,
                                        struct walker *result, uint64_t extent_bytes)
 {
     char old[ELEMENT_BYTES] __attribute__((aligned(16)));
     enum oriel_status status = update_run(update, at_bytes, origin, old, 1);
     if (status == ORIEL_OK)
-        status = queue_empty(update); /* before old is gone */
+        status = queue_empty(update); /* while old is still valid */
     for (uint64_t done = 0;
          done < extent_bytes && status == ORIEL_OK && oriel_cursor_fill(&result->cursor);) {
         uint64_t left_bytes = result->cursor.batch.left_bytes;
@@ -354,7 +356,7 @@ static struct oriel_part part_of(char *at, const struct oriel_side *side)
     return (struct oriel_part){at, side->type->layout, side->count, side->type->extent_bytes};
 }
 
-/* Returns whether this process loads and stores the whole of a target, and where that begins. */
+/* Returns whether this process loads and stores the whole of a target, and its start. */
 static bool find_direct(const struct update *update, const struct oriel_side *target, char **at)
 {
     const struct oriel_type *type = target->type;
@@ -377,8 +379,8 @@ static void update_step(struct update *update, struct oriel_scattered *scattered
     unlock(update, false);
 }
 
-/* Many elements in short blocks.  Under the lock and in bulk nobody else updates any of them,
- * however they are aligned.  Returns false, and nothing is done, where this is not the way. */
+/* Many elements in short blocks. Under the lock and in bulk mode no other update touches them,
+ * whatever their alignment. Returns false without side effects if another way is better. */
 static bool update_scattered(struct update *update, const struct oriel_side *target, uint64_t count,
                              const struct oriel_operand *origin, const struct oriel_operand *result,
                              enum oriel_status *status)

@@ -1,5 +1,5 @@
-/* compare_and_swap: by the CPU where it has an instruction for it, like a single accumulate (sync/atomic_mode.h), else under the
- * target's accumulate lock.  api/ calls. */
+/* compare_and_swap: one CPU instruction if there is one, like a single accumulate
+ * (sync/atomic_mode.h), else under the target's accumulate lock. */
 #include "internode/origin/origin_rma.h"
 #include "reduce/cpu_swap.h"
 #include "rma/deferred.h"

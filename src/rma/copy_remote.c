@@ -1,7 +1,8 @@
-/* Memory that this process loads and stores is copied from layout to layout (copy_layout.c).  A get of many pieces that lie near each
- * other fetches everything from the first to the last and copies from there.  Otherwise two cursors, one for each side, are
- * walked together, and what both have without a hole is collected into pieces for the transport; where that is the CPU after
- * all, runs of equal length at equal distances move in one loop.  put_get.c calls. */
+/* Copies memory that this process loads and stores from layout to layout (copy_layout.c). A get of
+ * many pieces near each other fetches everything from the first to the last and copies from there.
+ * Otherwise two cursors, one per side, advance together. The runs without a hole on both sides are
+ * collected into pieces for the transport. If the transport is the CPU after all, runs of equal
+ * length at equal distances move in one loop. */
 #include "rma/copy_remote.h"
 
 #include "base/atomic.h"
@@ -12,9 +13,10 @@
 
 enum {
     PIECES = 256,
-    WHOLE_PIECES = 4,      /* at least, of what is fetched with its gaps */
+    WHOLE_PIECES = 4,      /* at least, to fetch pieces with their gaps */
     WHOLE_BYTES = 1 << 20, /* at most */
-    /* take no longer than a piece of its own: the kernel takes 360 ns for one, an agent 40 */
+    /* bytes that cost no more than a piece of their own: the kernel needs 360 ns for one, an agent
+     * 40 */
     BYTES_OF_A_PIECE = 512,
 };
 
@@ -49,7 +51,7 @@ static char *at_origin(const struct mover *mover)
     return oriel_at(mover->here, mover->origin.batch.at_bytes);
 }
 
-/* What both sides have without a hole, as one piece. */
+/* Collects the bytes without a hole on both sides as one piece. */
 static enum oriel_status collect(struct mover *mover)
 {
     uint64_t len_bytes =
@@ -61,9 +63,9 @@ static enum oriel_status collect(struct mover *mover)
     return mover->collected == PIECES ? deliver(mover) : ORIEL_OK;
 }
 
-/* A batch as runs of run_bytes: a long run is many short ones that touch. */
+/* A batch as runs of run_bytes: a long run is many adjacent short ones. */
 struct strided {
-    uint64_t runs; /* 0: it cannot be seen so */
+    uint64_t runs; /* 0: not possible */
     int64_t stride_bytes;
 };
 
@@ -86,7 +88,7 @@ static void use_strided(struct oriel_batch *batch, uint64_t run_bytes, uint64_t 
         oriel_batch_use(batch, runs * run_bytes);
 }
 
-/* Moves whole runs in one loop where memory is shared and both sides allow it; false when not. */
+/* Moves whole runs in one loop if memory is shared and both sides allow it; false if not. */
 static bool move_strided(struct mover *mover)
 {
     struct oriel_batch *target = &mover->target.batch;
@@ -148,8 +150,9 @@ static uint64_t pieces_of(const struct oriel_items *items)
     return items->count * items->layout->runs;
 }
 
-/* Everything between the target's first byte and its last in one transfer, and what is wanted from there.  False where it does
- * not pay or cannot be, as where a part of the gaps is not mapped: then it is to be done otherwise. */
+/* Fetches everything between the target's first byte and its last in one transfer, and copies from
+ * there. Returns false if that does not pay or fails, for example if a part of the gaps is not
+ * mapped. The caller then uses another way. */
 static bool get_whole(const struct oriel_transport *by, const struct oriel_remote *there,
                       const struct oriel_items *target, char *here,
                       const struct oriel_items *origin)

@@ -1,26 +1,36 @@
-/* Operations that wait in this process.  A copy by the kernel takes a microsecond for any few bytes: of many short operations, those
- * that lie side by side become one, and the others go into one call.
+/* Deferred operations of this process. A copy by the kernel costs a microsecond, however short. Of
+ * many short operations, adjacent ones become one, and the others share one call.
  *
- *   D1  What is deferred: puts and accumulates without a result, of up to ORIEL_DEFERRED_BYTES in one run, to another rank whose
- *       whole window is reached by copies.  Not in an epoch of lock_all, which programs keep open for as long as the window lives:
- *       some of them rely on it that a put arrives by itself.  Other access epochs most often end soon.
- *   D2  The data is copied at the call.  So the operation is complete locally, and flush_local and requests have nothing to do.
- *   D3  What waits is for one target and of one sort: puts, or accumulates of one kind and operator.
- *   D4  It is done before an operation of another sort, on another target, or for which there is no room, begins to wait; before
- *       one on this target is done by other means; and before a flush, unlock, fence or complete lets anybody know of its end.
+ *   D1: Deferred operations are puts, and accumulates without a result. They have up to
+ *       ORIEL_DEFERRED_BYTES in one run, and their target is another rank whose whole window is
+ *       reached by copies. Nothing is deferred in an epoch of lock_all, which programs keep open
+ *       for the lifetime of the window: some of them rely on a put arriving without a further call.
+ *       Other access epochs usually end soon.
+ *   D2: The data is copied at the call. So the operation is complete locally, and flush_local and
+ *       requests have no work.
+ *   D3: All deferred operations are for one target and of one sort: puts, or accumulates of one
+ *       kind and operator.
+ *   D4: They are executed before an operation of another sort, on another target, or without room
+ *       is deferred. They are executed before another operation on this target is done by other
+ *       means. They are executed before a flush, unlock, fence or complete signals any other rank.
  *
- * P1  All operations of one thread on one target take effect in their order: by D4 what waits is done before anything else is
- *     begun, and what waits is done in its order.  MPI asks for less, but copies one by one had this order, too.
- * P2  Nothing is lost: whatever completes operations at the target does what waits first (D4), and only then releases a lock,
- *     signals, or enters a barrier.  What waits is the window's, not a thread's, and a mutex is held from the first look at it
- *     until it is done: so a thread completes what others have deferred before, as MPI asks for.
- * P3  Accumulates stay atomic: the target's accumulate lock is held from the read of the elements until all are written.  Nobody
- *     else updates them meanwhile, nor sees some of an element's bytes.
- * P4  Bytes that no operation is for are never written: others may put there at the same time.
- * P5  A failure belongs to the operation that it is of: after one, those that waited with it are done one by one, and page by
- *     page what lies side by side.  All that can be done is done.  The next call that completes tells the first failure.
+ *   P1: All operations of one thread on one target take effect in their order. By D4 deferred
+ *       operations are executed before any other begins, and in their order. MPI requires less, but
+ *       individual copies had this order, too.
+ *   P2: No operation is lost. A call that completes operations at the target executes the deferred
+ *       ones first (D4), and only then releases a lock, signals, or enters a barrier. Deferred
+ *       operations belong to the window, not to a thread, and a mutex is held from their first
+ *       inspection until they are executed. So a thread completes earlier deferred operations of
+ *       other threads, as MPI requires.
+ *   P3: Accumulates stay atomic. The target's accumulate lock is held from the read of the elements
+ *       until all are written. No other rank updates them meanwhile, nor sees a part of an
+ *       element's bytes.
+ *   P4: Bytes that no operation covers are never written: other ranks may put there concurrently.
+ *   P5: A failure belongs to its operation. After one, all deferred operations are executed one by
+ *       one, and adjacent ones page by page. So every operation that can succeed does. The next
+ *       completing call reports the first failure.
  *
- * rma/ and api/ call, from any thread of the program. */
+ * Thread-safe. */
 #include "rma/deferred.h"
 
 #include "base/delay.h"
@@ -34,8 +44,8 @@
 
 enum {
     ROOM_BYTES = 16 << 10,
-    RUNS = 512, /* the kernel takes up to 1,024 in a call */
-    /* are read and written as one, at most: as much as a target that waits serves at a time */
+    RUNS = 512, /* the kernel accepts up to 1,024 in a call */
+    /* limit of one read and write: as much as a waiting target serves at a time */
     STAGE_BYTES = 4096,
     BITS = 64,
 };
@@ -48,9 +58,9 @@ struct run {
 };
 
 struct oriel_deferred {
-    pthread_mutex_t mutex; /* of all below */
-    uint32_t count;        /* of runs that wait */
-    int32_t rank;          /* D3: of those that wait, like the next two */
+    pthread_mutex_t mutex; /* protects all below */
+    uint32_t count;        /* of deferred runs */
+    int32_t rank;          /* D3: of the deferred operations, like the next two */
     enum oriel_kind kind;  /* ORIEL_KIND_NONE: puts */
     enum oriel_operator operator;
     uint32_t used_bytes;
@@ -60,7 +70,7 @@ struct oriel_deferred {
     char data[ROOM_BYTES] __attribute__((aligned(ORIEL_CACHE_LINE)));
 };
 
-/* --- doing --- */
+/* --- executing --- */
 
 static struct oriel_path find_way(struct oriel_window *window,
                                   const struct oriel_deferred *deferred, const struct run *run)
@@ -77,7 +87,7 @@ static enum oriel_status put_one(struct oriel_window *window, struct oriel_defer
     return oriel_remote_status(status, window, deferred->rank);
 }
 
-/* False: none is known to be done. */
+/* Returns false if none is known to be done. */
 static bool put_many(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     struct oriel_piece pieces[RUNS];
@@ -98,11 +108,11 @@ static enum oriel_status accumulate_one(struct oriel_window *window,
                                 run->len_bytes / oriel_kinds[deferred->kind].extent_bytes);
 }
 
-/* The elements of a part of the target's window, as they are there and then as they become. */
+/* The elements of a part of the target's window: first their old values, then the new ones. */
 struct stage {
     uint64_t low_bytes;
     uint64_t end_bytes;
-    uint64_t touched[STAGE_BYTES / BITS]; /* a bit for each byte that is to be written: P4 */
+    uint64_t touched[STAGE_BYTES / BITS]; /* a bit per byte to be written: P4 */
     char bytes[STAGE_BYTES] __attribute__((aligned(ORIEL_CACHE_LINE)));
 };
 
@@ -116,7 +126,7 @@ static void touch(struct stage *stage, uint64_t from, uint64_t len_bytes)
     }
 }
 
-/* The first byte from at on that is touched, or is not; STAGE_BYTES: none. */
+/* The first byte at or after at that is touched, or is not; STAGE_BYTES: none. */
 static uint64_t next_touched(const struct stage *stage, uint64_t at, bool is_touched)
 {
     for (; at < STAGE_BYTES; at = (at / BITS + 1) * BITS) {
@@ -149,7 +159,7 @@ static enum oriel_status write_touched(const struct oriel_path *way, struct stag
     return write_bytes(way, stage, (uint64_t)pieces[0].offset_bytes, pieces[0].len_bytes);
 }
 
-/* The first runs that a stage has room for. */
+/* Chooses as many of the first runs as fit in a stage. */
 static unsigned choose(const struct run *runs, unsigned count, struct stage *stage)
 {
     unsigned taken = 0;
@@ -177,7 +187,7 @@ static void keep_failure(struct oriel_deferred *deferred, enum oriel_status stat
     snprintf(deferred->failure_text, sizeof deferred->failure_text, "%s", oriel_fail_message());
 }
 
-/* P5: what is touched, page by page.  These are stores, so a piece may be written twice. */
+/* P5: writes the touched bytes page by page. These are stores, so a piece may be written twice. */
 static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred,
                         const struct oriel_path *way, struct stage *stage)
 {
@@ -192,7 +202,7 @@ static void write_apart(struct oriel_window *window, struct oriel_deferred *defe
     }
 }
 
-/* P3: one read, all operators in their order, one write.  False: nothing has changed. */
+/* P3: one read, all operators in their order, one write. False: nothing has changed. */
 static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred *deferred,
                               const struct run *runs, unsigned count, struct stage *stage)
 {
@@ -222,7 +232,7 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
 typedef enum oriel_status do_run(struct oriel_window *window, struct oriel_deferred *deferred,
                                  const struct run *run);
 
-/* P5: parts that have whole elements of unit_bytes, and cross no end of a page but within an element. */
+/* P5: parts of whole elements of unit_bytes. Only an element may cross the end of a page. */
 static void do_parts(struct oriel_window *window, struct oriel_deferred *deferred,
                      const struct run *run, uint64_t unit_bytes, do_run *one)
 {
@@ -261,7 +271,7 @@ static void do_accumulates(struct oriel_window *window, struct oriel_deferred *d
     }
 }
 
-/* With the mutex. */
+/* With the mutex held. */
 static void do_those(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     if (deferred->count == 0)
@@ -303,7 +313,7 @@ enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32
 
 /* --- deferring --- */
 
-/* What the operation is: D3. */
+/* The sort of an operation: D3. */
 struct sort {
     int32_t rank;
     enum oriel_kind kind;
@@ -318,7 +328,7 @@ static bool has_room(const struct oriel_deferred *deferred, const struct sort *s
            len_bytes <= ROOM_BYTES - deferred->used_bytes && deferred->count<RUNS;
 }
 
-/* A run that goes on where the last one ends is part of it: their data lie side by side, too. */
+/* A run that continues the last one extends it: their data is adjacent, too. */
 static void append(struct oriel_deferred *deferred, uint64_t offset_bytes, const void *here,
                    uint64_t len_bytes)
 {
@@ -364,7 +374,7 @@ void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64
     defer(window, &(struct sort){rank, kind, operator}, offset_bytes, here, count * oriel_kinds[kind].extent_bytes);
 }
 
-/* --- a window's --- */
+/* --- per window --- */
 
 void oriel_deferred_make(struct oriel_window *window)
 {

@@ -1,4 +1,4 @@
-/* Runs of bytes to and from a target, and what is said when a transport has failed. */
+/* Moves runs of bytes to and from a target, and reports failures of transports. */
 #include "rma/path_select.h"
 
 #include <stdio.h>
@@ -8,12 +8,12 @@ enum { DYING_MS = 1000 };
 
 _Thread_local bool oriel_remote_for_others;
 
-/* The process that this thread has last found alive without memory. */
+/* The last process that this thread found alive without memory. */
 static _Thread_local struct oriel_identity without_memory;
 
-/* The kernel takes a dying process's memory first, and reports its death when the last of its threads
- * has gone, on a busy node some time later.  This waits for that, once for each process: a process that
- * is still alive then has lost its main thread alone. */
+/* The kernel frees a dying process's memory first. It reports the death when the last of its
+ * threads has ended, on a busy node some time later. This waits for that, once for each process: a
+ * process that is still alive then has lost only its main thread. */
 static bool has_died(const struct oriel_identity *who)
 {
     if (oriel_identity_equal(who, &without_memory))

@@ -1,4 +1,4 @@
-/* Where an operation's bytes are, and which transport moves them.  put_get.c and accumulate.c call. */
+/* Selects the path of an operation: the address of its bytes and the transport that moves them. */
 #ifndef ORIEL_RMA_PATH_SELECT_H
 #define ORIEL_RMA_PATH_SELECT_H
 
@@ -8,22 +8,23 @@
 #include "transport/transport.h"
 #include "window/window.h"
 
-/* Set while this thread works for an origin on another machine: memory of the program that has gone is that origin's error, so it
- * is touched by the kernel only. */
+/* Set while this thread serves an origin on another node. If memory of the program is gone, that is
+ * an error of the origin. So only the kernel touches such memory. */
 extern _Thread_local bool oriel_remote_for_others __attribute__((visibility("hidden")));
 
 struct oriel_path {
     const struct oriel_transport *by;
     struct oriel_remote there;
-    /* from every origin, the target included: atomics are its instructions where it has them */
+    /* from every origin and the target, so atomics may be CPU instructions */
     bool cpu_reaches;
 };
 
-/* Bytes of a target's window around one of them that are reached alike, by every origin, the target included: [offset, end). */
+/* The bytes [offset, end) of a target's window that share one path from every origin and the
+ * target. */
 struct oriel_alike {
     uint64_t end;
     bool cpu_reaches;
-    char *base; /* where this process has offset 0, if the CPU reaches it */
+    char *base; /* this process's address of offset 0, if the CPU reaches it */
 };
 
 static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *window,
@@ -45,8 +46,8 @@ static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *w
                                 false, NULL};
 }
 
-/* The way to the bytes from low_bytes to high_bytes around a place in a target's window.  Own memory is loaded and stored
- * whatever its mechanism says to others. */
+/* The path to the bytes from low_bytes to high_bytes around an offset in a target's window. A
+ * process loads and stores its own memory, whatever its mechanism for others. */
 static inline struct oriel_path oriel_remote_find(const struct oriel_window *window, int32_t target,
                                                   uint64_t offset_bytes, int64_t low_bytes,
                                                   int64_t high_bytes)
@@ -78,12 +79,13 @@ static inline struct oriel_path oriel_remote_find(const struct oriel_window *win
                                remote, false};
 }
 
-/* A run of bytes by what is quickest: a request to the target where it waits, else the way's transport. */
+/* Moves a run of bytes by the fastest means: a request to the target if it polls, else the path's
+ * transport. */
 enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here,
                                      uint64_t len_bytes);
 enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, uint64_t len_bytes);
 
-/* A transport knows processes only: says at which rank it failed. */
+/* Adds the rank to a transport's failure, which knows only processes. */
 enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window,
                                       int32_t target);
 
@@ -94,7 +96,7 @@ oriel_remote_status(enum oriel_status status, const struct oriel_window *window,
                                             : oriel_remote_failed(status, window, target);
 }
 
-/* The same place offset_bytes further on. */
+/* The same address, advanced by offset_bytes. */
 static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote,
                                                        uint64_t offset_bytes)
 {

@@ -1,6 +1,6 @@
-/* Put and get.  Memory that the CPU reaches is copied from layout to layout; where it is reached in several ways, dense datatypes
- * without padding go in one transfer, everything else in pieces.  Targets on other machines are origin_rma.c's.  api/ and target_rma.c
- * call. */
+/* Put and get. Memory that the CPU reaches is copied from layout to layout. Where a window has
+ * several paths, dense datatypes without padding move in one transfer, all others in pieces.
+ * Internode targets are in origin_rma.c. */
 #include "internode/origin/origin_rma.h"
 #include "rma/copy_remote.h"
 #include "rma/deferred.h"
@@ -13,14 +13,14 @@ static struct oriel_items items_of(const struct oriel_side *side)
     return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
 }
 
-/* As many items as there are bytes for; more where these do not fill the last. */
+/* Reduces the sink to the items that len_bytes fill, including one that is filled in part. */
 static void trim(struct oriel_items *sink, uint64_t len_bytes)
 {
     if (oriel_unlikely(sink->count * sink->layout->size_bytes != len_bytes))
         sink->count = (len_bytes + sink->layout->size_bytes - 1) / sink->layout->size_bytes;
 }
 
-/* Where memory is reached in more than one way, it depends on how far the access reaches. */
+/* For windows with more than one path: the path depends on the extent of the access. */
 static enum oriel_status transfer_apart(struct oriel_window *window,
                                         const struct oriel_span *target, char *here,
                                         const struct oriel_side *origin, uint64_t len_bytes,

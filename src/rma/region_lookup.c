@@ -1,13 +1,13 @@
-/* The origin's half of create/regions.c, which has the argument: B1 to B5.  api/ and path_select.h call. */
+/* The origin's half of the protocol in create/regions.c, which has the argument: B1 to B5. */
 #include "rma/region_lookup.h"
 
 #include "base/delay.h"
 
 enum { REMEMBERED = 8 };
 
-/* The region that was last found at one target, in one state of its table. */
+/* The region found last at one target, in one version of its table. */
 struct memory {
-    uint64_t window_serial; /* 0: nothing */
+    uint64_t window_serial; /* 0: empty */
     int32_t target;
     uint64_t version;
     struct oriel_region_lookup region;
@@ -22,20 +22,21 @@ static bool remembers(const struct memory *memory, const struct oriel_window *wi
            memory->version == version;
 }
 
-/* The version whose table is the present one. */
+/* The version of the current table. */
 static uint64_t load_version(const struct oriel_regions *regions)
 {
     return atomic_load_explicit(&regions->version, memory_order_acquire) & ~UINT64_C(1); /* B1 */
 }
 
-/* Whether the table of a version may have been written again. */
+/* Whether a later version may have overwritten the table. */
 static bool is_over(const struct oriel_regions *regions, uint64_t version)
 {
     atomic_thread_fence(memory_order_acquire); /* B3, B5 */
     return oriel_region_lookup_get(&regions->version) > version + 2;
 }
 
-/* One look at the present table; false when it may have changed meanwhile.  found is the region that holds the first byte. */
+/* One search of the current table; false if it may have changed meanwhile. found is the region with
+ * the first byte. */
 static bool look(const struct oriel_regions *regions, const char *file_base, uint64_t address,
                  uint64_t end, bool *held, struct memory *found)
 {
@@ -69,7 +70,7 @@ static bool look(const struct oriel_regions *regions, const char *file_base, uin
     return !is_over(regions, version);
 }
 
-/* Whether all of the range is attached; the region of its first byte then is in the target's memory. */
+/* Whether all of the range is attached. *out then has the region of its first byte. */
 static bool find(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t end,
                  struct memory **out)
 {

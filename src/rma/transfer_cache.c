@@ -1,9 +1,9 @@
-/* Notes transfers of derived datatypes, and prepares those that come again.  put_get.c of api/ calls. */
+/* Records transfers of derived datatypes, and prepares a copy plan for those that repeat. */
 #include "rma/transfer_cache.h"
 
 _Thread_local struct oriel_repeated oriel_repeated[1 << ORIEL_REPEATED_BITS];
 
-/* As many items as there are bytes for, as put_get.c has it. */
+/* The items that len_bytes fill, as in put_get.c. */
 static struct oriel_items trimmed(const struct oriel_items *sink, uint64_t len_bytes)
 {
     struct oriel_items items = *sink;
@@ -38,7 +38,7 @@ void oriel_repeated_keep(uint64_t generation, uint64_t origin_key, const struct 
     const int64_t at_origin = (int64_t)origin->count, at_target = (int64_t)target->count;
     if (!oriel_repeated_is(repeated, generation, origin_key, at_origin, target_key, at_target,
                            to_target)) {
-        repeated->generation = generation; /* what it had prepared may stay: the less is stored */
+        repeated->generation = generation; /* the old plan stays: fewer stores */
         repeated->origin_key = origin_key;
         repeated->target_key = target_key;
         repeated->origin_count = at_origin;

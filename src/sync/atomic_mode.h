@@ -10,7 +10,7 @@
  *   S1: slot = 1 (seq_cst)
  *   S2: reads bulk_targets, and if that is not 0 reads bulk (both seq_cst). If either is 0, it
  *       continues; else slot = 0, and it updates under the accumulate lock.
- *   S3: updates its element by an atomic kernel
+ *   S3: updates its element by a native kernel
  *   S4: slot = 0 (release)
  *
  * The holder of the accumulate lock, for a bulk update:
@@ -21,7 +21,7 @@
  *
  * The holder of the accumulate lock, for a single update:
  *
- *   C1: updates its element by an atomic kernel
+ *   C1: updates its element by a native kernel
  *   C2: after N of these with no bulk update in between, where N is learnt per target: bulk = 0,
  *       then bulk_targets -= 1 (release)
  *
@@ -32,7 +32,7 @@
  *       only by threads that then find bulk at 1. The lock excludes single updates under the lock.
  *   P2: S4 -> B2: bulk updates see the results of single updates. B3 -> C2 -> S2, by the lock and
  *       by bulk: the reverse holds, too.
- *   P3: After C2 single updates run without the lock again, at most one of them under it. Atomic
+ *   P3: After C2 single updates run without the lock again, at most one of them under it. Native
  *       kernels do not disturb each other.
  *
  * A slot does not name its target, so B2 may wait for single updates of other targets; these take a
@@ -55,7 +55,7 @@
 enum { ORIEL_SINGLES_IN_A_ROW = 64, ORIEL_SINGLES_MOST = 4096 };
 
 /* S1 and S2 of a thread that has a slot, for a window without bulk targets. Returns whether the
- * thread may update elements by atomic kernels. Then S4 must follow: 0 in its slot (release). */
+ * thread may update elements by native kernels. Then S4 must follow: 0 in its slot (release). */
 static inline __attribute__((always_inline)) bool
 oriel_atomic_mode_announce(const struct oriel_window *window, struct oriel_atomic_mode *slot)
 {
