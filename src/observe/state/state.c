@@ -1,9 +1,11 @@
-/* Writes the state page: who this process is, once, and what it waits for, as long as it waits.
+/* Writes the state page: this process's identity, once, and the reason for each wait, while it
+ * waits.
  *
- * The page tells of one wait at a time.  Of several threads that wait the first one has it, and gives it free when its wait ends;
- * a wait inside another one's watch is not told.  Readers take what stands between two equal, even values of changed: the writer
- * makes it odd before (release fence behind it) and even after (release) it writes.  A process that dies in between leaves it
- * odd, and its page is of no more use.  api/ opens it at the first window; base/wait.c calls the rest. */
+ * The page shows one wait at a time. Of several waiting threads the first one owns it, and releases
+ * it when its wait ends. A wait inside another one's watch is not shown. A reader accepts the
+ * fields if changed had the same even value before and after it read them. The writer makes changed
+ * odd before (release fence after it) and even after (release) it writes. A process that dies in
+ * between leaves it odd, and its page is unusable. */
 #include "observe/observe.h"
 
 #include "create/create.h"
@@ -24,10 +26,10 @@
 _Static_assert(sizeof(struct oriel_state) <= ORIEL_PAGE_BYTES, "it has a page");
 
 static struct oriel_state *own;
-static _Atomic bool taken; /* a wait stands in the page */
+static _Atomic bool taken; /* a wait is on the page */
 static _Thread_local bool is_mine;
 
-/* Whom a wait is for. */
+/* The ranks that a wait is for. */
 struct told {
     uint64_t ranks[ORIEL_STATE_RANKS / 64];
     uint32_t others;
@@ -35,7 +37,7 @@ struct told {
     int32_t world_rank;
     uint64_t window_id;
     uint64_t turn;
-    const struct oriel_window *window; /* NULL before it is made */
+    const struct oriel_window *window; /* NULL before it is created */
 };
 
 static struct oriel_state *state_of(const struct oriel_peer *peer)
@@ -43,7 +45,7 @@ static struct oriel_state *state_of(const struct oriel_peer *peer)
     return (struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
 }
 
-/* Of one that has a page, in this process's own world. */
+/* Of a peer that has a page, in this process's MPI_COMM_WORLD. */
 static int32_t world_rank_of(const struct oriel_peer *peer)
 {
     const struct oriel_state *state = peer != NULL ? state_of(peer) : NULL;
@@ -79,14 +81,14 @@ static bool add_blockers(struct told *told, const struct oriel_watch *watch, boo
     return any;
 }
 
-/* lock_all waits for exclusive locks that are wanted, too. */
+/* lock_all also waits for exclusive locks that are not acquired yet. */
 static void add_lock_holders(struct told *told, const struct oriel_watch *watch)
 {
     if (!add_blockers(told, watch, false) && watch->what == ORIEL_WAITING_LOCK_ALL)
         add_blockers(told, watch, true);
 }
 
-/* Of an update: who holds the target's word (sync/accumulate_mutex.c). */
+/* Of an update: the rank that holds the target's word (sync/accumulate_mutex.c). */
 static void add_updater(struct told *told)
 {
     uint32_t word =
@@ -127,7 +129,8 @@ static void find_board(const struct oriel_shm_rendezvous *board, struct told *to
     add_group(told, board->group);
 }
 
-/* Before all know each other the host's group tells who they are.  They have no words in common, so the ranks stand for them. */
+/* Before all ranks know each other, the host's group has their identities. They share no words yet,
+ * so the set of ranks replaces the id. */
 static void find_making(const struct oriel_making *making, struct told *told)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -152,7 +155,7 @@ static void find_making(const struct oriel_making *making, struct told *told)
         told->ranks[own->world_rank / 64] &= ~(UINT64_C(1) << (own->world_rank % 64));
 }
 
-/* Reads nothing of the agent but whose it is. */
+/* Reads only the agent's owner. */
 static void find_agent(const struct oriel_agent *agent, struct told *told)
 {
     struct oriel_peer *peer = NULL;
@@ -172,7 +175,7 @@ static void find(const struct oriel_watch *watch, struct told *told)
     }
 }
 
-/* The host's, since the program may give it at any time. */
+/* The host's name of the window, since the program may set it at any time. */
 static void find_name(const struct oriel_window *window, char out[ORIEL_STATE_NAME])
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
@@ -225,7 +228,7 @@ static void begin(const struct oriel_watch *watch, uint64_t since_ns)
     write_end();
 }
 
-/* Who holds a lock changes while it is waited for. */
+/* The holder of a lock may change during the wait. */
 static void go_on(const struct oriel_watch *watch)
 {
     struct told told;
@@ -258,7 +261,7 @@ static void over(void)
     atomic_store_explicit(&taken, false, memory_order_release);
 }
 
-/* Also before MPI_Init, or with sessions only: then the launcher tells. */
+/* Before MPI_Init, or with sessions only, the launcher's environment has the rank. */
 static void find_world(struct oriel_state *state)
 {
     int flag = 0, rank = -1, size = 0;
@@ -277,7 +280,7 @@ static void open_page(void)
 {
     static const struct oriel_wait_teller teller = {lasts, over};
     if (oriel_window_start() != ORIEL_OK)
-        return; /* the window that is made now fails with the reason */
+        return; /* the creation of the window fails with the reason */
     own = (struct oriel_state *)(oriel_file_base() + ORIEL_FILE_STATE_OFFSET);
     own->version = ORIEL_STATE_VERSION;
     own->job = oriel_job_find();

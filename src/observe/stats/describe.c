@@ -1,5 +1,5 @@
-/* What a record says of its window besides counts: the ways to its memory and why, its ranks in the world, its id.  records.c
- * calls, and observed_creation.c after a change. */
+/* The description of a window in its record: the paths to its memory and their reason, its ranks in
+ * MPI_COMM_WORLD, its id. */
 #include "observe/stats/observed_window.h"
 
 #include "base/options.h"
@@ -12,7 +12,7 @@
 
 /* --- paths --- */
 
-/* Of operations on the memory of each rank. */
+/* The path of operations on the memory of each rank. */
 uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target)
 {
     if (window == NULL)
@@ -36,7 +36,7 @@ static void keep_reason(struct oriel_window_record *record, const char *reason)
     snprintf(record->reason, sizeof record->reason, "%.*s", ORIEL_RECORD_REASON - 1, reason);
 }
 
-/* The slowest way that others take: the one that has a reason. */
+/* The slowest path of other ranks: the one with a reason. */
 void oriel_observed_set_path(struct oriel_observed *observed)
 {
     static const struct {
@@ -65,7 +65,7 @@ void oriel_observed_set_path(struct oriel_observed *observed)
 
 /* --- the world --- */
 
-/* The window's ranks in MPI_COMM_WORLD, which programs that only have sessions lack. */
+/* The window's ranks in MPI_COMM_WORLD, which programs with only sessions lack. */
 void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -83,8 +83,8 @@ void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks)
     free(own);
 }
 
-/* A window that is the host's has no number that its ranks share; what they share is who they are, and how many such windows they
- * have made: their creations are collective, and come in one order. */
+/* A window of the host has no number that its ranks share. They share their set of ranks, and the
+ * count of such windows over that set: creation is collective, so all ranks see one order. */
 uint64_t oriel_observed_host_id(const int32_t *ranks, int n)
 {
     static struct {

@@ -1,9 +1,11 @@
-/* The end: every rank's records come to rank 0, and from there to the `oriel` command, which writes them.
+/* At the end: sends every rank's records to rank 0, which passes them to the `oriel` command to be
+ * written.
  *
- * Messages of the host carry them, over MPI_COMM_WORLD, the one communicator that all ranks have.  A program may still be
- * receiving whatever comes there, so nothing is sent before all ranks have come here: a barrier of the host's tells, one that
- * does not block, since a rank without Oriel, or without ORIEL_STATS, never comes.  Every step has PATIENCE_S at most, unless all
- * ranks are known to be on their way: who is missing then is named, and the program ends as it would. */
+ * Messages of the host carry them over MPI_COMM_WORLD, the one communicator of all ranks. The
+ * program may have receives outstanding that match any message, so nothing is sent before all ranks
+ * are here. A nonblocking barrier of the host confirms that: a rank without Oriel, or without
+ * ORIEL_STATS, never joins it. Every step takes at most PATIENCE_S, unless all ranks are known to
+ * be on their way. Then a warning names the missing ranks, and the program ends normally. */
 #include "observe/stats/observed_window.h"
 
 #include "base/helper_process.h"
@@ -25,13 +27,13 @@
 enum { PATIENCE_S = 10, SPINS = 200, TAG = 28530 };
 
 struct part {
-    struct oriel_gathered *gathered; /* from malloc, with what follows; NULL: not there */
+    struct oriel_gathered *gathered; /* from malloc, with its records; NULL: absent */
     size_t len_bytes;
 };
 
 /* --- a process's part, from its memory file --- */
 
-/* Where the file is mapped, and its newest record. */
+/* The mapped file, and its newest record. */
 struct source {
     const char *base;
     uint64_t newest;
@@ -45,7 +47,8 @@ static const struct oriel_window_record *record_at(const struct source *source, 
 static char *pack_window(const struct source *source, const struct oriel_window_record *record,
                          char *at)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk of the chain finds what the first has counted */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk of the chain finds what
+     * the first counted */
     size_t toward_bytes = (size_t)record->n * sizeof(struct oriel_toward);
     memcpy(at, record, sizeof *record);
     memcpy(at + sizeof *record, source->base + record->toward, toward_bytes);
@@ -54,7 +57,7 @@ static char *pack_window(const struct source *source, const struct oriel_window_
     return at + oriel_gathered_window_bytes(record->n);
 }
 
-/* The chain goes from the newest on. */
+/* The chain starts at the newest record. */
 static struct part pack(const struct source *source, int world_rank)
 {
     struct part part = {.len_bytes = sizeof *part.gathered};
@@ -90,8 +93,8 @@ static struct part pack(const struct source *source, int world_rank)
 
 /* --- between the ranks --- */
 
-/* Whether the request is complete before the time; a receive that is not is given up, a send and a barrier are left to the
- * host. */
+/* Whether the request completes before the time. An incomplete receive is cancelled. A send or
+ * barrier is left to the host. */
 static bool await(MPI_Request *request, uint64_t until_ns, bool is_receive)
 {
     for (unsigned tests = 0;; tests++) {
@@ -117,7 +120,7 @@ static uint64_t until(void)
     return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
 }
 
-/* A process of this machine that this one has a window with; false for one that is not of this world. */
+/* A process of this node that shares a window with this one; false if it is not of this world. */
 static bool look_at(const struct oriel_peer *peer, int ranks, int32_t *rank, struct source *source)
 {
     const struct oriel_state *state =
@@ -147,7 +150,8 @@ static void count_peer(void *value, void *context)
         census->is_coming[rank] = true;
 }
 
-/* Whether each rank is known to be on its way: then the late ones are waited for, as in any MPI_Finalize. */
+/* Whether each rank is known to be on its way: then the late ones are awaited, as in any
+ * MPI_Finalize. */
 static bool all_are_coming(int ranks)
 {
     struct census census = {calloc((unsigned)ranks, sizeof *census.is_coming), ranks};
@@ -160,7 +164,7 @@ static bool all_are_coming(int ranks)
     return all;
 }
 
-/* Whether all ranks are here. */
+/* Whether all ranks have arrived. */
 static bool meet(int ranks)
 {
     MPI_Request request;
@@ -172,7 +176,7 @@ static bool meet(int ranks)
     return true;
 }
 
-/* False: the host may still be reading it. */
+/* False: the host may still be reading the buffer. */
 static bool send(const struct part *part)
 {
     static uint64_t len_bytes;
@@ -258,7 +262,8 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     free(head);
 }
 
-/* Ranks of this machine that have a window with this one, and have not told their figures: they are read where they lie. */
+/* Ranks of this node that share a window with this one and have not sent their records: read from
+ * their memory files. */
 struct missing {
     struct part *parts;
     int32_t ranks;
@@ -311,4 +316,4 @@ void oriel_statistics_write(const char *file)
         is_free = send(&own);
     if (is_free)
         free(own.gathered);
-} /* NOLINT(clang-analyzer-unix.Malloc): what the host may still send stays */
+} /* NOLINT(clang-analyzer-unix.Malloc): a buffer that the host may still send stays */

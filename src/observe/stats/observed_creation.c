@@ -1,5 +1,4 @@
-/* The observing calls that make windows, change what is known of them, and end them.  Programs call, through the table of
- * api/. */
+/* The observing entries that create windows, change their description, and free them. */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
@@ -7,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What began. */
+/* The start of a call. */
 struct making {
     uint64_t begin_ns;
     uint64_t waited_ns;
@@ -42,7 +41,7 @@ static int end(const struct making *making, struct oriel_observed_creation *crea
     return code;
 }
 
-/* Every one has these names for its arguments. */
+/* All of these functions use these argument names. */
 #define ENTRY(name, flavour, size, unit, parameters, arguments)                                    \
     static int observe_##name parameters                                                           \
     {                                                                                              \
@@ -68,7 +67,7 @@ ENTRY(Win_allocate_shared_c, ORIEL_FLAVOUR_SHARED, (uint64_t)size, disp_unit, AL
 ENTRY(Win_create_dynamic, ORIEL_FLAVOUR_DYNAMIC, 0, 1, (MPI_Info info, MPI_Comm comm, MPI_Win *win),
       (info, comm, win))
 
-/* What is known of the window has changed: its name, or for NULL the way to its memory. */
+/* The window's description has changed: its name, or for NULL the path to its memory. */
 static void describe(struct oriel_observed *observed, const char *name)
 {
     if (name != NULL)
@@ -96,7 +95,8 @@ static int observe_Win_set_name(MPI_Win win, const char *win_name)
     return code;
 }
 
-/* The record outlives the window, and is counted in after its end; struct oriel_observed does not. */
+/* The record outlives the window, and the call is counted there after its end; struct
+ * oriel_observed does not. */
 static int observe_Win_free(MPI_Win *win)
 {
     struct oriel_observed *observed = win == NULL ? NULL : oriel_observed_find(*win);

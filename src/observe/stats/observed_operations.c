@@ -1,5 +1,5 @@
-/* The observing operations: each calls the one before, and counts it if it succeeded.  One that does nothing (MPI_PROC_NULL) or
- * fails is not counted.  Programs call, through the table of api/. */
+/* The observing entries of operations: each calls the previous entry, and counts the operation if
+ * it succeeded. One without effect (MPI_PROC_NULL), or that fails, is not counted. */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
@@ -16,8 +16,8 @@ static _Thread_local struct {
     uint64_t size_bytes;
 } sized;
 
-/* Oriel's own table of datatypes knows when one is freed, so that it moves the generation on; the host's windows use datatypes
- * that it has never seen. */
+/* Oriel's own table of datatypes sees a datatype's end, and then advances the generation. Windows
+ * of the host use datatypes that the table has never seen. */
 static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *observed,
                                                   MPI_Datatype datatype)
 {
@@ -46,7 +46,8 @@ static inline uint64_t bytes_of(const struct oriel_observed *observed, MPI_Count
     return (uint64_t)count * size_of(observed, datatype);
 }
 
-/* Memory of several sorts: by where the operation begins.  One that takes several ways counts as the slower. */
+/* Memory with several paths: the path at the operation's first byte. An operation over several
+ * paths counts as the slower one. */
 static __attribute__((noinline)) uint8_t
 path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, uint64_t len_bytes)
 {
@@ -120,7 +121,7 @@ static inline void end(struct oriel_observed *observed, const struct oriel_trace
 #define INTO result_addr, result_count, result_datatype
 #define AT   target_rank, target_disp, target_count, target_datatype
 
-/* One row for both widths of the counts. */
+/* One row for both widths of counts. */
 #define BOTH(name, kind, parameters, arguments)                                                    \
     ENTRY(name, kind, parameters(int), arguments, target_count, target_datatype)                   \
     ENTRY(name##_c, kind, parameters(MPI_Count), arguments, target_count, target_datatype)

@@ -1,9 +1,11 @@
-/* The observing synchronisation calls: each calls the one before, and counts it with its time and what of that was waiting.
+/* The observing entries of synchronisation: each calls the previous entry, and counts it with its
+ * time and the waiting part of that.
  *
- * A clock takes longer than a flush.  So calls of quick windows that may be over at once (flush, sync, lock, unlock, test) are
- * timed one in SAMPLE, after the first SAMPLE of a kind, and that time counts SAMPLE times; what they waited is known of each of
- * them (wait_observer.c) and counts as it is.  The clock's own time is taken off, and a call that took AT_ONCE_NS or more was
- * interrupted, and counts once.  What is traced is timed each time.  Programs call, through the table of api/. */
+ * Reading the clock takes longer than a flush. So calls that may return at once (flush, sync, lock,
+ * unlock, test) on fast windows are sampled. After the first SAMPLE of a kind, one in SAMPLE is
+ * timed, and its time counts SAMPLE times. Their waiting time is known for each (wait_observer.c)
+ * and counts in full. The clock's own time is subtracted. A call of AT_ONCE_NS or more was
+ * interrupted, and counts once. Traced calls are always timed. */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
@@ -12,7 +14,7 @@ enum { SAMPLE = 64, AT_ONCE_NS = 10000, CLOCKS_TRIED = 100 };
 
 static uint64_t clock_ns; /* between two readings */
 
-/* A call on its way. */
+/* A call in progress. */
 struct call {
     struct oriel_observed *observed;
     uint64_t begin_ns; /* 0: not timed */
@@ -96,7 +98,7 @@ ENTRY(Win_flush_local, flush, rank, true, (int rank, MPI_Win win), (rank, win))
 ENTRY(Win_flush_local_all, flush, -1, true, (MPI_Win win), (win))
 ENTRY(Win_sync, sync, -1, true, (MPI_Win win), (win))
 
-/* Tells the others when this rank came (wait_observer.c). */
+/* Publishes this rank's arrival time (wait_observer.c). */
 static int observe_Win_fence(int assert, MPI_Win win)
 {
     struct oriel_observed *observed = oriel_observed_find(win);

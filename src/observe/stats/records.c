@@ -1,6 +1,6 @@
-/* Makes the records of windows, in the memory file of this process, and finds a window's from its handle.  A record is whole
- * before anybody can find it, and stays; struct oriel_observed goes with its window.  The entries of observed_creation.c and what writes
- * the records call. */
+/* Creates the records of windows in this process's memory file, and finds a window's record by its
+ * handle. A record is complete before any reader can find it, and is never freed; struct
+ * oriel_observed ends with its window. */
 #include "observe/stats/observed_window.h"
 
 #include "base/hash_table.h"
@@ -20,7 +20,7 @@ static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t newest; /* offset of the newest record; 0: none */
 static unsigned records_count;
-/* the one of all windows that came too late to have their own */
+/* the shared record of all windows beyond the limit */
 static struct oriel_window_record *crowd;
 
 uint64_t oriel_records_newest(void)
@@ -30,7 +30,7 @@ uint64_t oriel_records_newest(void)
 
 /* --- records --- */
 
-/* One whose offsets are set, with room for n ranks. */
+/* Creates a record whose offsets are set, with room for n ranks. */
 static struct oriel_window_record *make_record(int n)
 {
     uint64_t offset;
@@ -71,7 +71,7 @@ static unsigned thread_number(void)
     return number < ORIEL_COUNTING_THREADS ? number - 1 : ORIEL_COUNTING_THREADS - 1;
 }
 
-/* Another thread's, with the mutex held; NULL without memory. */
+/* For another thread, with the mutex held; NULL without memory. */
 static struct oriel_observed *make_another(struct oriel_observed *first, unsigned thread)
 {
     size_t len_bytes = sizeof *first + first->n;
@@ -95,7 +95,7 @@ static struct oriel_observed *make_another(struct oriel_observed *first, unsigne
     return observed;
 }
 
-/* A thread that cannot have its own is not counted. */
+/* A thread without one of its own is not counted. */
 static struct oriel_observed *of_this_thread(struct oriel_observed *first)
 {
     unsigned thread = thread_number();
@@ -121,7 +121,7 @@ struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
 
 /* --- windows --- */
 
-/* The one that all later windows share, which has no ranks. */
+/* The record that all windows beyond the limit share; it has no ranks. */
 static struct oriel_window_record *join_crowd(struct oriel_observed *observed)
 {
     if (crowd == NULL && (crowd = make_record(0)) != NULL) {
@@ -169,7 +169,7 @@ static struct oriel_window_record *give_record(struct oriel_observed *observed, 
     return record;
 }
 
-/* Counts of ranks that nobody is told of, where the record has none. */
+/* If the record has no room for counters per rank, allocates private ones that no report shows. */
 static bool find_toward(struct oriel_observed *observed)
 {
     uint64_t offset = observed->record->toward;

@@ -1,6 +1,6 @@
-/* The observer of all waits: how long this thread has waited, and for whom.  Nothing here is called in a run that nobody
- * observes, and nothing before a wait has found that it must wait; threads of the library's own are in no call that is
- * observed. */
+/* Observes all waits: this thread's waiting time, and the rank it waited for. Nothing here runs
+ * without observation, or before a wait has found that it must wait. Threads of the library itself
+ * are never in an observed call. */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
@@ -26,7 +26,8 @@ static void blame(const struct oriel_observed *observed, enum oriel_counted_caus
 
 /* --- barriers --- */
 
-/* The barriers that this rank has come to so far; sync/barrier.c says how many arrivals each has. */
+/* The number of barriers at which this rank has arrived; sync/barrier.c defines the arrivals of
+ * each. */
 static uint32_t barriers_of(const struct oriel_window *window)
 {
     return window->arrivals / ((uint32_t)window->here + (window->far != NULL));
@@ -40,7 +41,7 @@ void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns
             memory_order_relaxed);
 }
 
-/* Of a rank of this machine, since the clock is its own; NULL for others, and where it keeps none. */
+/* Of a rank of this node, which has the same clock. NULL for others, and if it has no record. */
 static const struct oriel_window_record *record_of(const struct oriel_window *window,
                                                    int32_t win_rank)
 {
@@ -51,7 +52,8 @@ static const struct oriel_window_record *record_of(const struct oriel_window *wi
     return offset == 0 ? NULL : (const void *)(window->control_bases[win_rank] + offset);
 }
 
-/* Whoever has left the last barrier gives its control words back, while others are still waking up in it.  Its record stays. */
+/* A rank that has left the last barrier frees its control block while others still leave that
+ * barrier. Its record stays. */
 const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed)
 {
     const struct oriel_window *window = observed->window;
@@ -83,13 +85,13 @@ static int32_t find_latest(const struct oriel_window *window, unsigned turn, uin
     return latest;
 }
 
-/* A rank of another machine, or one that keeps no record, may have been the last: then the latest that is known did not come in
- * the second half of the wait. */
+/* An internode rank, or one without a record, may have been the last. Then the latest known arrival
+ * was not in the second half of the wait. */
 static void blame_latest(const struct oriel_observed *observed, uint64_t waited_ns)
 {
     const struct oriel_window *window = observed->window;
     uint64_t latest_ns;
-    unsigned turn = barriers_of(window) % 2; /* of the barrier that this rank is at */
+    unsigned turn = barriers_of(window) % 2; /* of the current barrier of this rank */
     int32_t latest = find_latest(window, turn, &latest_ns);
     uint64_t own_ns =
         atomic_load_explicit(&observed->first->record->arrived_ns[turn], memory_order_relaxed);
@@ -99,7 +101,7 @@ static void blame_latest(const struct oriel_observed *observed, uint64_t waited_
 
 /* --- the observer --- */
 
-/* Who holds the lock, or else stands in its queue, as far as their words tell; -1: nobody does any more. */
+/* The rank that holds the lock, or else is in its queue, as their words show; -1: none any more. */
 static int32_t find_blocker(const struct oriel_watch *watch)
 {
     const struct oriel_watched *watched = watch->context;
@@ -117,7 +119,7 @@ static bool is_for_lock(const struct oriel_watch *watch)
            (watch->what == ORIEL_WAITING_LOCK || watch->what == ORIEL_WAITING_LOCK_ALL);
 }
 
-/* Who is in the way is known while it is there. */
+/* The blocking rank is known only while it blocks. */
 static void begin(const struct oriel_watch *watch)
 {
     if (oriel_doing.observed != NULL && is_for_lock(watch))
@@ -129,7 +131,8 @@ static int32_t watched_rank(const struct oriel_watch *watch)
     return ((const struct oriel_watched *)watch->context)->win_rank;
 }
 
-/* What the wait was for says why, and for which rank; a target's agent or machine where it says nothing. */
+/* The watch has the cause and the rank of the wait. Without them it was a target's agent or
+ * node. */
 static void end(const struct oriel_watch *watch, uint64_t waited_ns)
 {
     const struct oriel_observed *observed = oriel_doing.observed;

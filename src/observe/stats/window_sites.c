@@ -1,5 +1,6 @@
-/* Where windows were made: as module and offset while the program runs, and as function, file and line at its end, from the
- * `oriel` command, since that takes some ten milliseconds.  One process of a window asks, its first of this world. */
+/* The call sites that created windows: as module and offset while the program runs, and as
+ * function, file and line at its end. The `oriel` command resolves them, which takes some ten
+ * milliseconds. One process of a window requests it, its first in this world. */
 #include "observe/stats/observed_window.h"
 
 #include "base/code_address.h"
@@ -42,7 +43,7 @@ static void write_site(const struct oriel_code_address *place, struct oriel_wind
                  (unsigned long)place->offset);
 }
 
-/* The number of the place; places_count where there is no memory for it. */
+/* The index of the call site; places_count without memory. */
 static unsigned keep_place(const struct oriel_code_address *place)
 {
     unsigned at = 0;
@@ -58,7 +59,7 @@ static unsigned keep_place(const struct oriel_code_address *place)
     return at;
 }
 
-/* Whether no rank before this one will ask. */
+/* Whether no earlier rank will request it. */
 static bool asks(const struct oriel_window_record *record)
 {
     const int32_t *ranks = (const int32_t *)(oriel_file_base() + record->ranks);

@@ -1,9 +1,10 @@
-/* Each rank sends HELLO to rank 0 and does then what it is told: PING wants its time, KNOWN ends with what rank 0 has found out.
- * At the end only the first ranks of other machines than rank 0's do so again.  Rank 0 measures, by its own clock, when a PING
- * went out and when the answer came; the answer was given in between, at the middle give or take half of it.
+/* Each rank sends HELLO to rank 0 and then answers its messages: PING requests its time, KNOWN ends
+ * the exchange with rank 0's result. At the end only the first ranks of other nodes do this again.
+ * Rank 0 records, by its own clock, when a PING was sent and when the answer arrived. The answer's
+ * time is in between: the middle, plus or minus half the round trip.
  *
- * Messages are small and go over MPI_COMM_WORLD, while nothing of the program's is there: in MPI_Init, and in MPI_Finalize, where
- * they have a tag that programs hardly use.  trace_clocks.h says who may call. */
+ * Messages are small and use MPI_COMM_WORLD while it has no messages of the program: in MPI_Init,
+ * and in MPI_Finalize, where they have a tag that programs rarely use. */
 #include "observe/trace/trace_clocks.h"
 
 #include "base/log.h"
@@ -24,9 +25,9 @@
 enum {
     TAG = 32501,
     ROUND_TRIPS = 500,
-    TRIPS_NS = 50000000, /* of them, with one machine */
+    TRIPS_NS = 50000000, /* for one node */
     ALL_TRIPS_NS = 2000000000,
-    /* rank 0's with those that are not there; theirs with rank 0 is twice as long */
+    /* rank 0's for absent ranks; theirs for rank 0 is twice as long */
     PATIENCE_S = 10,
     SPINS = 20,
 };
@@ -39,11 +40,11 @@ struct message {
     uint64_t job[2];                /* KNOWN */
     struct oriel_trace_clock clock; /* KNOWN; own_ns: PONG */
     uint64_t is_aligned;            /* KNOWN: clock is */
-    uint64_t leads;                 /* KNOWN: this rank is asked again at the end */
+    uint64_t leads;                 /* KNOWN: this rank answers again at the end */
     char refusal[80];               /* HELLO */
 };
 
-/* Of rank 0: who speaks for a machine, and how its clock stands.  The first one is rank 0's own. */
+/* On rank 0: the rank that answers for a node, and the node's clock. The first is rank 0's own. */
 struct machine {
     uint64_t id[2];
     int32_t leader;
@@ -53,13 +54,13 @@ struct machine {
 
 static struct {
     bool is_zero; /* rank 0 */
-    bool leads;   /* another machine than rank 0's */
+    bool leads;   /* the first rank of another node than rank 0's */
     uint64_t machine[2];
     struct machine *machines;
     int32_t machines_count;
 } world;
 
-/* --- messages: what is given up stays the host's, with its buffer --- */
+/* --- messages: an abandoned one stays the host's, with its buffer --- */
 
 struct parcel {
     MPI_Request request;
@@ -116,7 +117,7 @@ static bool send(int32_t to, const struct message *message, uint64_t deadline_ns
     return true;
 }
 
-/* Frees the parcel where it has come; takes the receive back where not. */
+/* Frees the parcel if the message has arrived; cancels the receive if not. */
 static bool take(struct parcel *parcel, uint64_t deadline_ns, struct message *out)
 {
     if (parcel == NULL)
@@ -136,7 +137,7 @@ static bool receive(int32_t from, uint64_t deadline_ns, struct message *out)
     return take(parcel_expect(from), deadline_ns, out);
 }
 
-/* --- all but rank 0 --- */
+/* --- all ranks but 0 --- */
 
 static bool answer(const char *refusal, const uint64_t machine[2], struct message *known)
 {
@@ -181,7 +182,7 @@ static void measure(struct machine *machine, uint64_t end_ns)
     }
 }
 
-/* NULL: no memory for it. */
+/* NULL without memory. */
 static struct machine *machine_of(const uint64_t id[2], int32_t rank)
 {
     for (int32_t i = 0; i < world.machines_count; i++)
@@ -199,7 +200,8 @@ static struct machine *machine_of(const uint64_t id[2], int32_t rank)
     return more;
 }
 
-/* Lets a rank go with what is known of its machine's clock, which is looked at first if the rank is the first one there. */
+/* Ends a rank's exchange with its node's clock. Measures the clock first if the rank is the first
+ * of its node. */
 static void dismiss(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2],
                     uint64_t end_ns)
 {
@@ -215,7 +217,7 @@ static void dismiss(int32_t rank, const uint64_t machine_id[2], const uint64_t j
     (void)send(rank, &known, oriel_now_ns() + SECOND_NS);
 }
 
-/* What rank 0 tells of all, in one line each. */
+/* Rank 0's warnings about all ranks, one line each. */
 struct census {
     int32_t absent, first_absent;
     int32_t refused, first_refused;
@@ -317,7 +319,7 @@ void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char
     }
 }
 
-/* Who does not come has its first clock only. */
+/* A rank that does not answer has only its first clock. */
 static void ask_leaders(void)
 {
     static const uint64_t no_job[2];

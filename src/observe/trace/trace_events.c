@@ -1,4 +1,4 @@
-/* Calls and windows on their way to the trace (trace.h).  The observing entries call, where this process is traced. */
+/* Converts observed calls and windows to events and descriptions of the trace (trace.h). */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"

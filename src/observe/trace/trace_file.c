@@ -1,6 +1,6 @@
-/* Blocks go to the end of the file, whole: one that the disk takes only in part is cut off again, so that the file can be read to
- * its end at any time.  The disk stays bounded by ORIEL_TRACE_LIMIT, below which the end always has room.  trace_file.h says who
- * may call. */
+/* Appends blocks, each whole: a block that the disk accepts only in part is cut off again, so the
+ * file is always readable to its end. Its size is bounded by ORIEL_TRACE_LIMIT; below that there is
+ * always room for the end. */
 #include "observe/trace/trace_file.h"
 
 #include "base/crc32.h"
@@ -21,13 +21,13 @@ static struct {
     int fd;
     const char *path;
     uint64_t limit_bytes;
-    uint64_t position; /* where the next block goes */
-    /* where the last block of events begins, if it is the last one in the file; else 0 */
+    uint64_t position; /* offset of the next block */
+    /* offset of the last block of events, if it is the last in the file; else 0 */
     uint64_t last_events;
     uint64_t last_count; /* of its events */
     uint64_t written;    /* events in the file */
-    uint64_t dropped;    /* for want of room in it */
-    bool refused;        /* by the disk, once */
+    uint64_t dropped;    /* for lack of room in the file */
+    bool refused;        /* the disk refused a write once */
 } file = {.fd = -1};
 
 bool oriel_trace_file_is_trace(const char *path)
@@ -41,7 +41,7 @@ bool oriel_trace_file_is_trace(const char *path)
     return got == 0 || (got == sizeof magic && magic == ORIEL_TRACE_MAGIC);
 }
 
-/* Taken away, not emptied: somebody may be reading it. */
+/* An existing trace is removed, not truncated: a program may be reading it. */
 const char *oriel_trace_file_open(const char *path, uint64_t limit_bytes)
 {
     static const int how = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -57,7 +57,7 @@ const char *oriel_trace_file_open(const char *path, uint64_t limit_bytes)
     return file.fd < 0 ? strerrordesc_np(errno) : NULL;
 }
 
-/* All of it, or an error. */
+/* Writes all of it, or fails. */
 static bool write_whole(struct iovec *parts, int count, uint64_t position)
 {
     while (count > 0) {

@@ -1,7 +1,7 @@
-/* A window's number is its record's place in the order in which windows were described first.  Descriptions wait for the writer
- * in a list; they are mapped, none of malloc's memory, as the rings are and for the same reason (trace_ring.c).  A description is
- * in the list before the number is known to anybody, so that it comes before the window's events if the writer looks at the rings
- * first. */
+/* A window's number is the order in which its record was first described. Descriptions wait for the
+ * writer in a list. They are from mmap, as the rings are and for the same reason (trace_ring.c). A
+ * description is in the list before its number is returned. So it precedes the window's events if
+ * the writer reads the rings before the list. */
 #include "observe/trace/trace_windows.h"
 
 #include "base/hash_table.h"
@@ -16,7 +16,7 @@ enum {
     RANKS_MOST = (ORIEL_BLOCK_BYTES_MOST - sizeof(struct oriel_trace_window)) / sizeof(int32_t)
 };
 
-/* A description that waits for the writer; behind it are the window's ranks. */
+/* A description in the list, followed by the window's ranks. */
 struct waiting {
     struct waiting *next;
     size_t mapped_bytes;
@@ -25,7 +25,7 @@ struct waiting {
 
 /* from a record's address to its last description, without ranks */
 static struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects the following */
 static uint32_t next_number;
 static struct waiting *first;
 static struct waiting **last = &first;
@@ -51,7 +51,7 @@ static struct oriel_trace_window *described_by(struct waiting *one)
     return (struct oriel_trace_window *)(one + 1);
 }
 
-/* Lost for want of memory: the events remain, and their window has a number and no name. */
+/* Lost without memory: the events remain, and their window has a number and no name. */
 static void enlist(const struct oriel_trace_window *window, const int32_t *world_ranks)
 {
     size_t count = world_ranks == NULL      ? 0
@@ -72,7 +72,7 @@ static void enlist(const struct oriel_trace_window *window, const int32_t *world
     last = &one->next;
 }
 
-/* With the mutex. */
+/* With the mutex held. */
 static uint32_t update(const struct oriel_window_record *record, struct oriel_trace_window *window,
                        const int32_t *world_ranks)
 {

@@ -1,6 +1,7 @@
-/* The writer's thread.  It has descriptors of its own, of which the program and its children know nothing: whatever the program
- * closes or executes, the trace goes on and is no other process's.  It belongs to those that touch none of the program's memory
- * (transport/remote_writers.h), for which pages need not stand still.  trace_write.h says who may call. */
+/* The writer's thread. It has its own table of file descriptors, which the program and its children
+ * do not share: whatever the program closes or executes, the trace continues and stays this
+ * process's. It is one of the threads that do not touch the program's memory
+ * (transport/remote_writers.h), so promotion does not stop it. */
 #include "observe/trace/trace_write.h"
 
 #include "base/log.h"
@@ -32,15 +33,15 @@ static struct {
     pthread_t thread;
     const char *path;
     uint64_t limit_bytes;
-    const char *refusal;               /* of the file */
-    struct oriel_trace_header *header; /* NULL: nothing begins */
+    const char *refusal;               /* why the file could not be created */
+    struct oriel_trace_header *header; /* NULL: tracing does not begin */
     const struct oriel_trace_clock *clock;
     bool begun;
     _Atomic bool ends;
-    uint64_t dropped; /* by the rings, as last seen */
-    sem_t done;       /* the thread has made the file, then the header */
+    uint64_t dropped; /* by the rings, as last read */
+    sem_t done;       /* the thread has created the file, then written the header */
     sem_t go;         /* it may write the header */
-    sem_t bell;       /* a ring is half full, or the end has come */
+    sem_t bell;       /* a ring is half full, or tracing ends */
 } writer;
 
 static void wait_for(sem_t *what)
@@ -54,7 +55,8 @@ static void ring_bell(void)
     sem_post(&writer.bell);
 }
 
-/* Before Linux 5.9 they stay the program's.  Standard error is kept for the line that the disk may call for. */
+/* Before Linux 5.9 they are shared with the program. Standard error stays open for a warning about
+ * the disk. */
 static void keep_own_descriptors(void)
 {
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
@@ -75,7 +77,7 @@ static bool take_events(const struct oriel_trace_event *events, size_t count)
     return true;
 }
 
-/* Windows come before the events that name them: the rings are looked at first. */
+/* Windows must precede the events that name them, so the rings are read first. */
 static void flush(void)
 {
     writer.dropped = oriel_trace_rings_look().dropped;
@@ -126,7 +128,7 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* The program's signals are its own threads' to handle. */
+/* Blocks all signals, since they are the program's threads' to handle. */
 static int create(void)
 {
     pthread_attr_t small;
@@ -138,14 +140,14 @@ static int create(void)
     pthread_attr_setstacksize(&small, STACK_BYTES);
     int error = pthread_create(&writer.thread, &small, run, NULL);
     if (error ==
-        EINVAL) /* static memory for threads is taken from the stack, and the program has much of it */
+        EINVAL) /* static TLS is taken from the stack, and the program has much of it */
         error = pthread_create(&writer.thread, NULL, run, NULL);
     pthread_attr_destroy(&small);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 
-/* A forked child has no such thread, and nothing of it is the program's to look at. */
+/* A forked child has no such thread, and must not use its state. */
 static void enter_child(void)
 {
     oriel_tracing = false;
