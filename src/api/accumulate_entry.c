@@ -1,5 +1,6 @@
-/* MPI_Accumulate, MPI_Get_accumulate and their request-based and large-count forms (MPI-4.1, 13.3.3, 13.3.4, 13.3.6).  One
- * element is the fast path; all others share one body.  Programs call, through entries.c. */
+/* MPI_Accumulate, MPI_Get_accumulate and their request-based and large-count forms (MPI-4.1,
+ * 13.3.3, 13.3.4, 13.3.6). Accumulate of one element has the fast path; all others share one body.
+ */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/atomic_fast.h"
@@ -15,10 +16,10 @@ struct form {
     bool has_request;
 };
 
-/* What the program gave. */
+/* The arguments of the call. */
 struct given {
     const void *origin;
-    void *result; /* this and the next two: of get_accumulate */
+    void *result; /* this and the next two: get_accumulate only */
     MPI_Count result_count;
     MPI_Datatype result_datatype;
     struct oriel_sides sides;
@@ -118,7 +119,7 @@ static bool host_has(const struct form *form)
     return form->has_request ? host->Raccumulate_c != NULL : host->Accumulate_c != NULL;
 }
 
-/* A window of the host, or none. */
+/* A window of the host, or no window. */
 static int forward(const struct form *form, const struct given *given, MPI_Win win,
                    MPI_Request *request)
 {
@@ -183,7 +184,7 @@ accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origi
     return general(&accumulate_form, &given, win, NULL);
 }
 
-/* With the recent window, operator and datatype. */
+/* With the most recent window, operator and datatype. */
 static __attribute__((noinline)) int accumulate_unusual(const void *origin_addr, int target_rank,
                                                         MPI_Aint target_disp)
 {

@@ -1,5 +1,5 @@
-/* The checks of operations in full; put_get_fast.h has the short form of those that pass most often.  The entry points of the
- * operations call. */
+/* The full checks of operations; put_get_fast.h has the short form of the checks that usually
+ * pass. */
 #include "api/argument_checks.h"
 
 #include "internode/internode.h"
@@ -22,7 +22,8 @@ static enum oriel_status not_attached(uint64_t address, uint64_t len_bytes, int3
                       (unsigned long)len_bytes, (unsigned long)address, (int)target);
 }
 
-/* Every run of the target's items by itself: what lies in the holes between them need not be attached. */
+/* Checks every run of the target's items separately: the holes between them need not be
+ * attached. */
 static enum oriel_status check_runs(const struct oriel_window *window, uint64_t address,
                                     const struct oriel_span *target)
 {
@@ -43,7 +44,8 @@ static enum oriel_status check_runs(const struct oriel_window *window, uint64_t 
     return status;
 }
 
-/* A dynamic window: the displacement is an address, and all that is touched must be attached (MPI-4.1, 13.2.4). */
+/* For a dynamic window: the displacement is an address, and all accessed bytes must be attached
+ * (MPI-4.1, 13.2.4). */
 static enum oriel_status check_attached(const struct oriel_window *window, MPI_Aint target_disp,
                                         struct oriel_span *target)
 {
@@ -53,7 +55,7 @@ static enum oriel_status check_attached(const struct oriel_window *window, MPI_A
     uint64_t address = (uint64_t)target_disp;
     target->offset_bytes = address;
     if (oriel_is_far(window, target->rank))
-        return ORIEL_OK; /* its table is there, and it looks itself */
+        return ORIEL_OK; /* the target has the table and checks it */
     if (!oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes,
                              &high_bytes))
         return not_attached(address, type->size_bytes, target->rank);
@@ -107,7 +109,7 @@ static enum oriel_status find_side(const char *which, MPI_Count count, MPI_Datat
     return oriel_type_find(datatype, &out->type);
 }
 
-/* What count items have of something; UINT64_MAX, which nothing has room for, when that overflows. */
+/* count * each; on overflow UINT64_MAX, which no buffer can hold. */
 static uint64_t times(uint64_t count, uint64_t each)
 {
     uint64_t product;

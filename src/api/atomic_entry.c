@@ -1,4 +1,4 @@
-/* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5).  Programs call, through entries.c. */
+/* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5). */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/atomic_fast.h"
@@ -60,7 +60,7 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
     return fetch_and_op(window, origin_addr, result_addr, datatype, target_rank, target_disp, op);
 }
 
-/* With the recent window, operator and datatype. */
+/* With the most recent window, operator and datatype. */
 static __attribute__((noinline)) int fetch_and_op_unusual(const void *origin_addr,
                                                           void *result_addr, int target_rank,
                                                           MPI_Aint target_disp)

@@ -1,9 +1,10 @@
-/* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6).  As long as no operation of this process is outstanding they
- * are the host's at once.  Else what comes from other machines is taken first, and the host is asked by its functions that do not
- * wait, again and again, so that its requests and those of operations may stand side by side.  Programs call, through entries.c.
+/* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6). While this process has no
+ * outstanding operation, they call the host directly. Else they first process messages from other
+ * nodes. Then they poll the host by its functions that do not wait, so requests of the host and of
+ * operations can be mixed.
  *
- * Failures of operations are Oriel's to tell: on the window's handler, by the function that completes the request, which returns
- * the class, or MPI_ERR_IN_STATUS where it has many statuses. */
+ * Oriel reports failures of operations: on the window's handler, by the function that completes the
+ * request. It returns the class, or MPI_ERR_IN_STATUS if it has several statuses. */
 #include "api/progress_hook.h"
 #include "api/requests.h"
 #include "base/options.h"
@@ -17,10 +18,10 @@
 enum {
     YIELD_NS = 1000000,
     NAP_NS = 50000,
-    MANY = 64, /* requests that are looked through in about the time of a turn of the net */
+    MANY = 64, /* requests that the host tests in about the time of one poll of the net */
 };
 
-/* The host's functions, without a call once they are known. */
+/* The host's functions, cached to save a call. */
 static inline const struct oriel_host_calls *host(void)
 {
     static _Atomic(const struct oriel_host_calls *) known;
@@ -36,11 +37,12 @@ static inline const struct oriel_host_calls *host(void)
 
 struct patience {
     uint64_t begin_ns; /* 0 at first */
-    int skipped;       /* turns since the host was asked */
+    int skipped;       /* polls since the host was last asked */
     bool napped;
 };
 
-/* Spins, yields, then naps: not on UCX's descriptor, since what is waited for may be the host's. */
+/* Spins, yields, then naps. It does not sleep on UCX's descriptor, since the wait may be for the
+ * host. */
 static void wait_a_little(struct patience *patience)
 {
     uint64_t now_ns = oriel_now_ns();
@@ -55,7 +57,7 @@ static void wait_a_little(struct patience *patience)
         sched_yield();
 }
 
-/* Whether the host is to be asked in this turn: the seldomer the more requests it looks through. */
+/* Whether to ask the host in this poll: less often the more requests it must test. */
 static bool is_time(struct patience *patience, int count)
 {
     if (patience->begin_ns != 0 && !patience->napped && patience->skipped++ < count / MANY)
@@ -66,7 +68,7 @@ static bool is_time(struct patience *patience, int count)
 
 /* --- failures --- */
 
-/* For functions of one status. */
+/* For functions with one status. */
 static int tell_one(const char *call, int code)
 {
     MPI_Request request;
@@ -77,7 +79,7 @@ static int tell_one(const char *call, int code)
     return error_class;
 }
 
-/* An array of requests as it was before the host took some of them out; NULL when memory is exhausted. */
+/* A copy of the requests before the host removes some of them; NULL without memory. */
 static MPI_Request *copy_of(int count, const MPI_Request requests[])
 {
     MPI_Request *copy = count > 0 && requests != NULL ? malloc((size_t)count * sizeof *copy) : NULL;
@@ -86,7 +88,7 @@ static MPI_Request *copy_of(int count, const MPI_Request requests[])
     return copy;
 }
 
-/* The statuses of a function of many: one for each request, or one for each that indices names. */
+/* The statuses of a function with many: one per request, or one per entry of indices. */
 struct outcome {
     const MPI_Request *before;
     int count;
@@ -163,7 +165,7 @@ int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *s
         return host()->Request_get_status(request, flag, status);
     oriel_requests_progress();
     int code = host()->Request_get_status(request, flag, status);
-    oriel_requests_ignore_failed(); /* who completes it is told */
+    oriel_requests_ignore_failed(); /* the function that completes it reports it */
     return code;
 }
 
@@ -263,7 +265,7 @@ int oriel_entry_Testall(int count, MPI_Request array_of_requests[], int *flag,
 
 /* --- some --- */
 
-/* *found is 0 when none is done, MPI_UNDEFINED when none is there. */
+/* *found is 0 if none is done, MPI_UNDEFINED if there is none. */
 static int test_some_until(int count, MPI_Request requests[], int *found, int indices[],
                            MPI_Status statuses[], bool waits)
 {

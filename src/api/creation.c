@@ -1,6 +1,6 @@
-/* MPI_Win_create, _allocate, _allocate_shared, _create_dynamic, their large-count forms, attach and detach, and MPI_Win_free
- * (MPI-4.1, 13.2).  A window that Oriel cannot serve is made by the host and known as forwarded.  Programs call, through
- * entries.c. */
+/* MPI_Win_create, _allocate, _allocate_shared, _create_dynamic, their large-count forms, attach and
+ * detach, and MPI_Win_free (MPI-4.1, 13.2). If Oriel cannot serve a window, the host creates it and
+ * Oriel records its handle as forwarded. */
 #include "api/api.h"
 #include "api/unserved_calls.h"
 #include "base/log.h"
@@ -16,7 +16,7 @@
 
 #include <limits.h>
 
-/* Whether Oriel shall make windows on this communicator at all; raises what is wrong with it. */
+/* Whether Oriel may create windows on this communicator; raises an error of the communicator. */
 static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
 {
     int inter = 0;
@@ -32,7 +32,7 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
     if (comm == MPI_COMM_NULL)
         return oriel_error_raise_nowhere(
             call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));
-    /* the host raises what it does not like */
+    /* the host raises other errors */
     int code = oriel_host()->Comm_test_inter(comm, &inter);
     if (code == MPI_SUCCESS && inter)
         return oriel_error_raise_comm(
@@ -40,7 +40,8 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
     return code;
 }
 
-/* Makes the window.  *to_host: the caller shall call the host's function and then note_forwarded. */
+/* Creates the window. *to_host: the caller must call the host's function and then
+ * note_forwarded. */
 static int create(const struct oriel_creation *creation, void *baseptr, MPI_Win *win, bool *to_host)
 {
     struct oriel_window *window = NULL;
@@ -64,7 +65,7 @@ static int note_forwarded(int code, MPI_Win *win)
     return code;
 }
 
-/* The host's narrow function takes the displacement unit of a large-count call when it has no other. */
+/* The displacement unit of a large-count call for a host that has only the int function. */
 static int narrow(MPI_Aint disp_unit)
 {
     return disp_unit > INT_MAX ? -1 : (int)disp_unit;
@@ -134,7 +135,8 @@ int oriel_entry_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     return oriel_entry_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
 }
 
-/* One that has died, or of whom others have told; or -1.  The thread's message names it. */
+/* A rank that has died, as far as this process or others have found; or -1. The thread's message
+ * names it. */
 static int32_t dead_member(const struct oriel_window *window)
 {
     uint32_t broken = oriel_load_acquire(&window->common->broken);
@@ -145,7 +147,7 @@ static int32_t dead_member(const struct oriel_window *window)
     return (int32_t)broken - 1;
 }
 
-/* The error is told while there is a window, which goes all the same. */
+/* Raises the error while the window exists, and then frees the window. */
 static int free_after_death(MPI_Win *win, struct oriel_window *window, int32_t dead)
 {
     bool gone;
@@ -178,7 +180,8 @@ int oriel_entry_Win_free(MPI_Win *win)
     }
     bool gone;
     if (status == ORIEL_E_PEER ||
-        status == ORIEL_E_SYNC) { /* epochs that a death keeps open are no error of the program's */
+        /* a death may keep epochs open, which is no error of the program */
+        status == ORIEL_E_SYNC) {
         int32_t dead = dead_member(window);
         if (dead >= 0)
             return free_after_death(win, window, dead);

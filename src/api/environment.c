@@ -1,6 +1,6 @@
-/* What Oriel does around windows: it takes itself out of the environment when MPI starts, runs spawned programs under itself,
- * leaves the boards of communicators that are to be freed, and says in the library version that it is there.  Programs call,
- * through entries.c. */
+/* Entry points around windows. MPI_Init removes Oriel from the environment. MPI_Comm_spawn runs
+ * programs under Oriel. MPI_Comm_free leaves the cached rendezvous of a communicator.
+ * MPI_Get_library_version names Oriel. */
 #include "api/api.h"
 #include "api/spawn_env.h"
 #include "base/options.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The host's MPI_Init has returned. */
+/* After the host's MPI_Init. */
 static int begin(int code)
 {
     if (code == MPI_SUCCESS && !oriel_options()->bypass)
@@ -35,7 +35,7 @@ int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided
     return begin(oriel_host()->Init_thread(argc, argv, required, provided));
 }
 
-/* A NULL is the host's to refuse. */
+/* The host refuses a NULL. */
 int oriel_entry_Comm_free(MPI_Comm *comm)
 {
     struct oriel_freeing freeing;

@@ -1,5 +1,6 @@
-/* From Oriel's statuses to MPI's error classes and handlers.  The message goes to standard error when the handler is about
- * to end the job, else only with ORIEL_VERBOSE; oriel_last_error gives it to the program in any case.  api/ calls. */
+/* Translates Oriel's statuses to MPI's error classes and handlers. The message is printed to
+ * standard error if the handler ends the job, else only with ORIEL_VERBOSE. oriel_last_error
+ * returns it to the program in any case. */
 #include "api/api.h"
 #include "base/log.h"
 #include "oriel/oriel.h"
@@ -38,7 +39,7 @@ static void tell(const char *call, const char *where, bool fatal)
         oriel_note("%s", last_error);
 }
 
-/* Whether this handler ends the job; gives the handler back. */
+/* Whether this handler ends the job; frees the handler. */
 static bool is_fatal(MPI_Errhandler handler)
 {
     bool fatal = handler == MPI_ERRORS_ARE_FATAL;
@@ -85,7 +86,8 @@ int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status st
     return raise_on(comm, call, where, status);
 }
 
-/* MPI-4.1, 9.3: errors of no object are raised on MPI_COMM_SELF; MPI-3.1 said MPI_COMM_WORLD. */
+/* MPI-4.1, 9.3: errors without an object are raised on MPI_COMM_SELF; MPI-3.1 had
+ * MPI_COMM_WORLD. */
 int oriel_error_raise_nowhere(const char *call, enum oriel_status status)
 {
     return raise_on(MPI_VERSION >= 4 ? MPI_COMM_SELF : MPI_COMM_WORLD, call, "", status);
@@ -96,7 +98,7 @@ int oriel_error_not_a_window(const char *call)
     if (!oriel_handle_in_child())
         return oriel_error_raise_nowhere(
             call, oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed"));
-    /* a child must not touch the host, whose connections are its parent's: no handler is called */
+    /* a child must not use the host's connections, which are its parent's: no handler is called */
     oriel_fail(ORIEL_E_OTHER, "window functions cannot be called in a forked child");
     tell(call, "", true);
     return MPI_ERR_OTHER;

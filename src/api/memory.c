@@ -1,5 +1,5 @@
-/* MPI_Alloc_mem and MPI_Free_mem (MPI-4.1, 10.2): memory from the own file, which windows made over it reach by load and store.
- * What Oriel did not allocate goes to the host.  Programs call, through entries.c. */
+/* MPI_Alloc_mem and MPI_Free_mem (MPI-4.1, 10.2): memory from this process's memory file, which
+ * windows over it access by load and store. Other memory is the host's. */
 #include "api/api.h"
 #include "base/hash_table.h"
 #include "base/log.h"
@@ -10,10 +10,11 @@
 #include "window/handle.h"
 #include "window/hints.h"
 
-/* of the host, by the address that was given out inside */
+/* of the host, by the aligned address inside that the program got */
 static struct oriel_hash_table host_blocks = ORIEL_HASH_TABLE_INIT;
 
-/* A host that does not align as asked (Open MPI 4.1) is asked for more: from what it has given already the sum cannot overflow. */
+/* Some hosts ignore the alignment (Open MPI 4.1), so this asks for more. The host has already
+ * allocated size bytes, so the sum cannot overflow. */
 static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, void **base)
 {
     const struct oriel_host_calls *host = oriel_host();

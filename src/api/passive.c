@@ -1,7 +1,8 @@
-/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  On one node, operations are complete when they return,
- * but for short ones that are deferred (rma/deferred.c), which a flush does.  Apart from these a flush is the memory barrier that
- * its callers rely on (a later get must not pass an earlier put: base/tls_cache.h), and a local flush is nothing.
- * Programs poll with flush, unlock and sync: now and then the host gets its turn there.  Programs call, through entries.c. */
+/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4). On one node operations are complete when they
+ * return, except short ones that are deferred (rma/deferred.c); a flush executes those. Otherwise a
+ * flush is the memory barrier that its callers rely on (a later get must not pass an earlier put:
+ * base/tls_cache.h). A local flush has no effect. Programs poll with flush, unlock and sync, so
+ * these calls let the host make progress from time to time. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"
@@ -18,7 +19,7 @@ static enum oriel_status check_rank(const struct oriel_window *window, int rank)
     return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank, window->n - 1);
 }
 
-/* A lock that may be held later would be another thread's to wait for. */
+/* With several threads, another thread might have to wait for a lazy lock. */
 static bool awaits_locks(void)
 {
     return oriel_host_has_threads() || oriel_options()->lock == ORIEL_LOCKS_AWAITED;
@@ -47,7 +48,7 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
     return oriel_error_raise(window, "MPI_Win_lock", status);
 }
 
-/* An exclusive lock of the recent window that is not simply there to be taken. */
+/* An exclusive lock of the recent window that was not uncontended. */
 static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step step,
                                                  uint64_t place)
 {
@@ -132,7 +133,7 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_unlock_all", oriel_unlock_all(window));
 }
 
-/* The same where some ranks are on other machines; done: of those on this one. */
+/* The same for a window that spans nodes; done: the status of this node's operations. */
 static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote,
                                    enum oriel_status done)
 {
@@ -144,7 +145,7 @@ static enum oriel_status flush_far(struct oriel_window *window, int32_t target, 
     return far == ORIEL_OK ? done : far;
 }
 
-/* Any of the four flushes; target is -1 for all.  Local completion needs nothing. */
+/* Any of the four flushes; target is -1 for all. Local completion needs no step. */
 static inline enum oriel_status flush(struct oriel_window *window, int32_t target, bool remote)
 {
     if (oriel_unlikely(!oriel_passive_epoch(window, target)))
@@ -215,7 +216,7 @@ int oriel_entry_Win_flush_local_all(MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_flush_local_all", flush(window, -1, false));
 }
 
-/* Accepted outside of epochs too: programs use it so. */
+/* Accepted outside of epochs, since programs do that. */
 int oriel_entry_Win_sync(MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);

@@ -1,6 +1,6 @@
-/* MPI_Put, MPI_Get and their request-based and large-count forms (MPI-4.1, 13.3.1, 13.3.2, 13.3.6).  The plain form with one
- * datatype on both sides is the fast path, and one that was done before with the same datatypes and counts is nearly as fast; all
- * others share one body.  Programs call, through entries.c. */
+/* MPI_Put, MPI_Get and their request-based and large-count forms (MPI-4.1, 13.3.1, 13.3.2, 13.3.6).
+ * The plain form with one datatype on both sides has the fast path. A transfer that repeats
+ * datatypes and counts is nearly as fast. All others share one body. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"
@@ -23,7 +23,7 @@ static struct oriel_items items_of(const struct oriel_side *side)
     return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
 }
 
-/* The next such transfer can do without most of the checks. */
+/* Lets the next such transfer skip most of the checks. */
 static void keep(uint64_t generation, const struct form *form, const struct oriel_sides *sides,
                  const struct oriel_span *target, const struct oriel_side *here)
 {
@@ -97,7 +97,7 @@ static bool host_has(const struct form *form)
     return form->has_request ? host->Rget_c != NULL : host->Get_c != NULL;
 }
 
-/* A window of the host, or none. */
+/* A window of the host, or no window. */
 static int forward(const struct form *form, void *origin_addr, const struct oriel_sides *sides,
                    MPI_Win win, MPI_Request *request)
 {
@@ -129,7 +129,7 @@ static int general(const struct form *form, void *origin_addr, const struct orie
                               request);
 }
 
-/* Out of the way of words of 8 bytes, which then need no frame. */
+/* Separate, so that words of 8 bytes need no stack frame. */
 static __attribute__((noinline)) int get_any(void *to, const void *from, uint64_t len_bytes)
 {
     oriel_copy(to, from, len_bytes);
@@ -155,8 +155,8 @@ static inline __attribute__((always_inline)) int copy(void *to, const void *from
 static const struct form put = {"MPI_Put", true, false, false};
 static const struct form get = {"MPI_Get", false, false, false};
 
-/* A transfer that this thread has done before, whose window is the recent one; NULL when it is not, or something is wrong or
- * merely unusual. */
+/* A transfer that this thread has done before, on the recent window; NULL if it is not, or is
+ * invalid or merely unusual. */
 static inline __attribute__((always_inline)) const struct oriel_repeated *
 find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype origin_datatype,
               int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
@@ -185,7 +185,7 @@ static __attribute__((noinline)) int copy_otherwise(const struct oriel_copy_prep
                              oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype"));
 }
 
-/* Nothing is needed behind the copy, so no register has to be kept for it. */
+/* A tail call: no register must be preserved across the copy. */
 static inline __attribute__((always_inline)) int
 copy_prepared(const struct oriel_copy_prepared *prepared, char *to, const char *from,
               const char *call)
@@ -249,8 +249,8 @@ static __attribute__((noinline)) int get_general(void *origin_addr, int origin_c
     return copy_prepared(&repeated->copy, origin_addr, there, get.call);
 }
 
-/* The recent window and datatype with a target, a place or a buffer that are not the usual ones.  Fewer arguments than the above
- * has are fewer registers that the way to here must spare. */
+/* The recent window and datatype with an unusual target, displacement or buffer. It has fewer
+ * arguments than the functions above, so the path to it preserves fewer registers. */
 static __attribute__((noinline)) int put_unusual(const void *origin_addr, int count,
                                                  int target_rank, MPI_Aint target_disp)
 {

@@ -1,5 +1,5 @@
-/* What a window tells about itself: group, info, predefined attributes, shared addresses (MPI-4.1, 13.2).  Everything else
- * about the handle is the host's.  Programs call, through entries.c; host/ calls the attributes for Fortran. */
+/* Queries of a window: group, info, predefined attributes, shared addresses (MPI-4.1, 13.2). The
+ * host answers all other queries of the handle. */
 #include "api/api.h"
 #include "api/query.h"
 #include "create/path_info.h"
@@ -86,8 +86,9 @@ static bool is_shared(const struct oriel_window *window, int rank)
     return window->targets[rank].mechanism == ORIEL_BY_ARENA || rank == window->rank;
 }
 
-/* In shared memory a part of no bytes has an address, too: its own rank got it from MPI_Win_allocate_shared, and in one
- * contiguous block all ranks know it.  Elsewhere memory of no bytes has none. */
+/* In shared memory a part of no bytes has an address, too: MPI_Win_allocate_shared returned it to
+ * its own rank, and in one contiguous block all ranks know it. Other memory of no bytes has none.
+ */
 static bool has_address(const struct oriel_window *window, int rank)
 {
     return window->targets[rank].size_bytes > 0 ||
@@ -95,7 +96,8 @@ static bool has_address(const struct oriel_window *window, int rank)
             (rank == window->rank || !oriel_hint_is_true(window->host->hints.noncontig)));
 }
 
-/* MPI_PROC_NULL asks for the lowest rank with memory, or rank 0 when none has any (MPI-4.1, 13.2.4). */
+/* MPI_PROC_NULL selects the lowest rank with memory, or rank 0 if none has any (MPI-4.1,
+ * 13.2.4). */
 static enum oriel_status query(const struct oriel_window *window, int rank, MPI_Aint *size,
                                MPI_Aint *disp_unit, void *baseptr)
 {

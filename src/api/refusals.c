@@ -1,4 +1,4 @@
-/* Refusals that the operations share.  api/ calls. */
+/* Errors common to the operations. */
 #include "api/refusals.h"
 
 int oriel_error_no_request(struct oriel_window *window, const char *call)

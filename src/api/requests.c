@@ -1,6 +1,7 @@
-/* Requests of operations.  What is kept of a pending one (struct oriel_asked) has two owners: the host, until it drops the
- * request, which some do when the program frees it, whether or not it is complete; and the operation, until its end has been
- * told.  Where it has failed, the thread that completes the request is the third until it has raised that.  Entry points call. */
+/* Requests of operations. The record of an outstanding one (struct oriel_asked) has two owners. One
+ * is the host, until it frees the request; some hosts do so when the program frees it, complete or
+ * not. The other is the operation, until the host has been notified of its end. After a failure,
+ * the thread that completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
 #include "internode/origin/origin_sync.h"
@@ -16,7 +17,7 @@ struct oriel_asked {
     MPI_Request handle;
     MPI_Win win;
     uint64_t window_id;
-    bool noted; /* among this thread's failures */
+    bool noted; /* in this thread's list of failures */
     struct oriel_asked *next_failed;
 };
 
@@ -32,7 +33,7 @@ static void disown(struct oriel_asked *asked)
     free(asked);
 }
 
-/* --- what the host calls --- */
+/* --- callbacks of the host --- */
 
 static int query(void *whose, MPI_Status *status)
 {
@@ -44,7 +45,7 @@ static int query(void *whose, MPI_Status *status)
     asked->noted = true;
     asked->next_failed = failed;
     failed = asked;
-    return MPI_SUCCESS; /* an error would go to a handler of the host's choice */
+    return MPI_SUCCESS; /* an error would be raised on a handler that the host chooses */
 }
 
 static int drop(void *whose)
@@ -53,7 +54,7 @@ static int drop(void *whose)
     return MPI_SUCCESS;
 }
 
-/* Tells the host of the operations that have ended. */
+/* Notifies the host of the operations that have ended. */
 static void collect(void)
 {
     struct oriel_rma_request *next = oriel_rma_request_take_ended();
@@ -103,7 +104,7 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
     return MPI_SUCCESS;
 }
 
-/* What was asked before the operation failed goes on without a request. */
+/* Requests sent before the operation failed continue without an MPI request. */
 static int give_up(struct oriel_asked *asked, int code)
 {
     if (asked == NULL)
@@ -134,7 +135,7 @@ void oriel_requests_progress(void)
     collect();
 }
 
-/* The window that the operation was on, if it still lives. */
+/* The window of the operation, if it still exists. */
 static struct oriel_window *window_of(const struct oriel_asked *asked)
 {
     struct oriel_window *window = oriel_handle_find(asked->win);

@@ -1,5 +1,6 @@
-/* The environment and spawned programs.  The `oriel` command is found from the library's own path, since both are installed
- * together: <prefix>/lib/oriel/<host>/liboriel.so and <prefix>/bin/oriel.  environment.c calls. */
+/* The environment and spawned programs. The path of the `oriel` command is derived from the
+ * library's own path, since both are installed together: <prefix>/lib/oriel/<host>/liboriel.so and
+ * <prefix>/bin/oriel. */
 #include "api/spawn_env.h"
 
 #include "base/log.h"
@@ -55,7 +56,7 @@ static void clean_environment(void)
     free(kept);
 }
 
-/* Those that are set: the others are at their defaults, which oriel(5) has. */
+/* Prints the options that are set; oriel(5) has the defaults of the others. */
 static void print_options(void)
 {
     static atomic_flag printed = ATOMIC_FLAG_INIT;
@@ -82,7 +83,7 @@ bool oriel_launch_has_entered(void)
     return entered;
 }
 
-/* The path of the `oriel` command, to be freed; NULL when it is not there. */
+/* The path of the `oriel` command, to be freed; NULL if it does not exist. */
 static char *find_command(void)
 {
     Dl_info library;

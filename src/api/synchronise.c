@@ -1,6 +1,5 @@
-/* Fence, post, start, complete, wait, test (MPI-4.1, 13.5.1, 13.5.2), and the end of the groups that some of them are given.
- * Arguments are checked here, the rest is sync/'s; members of a group that comes again are not asked for again.
- * Programs call, through entries.c. */
+/* Fence, post, start, complete, wait, test (MPI-4.1, 13.5.1, 13.5.2), and MPI_Group_free. Arguments
+ * are checked here; sync/ does the rest. A group that repeats is not translated again. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "rma/deferred.h"
@@ -27,8 +26,8 @@ int oriel_entry_Win_fence(int assert, MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_fence", status);
 }
 
-/* A handle that the program has not given back means the group that it meant before; each that it gives back may be given out
- * again for another one. */
+/* The number of freed handles. A handle that the program has not freed still means the same group.
+ * The host may reuse a freed handle for another group. */
 static _Atomic uint64_t groups_freed;
 
 static uint64_t group_key(MPI_Group group)
@@ -38,12 +37,13 @@ static uint64_t group_key(MPI_Group group)
 
 int oriel_entry_Group_free(MPI_Group *group)
 {
-    /* first: the host may give it out in another thread */
+    /* first: the host may reuse the handle in another thread */
     atomic_fetch_add_explicit(&groups_freed, 1, memory_order_relaxed);
     return oriel_host()->Group_free(group);
 }
 
-/* The group's members as ranks of the window, in memory of malloc with room for as many pointers. */
+/* The group's members as ranks of the window, in memory from malloc with room for count
+ * pointers. */
 static enum oriel_status translate(const struct oriel_window *window, MPI_Group group,
                                    int32_t **out, int32_t *count)
 {
@@ -92,7 +92,7 @@ open_anew(struct oriel_window *window, MPI_Group group, opener *open, struct ori
     return status;
 }
 
-/* members: what the window keeps of the last group of this kind of epoch. */
+/* members: the window's record of the last group of this kind of epoch. */
 static inline int open_epoch(struct oriel_window *window, const char *call, MPI_Group group,
                              int assert, int taken, opener *open, struct oriel_members *members)
 {

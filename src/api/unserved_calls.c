@@ -1,10 +1,12 @@
-/* The line about MPI that this process reached past Oriel.  dlsym serves lookups by handle (host/dlsym.c); not served are
- * libraries that were loaded with RTLD_DEEPBIND, other copies of MPI (of another file, or in a namespace of dlmopen), and
- * addresses that a program found by itself.  Their calls do nothing to Oriel's windows.  So slots that the loader has filled
- * are looked at before a window is made, if libraries were loaded, and at the end, when also MPI libraries are looked at.
+/* Warns about MPI calls of this process that bypass Oriel. dlsym serves lookups by handle
+ * (host/dlsym.c). Not served are libraries loaded with RTLD_DEEPBIND, other copies of MPI (from
+ * another file, or in a namespace of dlmopen), and addresses that a program found in other ways.
+ * Their calls do not affect Oriel's windows. So slots that the loader has filled are checked before
+ * a window is created, if libraries were loaded, and at the end. The check at the end also covers
+ * MPI libraries.
  *
- * Slots are read while the loader's list of objects is locked, and so without the loader's functions, which lock more.
- * Rank 0 writes, once, for a job has one line.  creation.c calls, and the loader when the process ends. */
+ * Slots are read with the loader's list of objects locked, and so without the loader's functions,
+ * which acquire more locks. Rank 0 prints the warning, once per job. */
 #include "api/unserved_calls.h"
 #include "api/spawn_env.h"
 #include "base/log.h"
@@ -33,9 +35,9 @@ static const struct link_map *object_of(const void *address)
 /* --- slots --- */
 
 struct search {
-    ElfW(Addr) host; /* where it is loaded */
+    ElfW(Addr) host; /* its load address */
     ElfW(Addr) begin, end;
-    char object[512]; /* that calls past Oriel: "" for none */
+    char object[512]; /* the object that bypasses Oriel; "" for none */
     char function[64];
 };
 
@@ -57,7 +59,7 @@ static bool is_served(const char *name)
     return false;
 }
 
-/* What is needed of an object's dynamic section. */
+/* The required parts of an object's dynamic section. */
 struct relocations {
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -85,7 +87,7 @@ static void relocations_find(const struct dl_phdr_info *object, struct relocatio
     }
 }
 
-/* Whether a slot has the host's function where Oriel's should be. */
+/* Whether a slot has the host's function instead of Oriel's. */
 static bool is_past(const struct search *search, const void *slot, const char *name)
 {
     ElfW(Addr) target;
@@ -135,8 +137,9 @@ static int find_caller(struct dl_phdr_info *object, size_t len_bytes, void *cont
     return 0;
 }
 
-/* Writes of the first object that calls the host past Oriel; false for none.  Where Oriel is not before the host for the
- * program itself, slots have the host's functions by right. */
+/* Warns about the first object that calls the host past Oriel; returns false if there is none. If
+ * Oriel does not precede the host for the program itself, slots correctly have the host's
+ * functions. */
 static bool report_slots(const struct link_map *host)
 {
     struct search search = {.host = host->l_addr};
@@ -189,7 +192,7 @@ static bool is_started(const struct link_map *object)
     return flag != 0;
 }
 
-/* A started MPI other than the host, in all namespaces; NULL for none. */
+/* A started MPI other than the host, in any namespace; NULL for none. */
 static const struct link_map *other_mpi(const struct link_map *host)
 {
     for (const struct r_debug_extended *space = (const void *)&_r_debug; space != NULL;

@@ -1,7 +1,6 @@
-/* What the program hangs on a window that the host keeps: attributes, a name, an error handler.  All of it goes to the host,
- * whose handle it is; that it was there is noted first, since such a handle is not another window's later (host/carrier.c).
- * Nothing is hung on the handle of a window that was freed: the next window may have it.
- * Programs call, through entries.c; <host>/names.c for Fortran. */
+/* Properties that the host keeps per window handle: attributes, a name, an error handler. All calls
+ * go to the host. Each first marks the window, since such a handle is not reused for another window
+ * (host/carrier.c). The handle of a freed window is rejected: the next window may have it. */
 #include "api/api.h"
 #include "api/win_attributes.h"
 #include "window/handle.h"

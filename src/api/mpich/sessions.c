@@ -1,5 +1,5 @@
-/* MPI sessions, which among the hosts MPICH has: windows on communicators of a session need what the world model needs, and
- * it must be given up before the last session ends.  Programs call. */
+/* MPI sessions, which only MPICH has. Windows on communicators of a session need the same state as
+ * the world model. It must be released before the last session ends. */
 #include "api/api.h"
 #include "api/spawn_env.h"
 #include "create/create.h"
