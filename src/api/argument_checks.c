@@ -9,7 +9,7 @@ static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint
                                       const struct oriel_span *target)
 {
     return oriel_fail(ORIEL_E_RANGE,
-                      "displacement %ld in units of %ld with %lu items of %lu bytes leaves rank "
+                      "displacement %ld in units of %ld with %lu items of %lu bytes exceeds rank "
                       "%d's window of %lu bytes",
                       (long)target_disp, (long)there->disp_unit, (unsigned long)target->side.count,
                       (unsigned long)target->side.type->size_bytes, target->rank,
@@ -182,7 +182,8 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window,
     if (elements->count > 0 && at_target > 0 && !are_alike(source->type, target->side.type)) {
         if ((op != MPI_REPLACE && op != MPI_NO_OP) ||
             !move_as_bytes(source->type, target->side.type))
-            return oriel_fail(ORIEL_E_TYPE, "origin and target are not of one predefined datatype");
+            return oriel_fail(ORIEL_E_TYPE,
+                              "origin and target do not have one predefined datatype");
         *elements = (struct oriel_elements){ORIEL_KIND_CHAR, bytes_of(source)};
         at_target = bytes_of(&target->side);
     }
@@ -202,7 +203,7 @@ enum oriel_status oriel_check_buffer(const char *which, const void *address,
         return ORIEL_OK;
     if (!oriel_layout_bounds(side->type->layout, side->count, side->type->extent_bytes, &low_bytes,
                              &high_bytes))
-        return oriel_fail(ORIEL_E_BUFFER, "the %s buffer reaches farther than any memory", which);
+        return oriel_fail(ORIEL_E_BUFFER, "the %s buffer exceeds the address space", which);
     if (address == NULL && low_bytes <= 0)
         return oriel_fail(ORIEL_E_BUFFER, "the %s buffer is NULL", which);
     return ORIEL_OK;
@@ -219,7 +220,7 @@ enum oriel_status oriel_check_result(const struct oriel_side *target,
         return check_fits(elements_of(target), elements_of(result), "elements of the target");
     status = check_fits(bytes_of(target), bytes_of(result), "bytes of the target");
     if (status == ORIEL_OK && !move_as_bytes(result->type, target->type))
-        return oriel_fail(ORIEL_E_TYPE, "result and target are not of one predefined datatype");
+        return oriel_fail(ORIEL_E_TYPE, "result and target do not have one predefined datatype");
     return status;
 }
 
@@ -237,5 +238,5 @@ enum oriel_status oriel_check_assert(int assert, int taken)
 {
     return (assert & ~taken) == 0
                ? ORIEL_OK
-               : oriel_fail(ORIEL_E_ASSERT, "assertion %d is none that this call takes", assert);
+               : oriel_fail(ORIEL_E_ASSERT, "assertion %d is not valid for this call", assert);
 }

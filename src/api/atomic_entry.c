@@ -16,7 +16,7 @@ static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype 
     if (status != ORIEL_OK)
         return status;
     if (!target->side.type->predefined)
-        return oriel_fail(ORIEL_E_TYPE, "the datatype must be a predefined one");
+        return oriel_fail(ORIEL_E_TYPE, "the datatype must be predefined");
     return oriel_check_target(window, target_rank, target_disp, target);
 }
 

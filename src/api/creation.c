@@ -208,7 +208,7 @@ int oriel_entry_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 static enum oriel_status attach(struct oriel_window *window, const void *base, MPI_Aint size)
 {
     if (window->flavour != ORIEL_FLAVOUR_DYNAMIC)
-        return oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one");
+        return oriel_fail(ORIEL_E_FLAVOR, "the window is not dynamic");
     if (size < 0)
         return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)size);
     if (base == NULL && size > 0)
@@ -236,6 +236,6 @@ int oriel_entry_Win_detach(MPI_Win win, const void *base)
                                               : oriel_error_not_a_window("MPI_Win_detach");
     enum oriel_status status = window->flavour == ORIEL_FLAVOUR_DYNAMIC
                                    ? oriel_detach(window, (uint64_t)(uintptr_t)base)
-                                   : oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one");
+                                   : oriel_fail(ORIEL_E_FLAVOR, "the window is not dynamic");
     return oriel_error_raise(window, "MPI_Win_detach", status);
 }

@@ -80,5 +80,6 @@ int oriel_entry_Free_mem(void *base)
         return MPI_SUCCESS;
     return oriel_error_raise_nowhere(
         "MPI_Free_mem",
-        oriel_fail(ORIEL_E_BASE, "%p was not returned by MPI_Alloc_mem, or is free already", base));
+        oriel_fail(ORIEL_E_BASE, "%p was not returned by MPI_Alloc_mem, or is already freed",
+                   base));
 }

@@ -147,8 +147,8 @@ static bool report_slots(const struct link_map *host)
         dl_iterate_phdr(find_host, &search) != 0)
         dl_iterate_phdr(find_caller, &search);
     if (search.object[0] != '\0' && !atomic_flag_test_and_set(&written))
-        oriel_warn("%s calls %s past Oriel, in %s (was it loaded with RTLD_DEEPBIND?): such calls "
-                   "do nothing to Oriel's windows",
+        oriel_warn("%s calls %s of %s without Oriel (was it loaded with RTLD_DEEPBIND?): "
+                   "such calls have no effect on Oriel's windows",
                    search.object, search.function, host->l_name);
     return search.object[0] != '\0';
 }
@@ -212,13 +212,12 @@ static void report(void)
         report_slots(host))
         return;
     if (other != NULL)
-        oriel_warn("the program used the MPI in %s, and Oriel is before %s: the windows of the "
-                   "first were its own",
+        oriel_warn("the program used the MPI in %s, and Oriel serves %s: Oriel did not serve "
+                   "its windows",
                    other->l_name, host->l_name);
     else if (!oriel_launch_has_entered())
-        oriel_warn("the program started the MPI in %s past Oriel (linked ahead of it, or found "
-                   "without dlsym): windows were that "
-                   "MPI's own",
+        oriel_warn("the program started the MPI in %s without Oriel (linked ahead of it, or "
+                   "found without dlsym): Oriel did not serve its windows",
                    host->l_name);
 }
 

@@ -58,8 +58,8 @@ enum oriel_status oriel_remote_failed(enum oriel_status status, const struct ori
             return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target,
                               (int)who->pid);
         return oriel_fail(ORIEL_E_OTHER,
-                          "rank %d (process %d) has no main thread any more: the kernel copies "
-                          "nothing from or to it",
+                          "the main thread of rank %d (process %d) has ended, so the kernel "
+                          "cannot copy its memory",
                           (int)target, (int)who->pid);
     }
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());

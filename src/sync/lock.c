@@ -56,7 +56,7 @@ static enum oriel_status begin(struct oriel_window *window, int32_t target)
     if (status == ORIEL_OK && !atomic_compare_exchange_strong_explicit(
                                   &oriel_window_access(window)[target], &none, ORIEL_ACCESS_WAITING,
                                   memory_order_seq_cst, memory_order_relaxed))
-        status = oriel_fail(ORIEL_E_SYNC, "rank %d is locked by this process already", (int)target);
+        status = oriel_fail(ORIEL_E_SYNC, "rank %d is already locked by this process", (int)target);
     return status;
 }
 

@@ -18,7 +18,7 @@ static enum oriel_status check_far(const struct oriel_window *window, int32_t wi
     char reason[300];
     if (window->far != NULL &&
         oriel_load_acquire(&window->far->uncounted) == (uint32_t)win_rank + 1)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory to count what rank %d has posted or completed",
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to count the posts and completes of rank %d",
                           (int)win_rank);
     if (peer == NULL || oriel_net_check(peer) == ORIEL_OK)
         return ORIEL_OK;

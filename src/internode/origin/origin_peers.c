@@ -43,7 +43,7 @@ enum oriel_status oriel_internode_missed(enum oriel_status status, int32_t targe
         return ORIEL_OK;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
     return oriel_fail(status, "rank %d %s: %s", (int)target,
-                      status == ORIEL_E_PEER ? "is lost" : "was not reached", reason);
+                      status == ORIEL_E_PEER ? "is lost" : "could not be reached", reason);
 }
 
 static enum oriel_status refused(int32_t target, uint32_t status, const char *text)
@@ -70,7 +70,7 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target,
     struct oriel_internode_question *question = calloc(1, sizeof *question);
     *out = NULL;
     if (question == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a question");
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
     question->net.take = take_answer;
     question->answer.status = ORIEL_E_OTHER;
     oriel_internode_address(window, target, head);
@@ -156,7 +156,7 @@ static enum oriel_status open_answered(const struct oriel_window *window,
     memcpy(&who, question->data, sizeof who);
     if (question->len_bytes <= sizeof who ||
         memcmp(who.id, window->group->ids[target].id, sizeof who.id) != 0)
-        status = oriel_fail(ORIEL_E_OTHER, "rank %d knows no address of rank %d",
+        status = oriel_fail(ORIEL_E_OTHER, "rank %d has no address of rank %d",
                             (int)machine->leader, (int)target);
     else
         status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    FEW_BATCHES = 16,    /* fit on the stack */
+    FEW_BATCHES = 16, /* fit on the stack */
     /* limit in one message, and about the same for the destinations of its reply */
     MOST_BATCHES = 1024,
 };
@@ -89,7 +89,7 @@ static struct wanted *wanted_make(struct wanted *old, uint64_t room)
 
 static enum oriel_status no_memory_for(int32_t rank)
 {
-    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d answers", (int)rank);
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for a reply of rank %d", (int)rank);
 }
 
 /* A reply to one run; NULL without memory. */
@@ -237,7 +237,7 @@ static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
     unsigned pieces = 0;
     plan(sender, left_bytes);
     if (sender->moved_bytes == 0)
-        return oriel_fail(ORIEL_E_OTHER, "a datatype has less than it says");
+        return oriel_fail(ORIEL_E_OTHER, "a datatype ends before its size");
     data[pieces] = describe(sender, &head);
     pieces += data[pieces].iov_len > 0;
     if (sender->origin.open)

@@ -85,7 +85,7 @@ bool oriel_internode_took(struct oriel_internode_request *request,
                  told->status < ORIEL_STATUS_COUNT;
     enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
     snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target,
-             (int)sizeof told->text, whole ? told->text : "an answer that makes no sense");
+             (int)sizeof told->text, whole ? told->text : "a malformed reply");
     oriel_internode_note_failure(
         far, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {

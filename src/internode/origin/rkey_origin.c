@@ -22,7 +22,7 @@ static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_n
     free(question);
     if (key == NULL)
         return &none;
-    oriel_note("window %llu: devices put to rank %d and get from it by themselves",
+    oriel_note("window %llu: puts to and gets from rank %d use RDMA",
                (unsigned long long)window->serial, (int)target);
     return key;
 }

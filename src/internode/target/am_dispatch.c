@@ -79,8 +79,8 @@ static void answer_given_up(const struct oriel_net_asker *asker,
     uint64_t number = (uint64_t)dead + 1;
     struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number},
                                     1};
-    snprintf(answer.text, sizeof answer.text, "rank %d has died, and the window is gone here",
-             (int)dead);
+    snprintf(answer.text, sizeof answer.text,
+             "rank %d has died, and the target has left the window", (int)dead);
     if (is_asked(head))
         oriel_net_answer(asker, &bytes);
 }
@@ -94,7 +94,7 @@ static void answer_gone(const struct oriel_net_asker *asker,
         answer_given_up(asker, head, given_up[i].dead);
         return;
     }
-    answer_nowhere(asker, head, ORIEL_E_WIN, "the window is gone");
+    answer_nowhere(asker, head, ORIEL_E_WIN, "the window no longer exists");
 }
 
 /* Replies with identity and address of a process of this node. */
@@ -105,7 +105,7 @@ static void tell_address(struct oriel_window *window, const struct oriel_net_ask
         head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
     const struct oriel_reached *reached = peer != NULL ? oriel_reached_of(peer->base) : NULL;
     if (reached == NULL) {
-        answer_nowhere(asker, head, ORIEL_E_WIN, "no such process on this machine");
+        answer_nowhere(asker, head, ORIEL_E_WIN, "no such process on this node");
         return;
     }
     struct iovec data[] = {{(void *)(uintptr_t)&peer->identity, sizeof peer->identity},
@@ -150,10 +150,11 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
     if (window == NULL)
         answer_gone(asker, head);
     else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
-        answer_nowhere(asker, head, ORIEL_E_WIN,
-                       "the window is not made yet"); /* from a sender that ignores is_settled */
+        answer_nowhere(
+            asker, head, ORIEL_E_WIN,
+            "the window is not complete yet"); /* from a sender that ignores is_settled */
     else if (!is_from(window, head, from))
-        answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
+        answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is not a rank of the window");
     else if (!oriel_internode_keeps(window, asker, head, message, is_asked(head), serve_now))
         serve_now(window, asker, head, message);
     pthread_mutex_unlock(&serving);

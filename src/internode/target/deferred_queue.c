@@ -29,14 +29,14 @@ enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
         return ORIEL_OK;
     }
     if (kept->has_unlock)
-        return oriel_fail(ORIEL_E_SYNC, "a message of rank %d behind its unlock", (int)head->from);
+        return oriel_fail(ORIEL_E_SYNC, "a message of rank %d after its unlock", (int)head->from);
     size_t counted_bytes = sizeof *head + message->len_bytes;
     struct oriel_internode_message *copy = counted_bytes > MOST_BYTES - kept->len_bytes
                                                ? NULL
                                                : malloc(sizeof *copy + message->len_bytes);
     if (copy == NULL)
         return oriel_fail(ORIEL_E_NO_MEM,
-                          "no memory for what rank %d does inside a lock that is not held yet",
+                          "no memory to defer operations of rank %d until its lock is acquired",
                           (int)head->from);
     *copy = (struct oriel_internode_message){.asker = *asker,
                                              .head = *head,

@@ -77,7 +77,8 @@ void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_
     struct oriel_internode_refusal *refusal = *link;
     if (refusal == NULL) {
         oriel_internode_refuse(
-            asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
+            asker,
+            oriel_fail(status, "an operation failed, and there was no memory for its message"));
         return;
     }
     *link = refusal->next;

@@ -8,7 +8,7 @@
 enum oriel_status oriel_internode_malformed(const struct oriel_internode_order *order,
                                             const char *what)
 {
-    return oriel_fail(ORIEL_E_OTHER, "rank %d was sent a message by rank %d with a wrong %s",
+    return oriel_fail(ORIEL_E_OTHER, "rank %d received a message from rank %d with an invalid %s",
                       (int)order->window->rank, (int)order->head->from, what);
 }
 
@@ -172,7 +172,7 @@ enum oriel_status oriel_internode_part_check(const struct oriel_internode_order 
     const uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
     if (window->flavour != ORIEL_FLAVOUR_DYNAMIC &&
         (low_bytes < 0 || (uint64_t)high_bytes > size_bytes))
-        return oriel_fail(ORIEL_E_RANGE, "bytes %lld to %lld leave rank %d's window of %llu bytes",
+        return oriel_fail(ORIEL_E_RANGE, "bytes %lld to %lld exceed rank %d's window of %llu bytes",
                           (long long)low_bytes, (long long)high_bytes, (int)window->rank,
                           (unsigned long long)size_bytes);
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC &&
@@ -193,8 +193,7 @@ static enum oriel_status check_parts(const struct oriel_internode_order *order)
         if (!oriel_internode_part_make(order, i, &part))
             return oriel_internode_malformed(order, "layout");
         if (part.node.size_bytes > order->moved_bytes)
-            return oriel_internode_malformed(order,
-                                             "count"); /* so the sum cannot overflow */
+            return oriel_internode_malformed(order, "count"); /* so the sum cannot overflow */
         moved_bytes += part.node.size_bytes;
         status = oriel_internode_part_check(order, &part);
     }

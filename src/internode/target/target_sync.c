@@ -493,10 +493,11 @@ void oriel_internode_close(struct oriel_window *window)
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
             refuse_epoch(window, lock,
-                         oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here",
+                         oriel_fail(ORIEL_E_PEER,
+                                    "rank %d has died, and the target has left the window",
                                     (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
-            refuse_epoch(window, lock, oriel_fail(ORIEL_E_WIN, "the window is gone"));
+            refuse_epoch(window, lock, oriel_fail(ORIEL_E_WIN, "the window no longer exists"));
         forget(window, lock);
     }
     if (dead == 0)

@@ -229,8 +229,8 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     for (int i = 0; i < ranks; i++)
         len_bytes += parts[i].len_bytes;
     if (len_bytes > ORIEL_HELPER_LEN_MAX) {
-        oriel_warn("the statistics of %d ranks are %zu MiB, more than the %d that are added up: "
-                   "they are lost",
+        oriel_warn("the statistics of %d ranks are %zu MiB, the limit is %d MiB: they are "
+                   "lost",
                    ranks, len_bytes >> 20, ORIEL_HELPER_LEN_MAX >> 20);
         return;
     }
@@ -256,8 +256,8 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     if (oriel_helper_ask(ORIEL_HELPER_STATISTICS, head, len_bytes, &answer, &answer_bytes))
         oriel_log_write(answer, answer_bytes);
     else
-        oriel_warn("the statistics are lost: the oriel command, which writes them and belongs "
-                   "beside the library, is mute");
+        oriel_warn("the statistics are lost: the oriel command next to the library, "
+                   "which writes them, did not answer");
     free(answer);
     free(head);
 }

@@ -237,7 +237,7 @@ struct oriel_observed *oriel_observed_add(MPI_Win win,
         free(observed);
         observed = NULL;
         if (!atomic_flag_test_and_set(&told))
-            oriel_warn("no room for what is counted of a window: it is missing in the statistics");
+            oriel_warn("no room for a window's counters: it is missing in the statistics");
     }
     host->Group_free(&group);
     return observed;

@@ -50,7 +50,7 @@ const char *oriel_trace_file_open(const char *path, uint64_t limit_bytes)
     file.fd = open(path, how, 0666);
     if (file.fd < 0 && errno == EEXIST) {
         if (!oriel_trace_file_is_trace(path))
-            return "there is something that is no trace, which is left alone";
+            return "the file exists and is not a trace: it is not overwritten";
         if (unlink(path) == 0)
             file.fd = open(path, how, 0666);
     }
@@ -81,7 +81,7 @@ static void refuse(int error)
 {
     (void)!ftruncate(file.fd, (off_t)file.position);
     if (!file.refused)
-        oriel_warn("%s: %s; the program goes on, and what comes now is not in its trace", file.path,
+        oriel_warn("%s: %s; the program continues, and later events are not traced", file.path,
                    strerrordesc_np(error));
     file.refused = true;
 }

@@ -139,8 +139,7 @@ static int create(void)
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
     int error = pthread_create(&writer.thread, &small, run, NULL);
-    if (error ==
-        EINVAL) /* static TLS is taken from the stack, and the program has much of it */
+    if (error == EINVAL) /* static TLS is taken from the stack, and the program has much of it */
         error = pthread_create(&writer.thread, NULL, run, NULL);
     pthread_attr_destroy(&small);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -198,5 +197,5 @@ void oriel_trace_writer_end(const struct oriel_trace_clock *clock)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;
     if (pthread_timedjoin_np(writer.thread, NULL, &until) != 0)
-        oriel_warn("%s: not written to its end within %d s", writer.path, PATIENCE_S);
+        oriel_warn("%s: the end was not written within %d s", writer.path, PATIENCE_S);
 }
