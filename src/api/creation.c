@@ -179,9 +179,8 @@ int oriel_entry_Win_free(MPI_Win *win)
         status = oriel_barrier(window);
     }
     bool gone;
-    if (status == ORIEL_E_PEER ||
-        /* a death may keep epochs open, which is no error of the program */
-        status == ORIEL_E_SYNC) {
+    /* a death may keep epochs open, which is no error of the program */
+    if (status == ORIEL_E_PEER || status == ORIEL_E_SYNC) {
         int32_t dead = dead_member(window);
         if (dead >= 0)
             return free_after_death(win, window, dead);

@@ -43,9 +43,8 @@ static bool look(const struct oriel_regions *regions, const char *file_base, uin
     uint64_t version = load_version(regions);
     const struct oriel_region_table *table = &regions->tables[version / 2 % 2];
     oriel_delay();
-    /* B2 */
     const struct oriel_region *array =
-        (const struct oriel_region *)(file_base + oriel_region_lookup_get(&table->offset));
+        (const struct oriel_region *)(file_base + oriel_region_lookup_get(&table->offset)); /* B2 */
     uint64_t count = oriel_region_lookup_get(&table->count);
     if (is_over(regions, version))
         return false;

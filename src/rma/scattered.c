@@ -13,7 +13,7 @@
 #include "transport/shared/copy_strided.h"
 
 enum {
-    SHORT_ELEMENTS = 256,  /* on average, in a block: longer blocks are worth a walk of their own */
+    SHORT_ELEMENTS = 256, /* on average, in a block: longer blocks are worth a walk of their own */
     /* the same; from here on in place, since a gathered target costs two copies */
     IN_PLACE_ELEMENTS = 8,
 };

@@ -27,9 +27,8 @@ enum { SPINS = 100, YIELDS = 50 };
 static bool try_lock(struct oriel_accumulate_mutex *mutex, uint32_t as)
 {
     uint32_t free_word = 0;
-    /* M1 */
-    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as,
-                                                   memory_order_acquire, memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(
+        &mutex->word, &free_word, as, memory_order_acquire, memory_order_relaxed); /* M1 */
 }
 
 static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_status *status)

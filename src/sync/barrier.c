@@ -46,9 +46,8 @@ static enum oriel_status leave(struct oriel_window *window, const struct oriel_w
 /* One rank arrives. The arrival that reaches all opens the barrier. */
 static bool arrive(struct oriel_common *common, uint32_t all)
 {
-    /* B1 */
     uint32_t arrived =
-        atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1;
+        atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
     if (arrived != all)
         return false;
     oriel_delay();
@@ -59,9 +58,8 @@ static bool arrive(struct oriel_common *common, uint32_t all)
 static enum oriel_status await_all(struct oriel_window *window, struct oriel_watched *watched)
 {
     struct oriel_watch watch = {oriel_liveness_all, watched, ORIEL_WAITING_FENCE};
-    /* B2 */
-    enum oriel_status status =
-        oriel_internode_event_wait(window, &window->common->arrivals, window->arrivals, &watch);
+    enum oriel_status status = oriel_internode_event_wait(window, &window->common->arrivals,
+                                                          window->arrivals, &watch); /* B2 */
     return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
 }
 
@@ -71,9 +69,8 @@ static enum oriel_status meet_machines(struct oriel_window *window, struct oriel
     struct oriel_common *common = window->common;
     uint32_t number = ++window->far->barriers;
     uint32_t all = window->arrivals += (uint32_t)window->here + 1;
-    /* B1 */
     uint32_t arrived =
-        atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1;
+        atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
     if (arrived != all - 1)
         return await_all(window, watched);
     enum oriel_status status = oriel_internode_barrier(window, number, &watched->dead);

@@ -105,9 +105,8 @@ static void let_readers_first(struct oriel_gate *gate)
 
 enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct oriel_watch *watch)
 {
-    /* G4 */
-    enum oriel_status status =
-        oriel_wait(&gate->half.readers, &gate->writer_sleepers, ORIEL_WAIT_EQUAL, 0, watch);
+    enum oriel_status status = oriel_wait(&gate->half.readers, &gate->writer_sleepers,
+                                          ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
     /* C11 orders it after G2, a release of the whole word */
     (void)atomic_load_explicit(&gate->word, memory_order_acquire);
     if (status != ORIEL_OK)

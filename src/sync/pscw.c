@@ -268,10 +268,9 @@ static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origi
 static bool has_completed(const struct oriel_window *window, struct oriel_pscw_counter *own)
 {
     struct oriel_pscw_counter *theirs = oriel_pscw_counters_theirs(window, own);
-    /* C4 */
     return theirs != NULL &&
            oriel_wait_reached(oriel_load_acquire(&theirs->completes.value), ORIEL_WAIT_AT_LEAST,
-                              oriel_load_relaxed(&own->posts.value));
+                              oriel_load_relaxed(&own->posts.value)); /* C4 */
 }
 
 enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done)

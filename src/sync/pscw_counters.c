@@ -174,9 +174,8 @@ enum oriel_status oriel_pscw_counters_look(const struct oriel_window *window,
         *theirs = oriel_pscw_counters_theirs(window, own);
         if (*theirs != NULL)
             return ORIEL_OK;
-        /* F3 */
         enum oriel_status status =
-            oriel_wait(&made->value, &made->sleepers, ORIEL_WAIT_NOT_EQUAL, v, watch);
+            oriel_wait(&made->value, &made->sleepers, ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */
         if (status != ORIEL_OK)
             return status;
     }

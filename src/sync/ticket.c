@@ -44,9 +44,8 @@ enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint64_t place,
                                      const struct oriel_watch *watch)
 {
     uint32_t readers = oriel_ticket_readers(place);
-    /* X1, P1 */
     enum oriel_status status = oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_EQUAL,
-                                          oriel_ticket_number(place), watch);
+                                          oriel_ticket_number(place), watch); /* X1, P1 */
     oriel_delay();
     if (status == ORIEL_OK)
         status = oriel_wait(&lock->departed, &lock->departed_sleepers, ORIEL_WAIT_EQUAL, readers,
@@ -58,9 +57,8 @@ enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t
                                              const struct oriel_watch *watch)
 {
     uint32_t ticket = oriel_ticket_number(place);
-    /* R2, P1 */
-    enum oriel_status status =
-        oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_AT_LEAST, ticket, watch);
+    enum oriel_status status = oriel_wait(&lock->serving, &lock->serving_sleepers,
+                                          ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */
     if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))
         pass_on(lock); /* R4 */
     return status;

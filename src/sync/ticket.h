@@ -24,8 +24,8 @@ static inline uint32_t oriel_ticket_readers(uint64_t place)
 /* For a writer. */
 static inline uint64_t oriel_ticket_take(struct oriel_ticket *lock)
 {
-    /* T1 */
-    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32, memory_order_relaxed);
+    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32,
+                                     memory_order_relaxed); /* T1 */
 }
 
 /* For a reader. */

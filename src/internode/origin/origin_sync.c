@@ -407,10 +407,9 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target,
         }
         note_first(&first, status);
         *is_asked = status != ORIEL_E_NO_MEM;
+        /* this target and all that follow are still to be flushed */
         if (!*is_asked)
-            oriel_internode_set_mark(far, rank,
-                                     /* this target and all that follow are still to be flushed */
-                                     mark);
+            oriel_internode_set_mark(far, rank, mark);
         rank = target < 0 && *is_asked ? oriel_internode_take_mark(far, -1, mark) : -1;
     }
     await_open(window, target, &first);

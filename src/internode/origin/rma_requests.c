@@ -56,8 +56,8 @@ struct oriel_rma_request *oriel_rma_request_take_ended(void)
 {
     if (atomic_load_explicit(&ended, memory_order_relaxed) == NULL)
         return NULL;
-    /* E1 */
-    struct oriel_rma_request *taken = atomic_exchange_explicit(&ended, NULL, memory_order_acquire);
+    struct oriel_rma_request *taken =
+        atomic_exchange_explicit(&ended, NULL, memory_order_acquire); /* E1 */
     pthread_mutex_lock(&watching);
     for (struct oriel_rma_request *pending = taken; pending != NULL;
          pending = pending->next_ended) {

@@ -57,9 +57,8 @@ void oriel_internode_free(struct oriel_internode *far)
         far->put_by = request->next;
         free(request);
     }
-    while (far->open !=
-           /* only if the window's end failed; a request that the net still has is left to it */
-           NULL) {
+    /* only if the window's end failed; a request that the net still has is left to it */
+    while (far->open != NULL) {
         struct oriel_internode_request *request = far->open;
         far->open = request->next;
         if (atomic_load_explicit(&request->net.done, memory_order_acquire))

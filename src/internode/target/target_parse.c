@@ -87,7 +87,7 @@ static bool set_batch(struct oriel_internode_part *part, const struct oriel_inte
 {
     enum oriel_kind kind = order->kind;
     if (order->head->kind != ORIEL_INTERNODE_ACCUMULATE) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are batches where there are no blocks */
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): batches exist without blocks */
         if (batch->kind >= ORIEL_KIND_COUNT ||
             (batch->kind != ORIEL_KIND_CHAR && !oriel_kinds[batch->kind].padded))
             return false;

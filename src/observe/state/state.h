@@ -31,7 +31,7 @@ struct oriel_state {
     /* during a wait; changed is odd while these fields are written */
     _Atomic uint32_t changed;
     _Atomic uint32_t waiting; /* enum oriel_waiting */
-    _Atomic int32_t rank; /* win_rank, of the target for LOCK and UPDATE; -1: no single one */
+    _Atomic int32_t rank;     /* win_rank, of the target for LOCK and UPDATE; -1: no single one */
     _Atomic int32_t world_rank_waited; /* the same in MPI_COMM_WORLD; -1 if unknown */
     _Atomic uint64_t window_id; /* the same on the ranks that wait for each other, as in records */
     /* FENCE, FREE, CREATE: the number of that window's meeting; ranks that have not joined it are

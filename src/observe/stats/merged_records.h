@@ -11,8 +11,7 @@
 
 #include <stddef.h>
 
-#define ORIEL_GATHERED_MAGIC                                                                       \
-    UINT64_C(0x0131544154534c52) /* changes with the format of records */
+#define ORIEL_GATHERED_MAGIC UINT64_C(0x0131544154534c52) /* changes with the format of records */
 
 struct oriel_statistics_head {
     uint64_t magic;

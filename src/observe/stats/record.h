@@ -76,7 +76,7 @@ struct oriel_window_record {
     uint32_t traced;    /* its number in the trace */
     uint64_t shared_by; /* 0, or how many windows share this record because there were too many */
     uint64_t toward;    /* offset of struct oriel_toward [n] in the same file */
-    uint64_t ranks; /* offset of int32_t [n]: their ranks in MPI_COMM_WORLD, -1 if outside it */
+    uint64_t ranks;     /* offset of int32_t [n]: their ranks in MPI_COMM_WORLD, -1 if outside it */
     /* When this rank arrived at the window's barriers (fence, free), by the parity of their number,
      * on the monotonic clock. A rank that waited looks for the latest. A rank arrives two barriers
      * later only when all have arrived at the next one. So an entry stays valid while any rank at
@@ -87,7 +87,7 @@ struct oriel_window_record {
     /* 1: site has file and line, as far as debug information shows; one rank requests it */
     uint8_t has_line;
     uint8_t reserved[5];
-    char name[ORIEL_RECORD_NAME];     /* "" if the program set none */
+    char name[ORIEL_RECORD_NAME]; /* "" if the program set none */
     /* "main at halo.c:42" or "app+0x1234": its creating call site */
     char site[ORIEL_RECORD_SITE];
     char reason[ORIEL_RECORD_REASON]; /* why own_path is no better; "" */

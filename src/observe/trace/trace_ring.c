@@ -23,12 +23,12 @@
 enum { EVENTS = 1 << 16, RINGS_MOST = 1024, THREAD_LAST = 255 };
 
 struct ring {
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t head; /* producer: events ever added */
-    uint64_t seen_tail;                              /* producer: tail when it was last read */
-    _Atomic uint64_t dropped;                        /* producer */
-    uint8_t thread;                                  /* of its events */
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t tail; /* consumer: events ever consumed */
-    uint64_t seen_head;                              /* consumer: head when it was last read */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t head;     /* producer: events ever added */
+    uint64_t seen_tail;                                  /* producer: tail when it was last read */
+    _Atomic uint64_t dropped;                            /* producer */
+    uint8_t thread;                                      /* of its events */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t tail;     /* consumer: events ever consumed */
+    uint64_t seen_head;                                  /* consumer: head when it was last read */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t is_taken; /* by a thread */
     struct oriel_trace_event events[EVENTS];
 };
