@@ -110,7 +110,7 @@ static enum oriel_status find_side(const char *which, MPI_Count count, MPI_Datat
 }
 
 /* count * each; on overflow UINT64_MAX, which no buffer can hold. */
-static uint64_t times(uint64_t count, uint64_t each)
+static uint64_t multiply_saturated(uint64_t count, uint64_t each)
 {
     uint64_t product;
     return __builtin_mul_overflow(count, each, &product) ? UINT64_MAX : product;
@@ -134,8 +134,8 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
-    uint64_t at_origin = times(origin->count, origin->type->size_bytes);
-    uint64_t at_target = times(target->side.count, target->side.type->size_bytes);
+    uint64_t at_origin = multiply_saturated(origin->count, origin->type->size_bytes);
+    uint64_t at_target = multiply_saturated(target->side.count, target->side.type->size_bytes);
     status =
         check_fits(to_target ? at_origin : at_target, to_target ? at_target : at_origin, "bytes");
     return status != ORIEL_OK
@@ -143,23 +143,23 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
                : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
 }
 
-static uint64_t elements_of(const struct oriel_side *side)
+static uint64_t side_elements(const struct oriel_side *side)
 {
-    return times(side->count, side->type->elements);
+    return multiply_saturated(side->count, side->type->elements);
 }
 
-static uint64_t bytes_of(const struct oriel_side *side)
+static uint64_t side_bytes(const struct oriel_side *side)
 {
-    return times(side->count, side->type->size_bytes);
+    return multiply_saturated(side->count, side->type->size_bytes);
 }
 
-static bool are_alike(const struct oriel_type *here, const struct oriel_type *target)
+static bool have_one_kind(const struct oriel_type *here, const struct oriel_type *target)
 {
     return here->kind != ORIEL_KIND_NONE && here->kind == target->kind;
 }
 
 /* Bytes can be moved one by one between the types. */
-static bool move_as_bytes(const struct oriel_type *here, const struct oriel_type *target)
+static bool can_move_as_bytes(const struct oriel_type *here, const struct oriel_type *target)
 {
     return !here->layout->padded && !target->layout->padded;
 }
@@ -177,15 +177,15 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window,
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
-    uint64_t at_target = elements_of(&target->side);
-    *elements = (struct oriel_elements){target->side.type->kind, elements_of(source)};
-    if (elements->count > 0 && at_target > 0 && !are_alike(source->type, target->side.type)) {
+    uint64_t at_target = side_elements(&target->side);
+    *elements = (struct oriel_elements){target->side.type->kind, side_elements(source)};
+    if (elements->count > 0 && at_target > 0 && !have_one_kind(source->type, target->side.type)) {
         if ((op != MPI_REPLACE && op != MPI_NO_OP) ||
-            !move_as_bytes(source->type, target->side.type))
+            !can_move_as_bytes(source->type, target->side.type))
             return oriel_fail(ORIEL_E_TYPE,
                               "origin and target do not have one predefined datatype");
-        *elements = (struct oriel_elements){ORIEL_KIND_CHAR, bytes_of(source)};
-        at_target = bytes_of(&target->side);
+        *elements = (struct oriel_elements){ORIEL_KIND_CHAR, side_bytes(source)};
+        at_target = side_bytes(&target->side);
     }
     status = check_fits(elements->count, at_target,
                         elements->kind == ORIEL_KIND_CHAR ? "bytes" : "elements");
@@ -216,10 +216,10 @@ enum oriel_status oriel_check_result(const struct oriel_side *target,
     enum oriel_status status = find_side("result", count, datatype, result);
     if (status != ORIEL_OK || elements.count == 0)
         return status;
-    if (are_alike(result->type, target->type))
-        return check_fits(elements_of(target), elements_of(result), "elements of the target");
-    status = check_fits(bytes_of(target), bytes_of(result), "bytes of the target");
-    if (status == ORIEL_OK && !move_as_bytes(result->type, target->type))
+    if (have_one_kind(result->type, target->type))
+        return check_fits(side_elements(target), side_elements(result), "elements of the target");
+    status = check_fits(side_bytes(target), side_bytes(result), "bytes of the target");
+    if (status == ORIEL_OK && !can_move_as_bytes(result->type, target->type))
         return oriel_fail(ORIEL_E_TYPE, "result and target do not have one predefined datatype");
     return status;
 }

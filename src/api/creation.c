@@ -42,7 +42,8 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
 
 /* Creates the window. *to_host: the caller must call the host's function and then
  * note_forwarded. */
-static int create(const struct oriel_creation *creation, void *baseptr, MPI_Win *win, bool *to_host)
+static int create_or_forward(const struct oriel_creation *creation, void *baseptr, MPI_Win *win,
+                             bool *to_host)
 {
     struct oriel_window *window = NULL;
     int code = check_comm(creation->call, creation->comm, to_host);
@@ -66,7 +67,7 @@ static int note_forwarded(int code, MPI_Win *win)
 }
 
 /* The displacement unit of a large-count call for a host that has only the int function. */
-static int narrow(MPI_Aint disp_unit)
+static int disp_unit_to_int(MPI_Aint disp_unit)
 {
     return disp_unit > INT_MAX ? -1 : (int)disp_unit;
 }
@@ -77,12 +78,12 @@ int oriel_entry_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_
     bool to_host;
     struct oriel_creation creation = {
         "MPI_Win_create", ORIEL_FLAVOUR_CREATE, base, size, disp_unit, info, comm};
-    int code = create(&creation, NULL, win, &to_host);
+    int code = create_or_forward(&creation, NULL, win, &to_host);
     if (!to_host)
         return code;
     code = oriel_host()->Win_create_c != NULL
                ? oriel_host()->Win_create_c(base, size, disp_unit, info, comm, win)
-               : oriel_host()->Win_create(base, size, narrow(disp_unit), info, comm, win);
+               : oriel_host()->Win_create(base, size, disp_unit_to_int(disp_unit), info, comm, win);
     return note_forwarded(code, win);
 }
 
@@ -98,12 +99,13 @@ int oriel_entry_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     bool to_host;
     struct oriel_creation creation = {
         "MPI_Win_allocate", ORIEL_FLAVOUR_ALLOCATE, NULL, size, disp_unit, info, comm};
-    int code = create(&creation, baseptr, win, &to_host);
+    int code = create_or_forward(&creation, baseptr, win, &to_host);
     if (!to_host)
         return code;
     code = oriel_host()->Win_allocate_c != NULL
                ? oriel_host()->Win_allocate_c(size, disp_unit, info, comm, baseptr, win)
-               : oriel_host()->Win_allocate(size, narrow(disp_unit), info, comm, baseptr, win);
+               : oriel_host()->Win_allocate(size, disp_unit_to_int(disp_unit), info, comm, baseptr,
+                                            win);
     return note_forwarded(code, win);
 }
 
@@ -119,13 +121,13 @@ int oriel_entry_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
     bool to_host;
     struct oriel_creation creation = {
         "MPI_Win_allocate_shared", ORIEL_FLAVOUR_SHARED, NULL, size, disp_unit, info, comm};
-    int code = create(&creation, baseptr, win, &to_host);
+    int code = create_or_forward(&creation, baseptr, win, &to_host);
     if (!to_host)
         return code;
-    code =
-        oriel_host()->Win_allocate_shared_c != NULL
-            ? oriel_host()->Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win)
-            : oriel_host()->Win_allocate_shared(size, narrow(disp_unit), info, comm, baseptr, win);
+    code = oriel_host()->Win_allocate_shared_c != NULL
+               ? oriel_host()->Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win)
+               : oriel_host()->Win_allocate_shared(size, disp_unit_to_int(disp_unit), info, comm,
+                                                   baseptr, win);
     return note_forwarded(code, win);
 }
 
@@ -200,11 +202,12 @@ int oriel_entry_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
     bool to_host;
     struct oriel_creation creation = {
         "MPI_Win_create_dynamic", ORIEL_FLAVOUR_DYNAMIC, NULL, 0, 1, info, comm};
-    int code = create(&creation, NULL, win, &to_host);
+    int code = create_or_forward(&creation, NULL, win, &to_host);
     return to_host ? note_forwarded(oriel_host()->Win_create_dynamic(info, comm, win), win) : code;
 }
 
-static enum oriel_status attach(struct oriel_window *window, const void *base, MPI_Aint size)
+static enum oriel_status attach_checked(struct oriel_window *window, const void *base,
+                                        MPI_Aint size)
 {
     if (window->flavour != ORIEL_FLAVOUR_DYNAMIC)
         return oriel_fail(ORIEL_E_FLAVOR, "the window is not dynamic");
@@ -224,7 +227,7 @@ int oriel_entry_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_attach(win, base, size)
                                               : oriel_error_not_a_window("MPI_Win_attach");
-    return oriel_error_raise(window, "MPI_Win_attach", attach(window, base, size));
+    return oriel_error_raise(window, "MPI_Win_attach", attach_checked(window, base, size));
 }
 
 int oriel_entry_Win_detach(MPI_Win win, const void *base)

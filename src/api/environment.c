@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* After the host's MPI_Init. */
-static int begin(int code)
+static int after_host_init(int code)
 {
     if (code == MPI_SUCCESS && !oriel_options()->bypass)
         oriel_window_attach_finaliser();
@@ -26,13 +26,13 @@ static int begin(int code)
 int oriel_entry_Init(int *argc, char ***argv)
 {
     oriel_launch_enter(ORIEL_CALLER);
-    return begin(oriel_host()->Init(argc, argv));
+    return after_host_init(oriel_host()->Init(argc, argv));
 }
 
 int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     oriel_launch_enter(ORIEL_CALLER);
-    return begin(oriel_host()->Init_thread(argc, argv, required, provided));
+    return after_host_init(oriel_host()->Init_thread(argc, argv, required, provided));
 }
 
 /* The host refuses a NULL. */

@@ -19,7 +19,7 @@ static int advise_kernel(void *start, size_t len_bytes, int advice)
 
 typedef void *remap_fn(void *start, size_t old_bytes, size_t new_bytes, int flags, ...);
 
-static void *place_of(int flags, va_list arguments)
+static void *remap_target(int flags, va_list arguments)
 {
     return (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void *) : NULL;
 }
@@ -28,7 +28,7 @@ static void *remap_kernel(void *start, size_t old_bytes, size_t new_bytes, int f
 {
     va_list arguments;
     va_start(arguments, flags);
-    void *place = place_of(flags, arguments);
+    void *place = remap_target(flags, arguments);
     va_end(arguments);
     return (void *)syscall(SYS_mremap, start, old_bytes, new_bytes, flags, place);
 }
@@ -73,7 +73,7 @@ ORIEL_EXPORT void *oriel_mremap(void *start, size_t old_bytes, size_t new_bytes,
 {
     va_list arguments;
     va_start(arguments, flags);
-    void *place = place_of(flags, arguments);
+    void *place = remap_target(flags, arguments);
     va_end(arguments);
     if (!oriel_discard_may_remap(start, old_bytes, new_bytes))
         return MAP_FAILED;

@@ -20,7 +20,7 @@ static enum oriel_status check_rank(const struct oriel_window *window, int rank)
 }
 
 /* With several threads, another thread might have to wait for a lazy lock. */
-static bool awaits_locks(void)
+static bool locks_are_awaited(void)
 {
     return oriel_host_has_threads() || oriel_options()->lock == ORIEL_LOCKS_AWAITED;
 }
@@ -43,7 +43,7 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
         status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
         status = assert &MPI_MODE_NOCHECK ? oriel_lock_trusted(window, rank)
-                                          : (awaits_locks() ? oriel_lock : oriel_lock_later)(
+                                          : (locks_are_awaited() ? oriel_lock : oriel_lock_later)(
                                                 window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
     return oriel_error_raise(window, "MPI_Win_lock", status);
 }
@@ -134,8 +134,8 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
 }
 
 /* The same for a window that spans nodes; done: the status of this node's operations. */
-static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote,
-                                   enum oriel_status done)
+static enum oriel_status flush_internode(struct oriel_window *window, int32_t target, bool remote,
+                                         enum oriel_status done)
 {
     oriel_tls_cache_flush();
     if (target >= 0 && !oriel_is_far(window, target))
@@ -146,7 +146,8 @@ static enum oriel_status flush_far(struct oriel_window *window, int32_t target, 
 }
 
 /* Any of the four flushes; target is -1 for all. Local completion needs no step. */
-static inline enum oriel_status flush(struct oriel_window *window, int32_t target, bool remote)
+static inline enum oriel_status flush_target(struct oriel_window *window, int32_t target,
+                                             bool remote)
 {
     if (oriel_unlikely(!oriel_passive_epoch(window, target)))
         return oriel_fail(ORIEL_E_SYNC, "no passive-target epoch is open");
@@ -154,7 +155,7 @@ static inline enum oriel_status flush(struct oriel_window *window, int32_t targe
     if (oriel_unlikely(window->deferred != NULL) && remote)
         done = oriel_deferred_complete_all(window, target);
     if (oriel_unlikely(window->far != NULL))
-        return flush_far(window, target, remote, done);
+        return flush_internode(window, target, remote, done);
     if (remote)
         oriel_tls_cache_flush();
     else
@@ -167,7 +168,7 @@ static inline enum oriel_status flush_rank(struct oriel_window *window, int rank
     if (oriel_unlikely(rank == MPI_PROC_NULL))
         return ORIEL_OK;
     enum oriel_status status = check_rank(window, rank);
-    return oriel_likely(status == ORIEL_OK) ? flush(window, rank, remote) : status;
+    return oriel_likely(status == ORIEL_OK) ? flush_target(window, rank, remote) : status;
 }
 
 static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
@@ -204,7 +205,7 @@ int oriel_entry_Win_flush_all(MPI_Win win)
     if (oriel_unlikely(window == NULL))
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_all(win)
                                               : oriel_error_not_a_window("MPI_Win_flush_all");
-    return oriel_error_raise(window, "MPI_Win_flush_all", flush(window, -1, true));
+    return oriel_error_raise(window, "MPI_Win_flush_all", flush_target(window, -1, true));
 }
 
 int oriel_entry_Win_flush_local_all(MPI_Win win)
@@ -213,7 +214,7 @@ int oriel_entry_Win_flush_local_all(MPI_Win win)
     if (oriel_unlikely(window == NULL))
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_local_all(win)
                                               : oriel_error_not_a_window("MPI_Win_flush_local_all");
-    return oriel_error_raise(window, "MPI_Win_flush_local_all", flush(window, -1, false));
+    return oriel_error_raise(window, "MPI_Win_flush_local_all", flush_target(window, -1, false));
 }
 
 /* Accepted outside of epochs, since programs do that. */

@@ -24,8 +24,9 @@ static struct oriel_items items_of(const struct oriel_side *side)
 }
 
 /* Lets the next such transfer skip most of the checks. */
-static void keep(uint64_t generation, const struct form *form, const struct oriel_sides *sides,
-                 const struct oriel_span *target, const struct oriel_side *here)
+static void transfer_remember(uint64_t generation, const struct form *form,
+                              const struct oriel_sides *sides, const struct oriel_span *target,
+                              const struct oriel_side *here)
 {
     const struct oriel_items at_origin = items_of(here);
     const struct oriel_items at_target = items_of(&target->side);
@@ -33,8 +34,8 @@ static void keep(uint64_t generation, const struct form *form, const struct orie
                         oriel_type_key(sides->target_datatype), &at_target, form->to_target);
 }
 
-static int transfer(struct oriel_window *window, const struct form *form, void *origin_addr,
-                    const struct oriel_sides *sides)
+static int transfer_checked(struct oriel_window *window, const struct form *form, void *origin_addr,
+                            const struct oriel_sides *sides)
 {
     struct oriel_span target;
     struct oriel_side here;
@@ -50,12 +51,12 @@ static int transfer(struct oriel_window *window, const struct form *form, void *
     status = form->to_target ? oriel_put(window, &target, origin_addr, &here)
                              : oriel_get(window, &target, origin_addr, &here);
     if (status == ORIEL_OK)
-        keep(generation, form, sides, &target, &here);
+        transfer_remember(generation, form, sides, &target, &here);
     return oriel_error_raise(window, form->call, status);
 }
 
-static int host_counts(const struct form *form, void *origin, const struct oriel_sides *s,
-                       MPI_Win win, MPI_Request *request)
+static int host_transfer_large(const struct form *form, void *origin, const struct oriel_sides *s,
+                               MPI_Win win, MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     if (form->to_target)
@@ -71,8 +72,8 @@ static int host_counts(const struct form *form, void *origin, const struct oriel
                              s->target_disp, s->target_count, s->target_datatype, win);
 }
 
-static int host_ints(const struct form *form, void *origin, const struct oriel_sides *s,
-                     MPI_Win win, MPI_Request *request)
+static int host_transfer_int(const struct form *form, void *origin, const struct oriel_sides *s,
+                             MPI_Win win, MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     int here = (int)s->origin_count;
@@ -89,7 +90,7 @@ static int host_ints(const struct form *form, void *origin, const struct oriel_s
                                          s->target_disp, there, s->target_datatype, win);
 }
 
-static bool host_has(const struct form *form)
+static bool host_has_large_transfer(const struct form *form)
 {
     const struct oriel_host_calls *host = oriel_host();
     if (form->to_target)
@@ -98,26 +99,26 @@ static bool host_has(const struct form *form)
 }
 
 /* A window of the host, or no window. */
-static int forward(const struct form *form, void *origin_addr, const struct oriel_sides *sides,
-                   MPI_Win win, MPI_Request *request)
+static int transfer_forward(const struct form *form, void *origin_addr,
+                            const struct oriel_sides *sides, MPI_Win win, MPI_Request *request)
 {
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window(form->call);
-    if (form->large && host_has(form))
-        return host_counts(form, origin_addr, sides, win, request);
+    if (form->large && host_has_large_transfer(form))
+        return host_transfer_large(form, origin_addr, sides, win, request);
     if (form->large && !oriel_counts_fit_int(sides->origin_count, sides->target_count, 0))
         return oriel_error_large_count(form->call);
-    return host_ints(form, origin_addr, sides, win, request);
+    return host_transfer_int(form, origin_addr, sides, win, request);
 }
 
-static int general(const struct form *form, void *origin_addr, const struct oriel_sides *sides,
-                   MPI_Win win, MPI_Request *request)
+static int transfer_dispatch(const struct form *form, void *origin_addr,
+                             const struct oriel_sides *sides, MPI_Win win, MPI_Request *request)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
-        return forward(form, origin_addr, sides, win, request);
+        return transfer_forward(form, origin_addr, sides, win, request);
     if (!form->has_request)
-        return transfer(window, form, origin_addr, sides);
+        return transfer_checked(window, form, origin_addr, sides);
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
     struct oriel_asked *asked;
@@ -125,29 +126,29 @@ static int general(const struct form *form, void *origin_addr, const struct orie
         oriel_request_begin(window, form->call, sides->target_rank, !form->to_target, &asked);
     if (code != MPI_SUCCESS)
         return code;
-    return oriel_request_give(window, form->call, asked, transfer(window, form, origin_addr, sides),
-                              request);
+    return oriel_request_give(window, form->call, asked,
+                              transfer_checked(window, form, origin_addr, sides), request);
 }
 
 /* Separate, so that words of 8 bytes need no stack frame. */
-static __attribute__((noinline)) int get_any(void *to, const void *from, uint64_t len_bytes)
+static __attribute__((noinline)) int get_bytes(void *to, const void *from, uint64_t len_bytes)
 {
     oriel_copy(to, from, len_bytes);
     return MPI_SUCCESS;
 }
 
-static __attribute__((noinline)) int put_any(void *to, const void *from, uint64_t len_bytes)
+static __attribute__((noinline)) int put_bytes(void *to, const void *from, uint64_t len_bytes)
 {
     oriel_copy_ahead(to, len_bytes);
     oriel_copy(to, from, len_bytes);
     return MPI_SUCCESS;
 }
 
-static inline __attribute__((always_inline)) int copy(void *to, const void *from,
-                                                      uint64_t len_bytes, bool to_target)
+static inline __attribute__((always_inline)) int copy_inline(void *to, const void *from,
+                                                             uint64_t len_bytes, bool to_target)
 {
     if (oriel_unlikely(len_bytes != 8))
-        return to_target ? put_any(to, from, len_bytes) : get_any(to, from, len_bytes);
+        return to_target ? put_bytes(to, from, len_bytes) : get_bytes(to, from, len_bytes);
     oriel_copy(to, from, 8);
     return MPI_SUCCESS;
 }
@@ -176,8 +177,8 @@ find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype
     return NULL;
 }
 
-static __attribute__((noinline)) int copy_otherwise(const struct oriel_copy_prepared *prepared,
-                                                    char *to, const char *from, const char *call)
+static __attribute__((noinline)) int copy_without_loop(const struct oriel_copy_prepared *prepared,
+                                                       char *to, const char *from, const char *call)
 {
     if (oriel_copy_otherwise(prepared, to, from))
         return MPI_SUCCESS;
@@ -191,29 +192,29 @@ copy_prepared(const struct oriel_copy_prepared *prepared, char *to, const char *
               const char *call)
 {
     if (oriel_unlikely(prepared->loop == NULL))
-        return copy_otherwise(prepared, to, from, call);
+        return copy_without_loop(prepared, to, from, call);
     oriel_copy_loop(prepared, to, from);
     return MPI_SUCCESS;
 }
 
-static __attribute__((noinline)) int put_anew(const void *origin_addr, int origin_count,
-                                              MPI_Datatype origin_datatype, int target_rank,
-                                              MPI_Aint target_disp, int target_count,
-                                              MPI_Datatype target_datatype, MPI_Win win)
+static __attribute__((noinline)) int put_uncached(const void *origin_addr, int origin_count,
+                                                  MPI_Datatype origin_datatype, int target_rank,
+                                                  MPI_Aint target_disp, int target_count,
+                                                  MPI_Datatype target_datatype, MPI_Win win)
 {
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return general(&put, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
+    return transfer_dispatch(&put, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
 }
 
-static __attribute__((noinline)) int get_anew(void *origin_addr, int origin_count,
-                                              MPI_Datatype origin_datatype, int target_rank,
-                                              MPI_Aint target_disp, int target_count,
-                                              MPI_Datatype target_datatype, MPI_Win win)
+static __attribute__((noinline)) int get_uncached(void *origin_addr, int origin_count,
+                                                  MPI_Datatype origin_datatype, int target_rank,
+                                                  MPI_Aint target_disp, int target_count,
+                                                  MPI_Datatype target_datatype, MPI_Win win)
 {
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return general(&get, origin_addr, &sides, win, NULL);
+    return transfer_dispatch(&get, origin_addr, &sides, win, NULL);
 }
 
 static __attribute__((noinline)) int put_general(const void *origin_addr, int origin_count,
@@ -226,8 +227,8 @@ static __attribute__((noinline)) int put_general(const void *origin_addr, int or
         find_repeated(true, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                       target_count, target_datatype, win, &there);
     if (oriel_unlikely(repeated == NULL))
-        return put_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                        target_count, target_datatype, win);
+        return put_uncached(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                            target_count, target_datatype, win);
     oriel_tls_cache_mark();
     if (repeated->copy.loop != NULL && repeated->copy.count == 1)
         oriel_copy_ahead(oriel_at(there, repeated->copy.to_bytes), repeated->copy.len_bytes);
@@ -244,8 +245,8 @@ static __attribute__((noinline)) int get_general(void *origin_addr, int origin_c
         find_repeated(false, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                       target_count, target_datatype, win, &there);
     if (oriel_unlikely(repeated == NULL))
-        return get_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                        target_count, target_datatype, win);
+        return get_uncached(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                            target_count, target_datatype, win);
     return copy_prepared(&repeated->copy, origin_addr, there, get.call);
 }
 
@@ -256,7 +257,7 @@ static __attribute__((noinline)) int put_unusual(const void *origin_addr, int co
 {
     MPI_Datatype datatype = oriel_fast_datatype();
     struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
-    return transfer(oriel_tls_cache.window, &put, (void *)(uintptr_t)origin_addr, &sides);
+    return transfer_checked(oriel_tls_cache.window, &put, (void *)(uintptr_t)origin_addr, &sides);
 }
 
 static __attribute__((noinline)) int get_unusual(void *origin_addr, int count, int target_rank,
@@ -264,7 +265,7 @@ static __attribute__((noinline)) int get_unusual(void *origin_addr, int count, i
 {
     MPI_Datatype datatype = oriel_fast_datatype();
     struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
-    return transfer(oriel_tls_cache.window, &get, origin_addr, &sides);
+    return transfer_checked(oriel_tls_cache.window, &get, origin_addr, &sides);
 }
 
 int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -283,7 +284,7 @@ int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype orig
             !oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return put_unusual(origin_addr, target_count, target_rank, target_disp);
     oriel_tls_cache_mark();
-    return copy(there, origin_addr, len_bytes, true);
+    return copy_inline(there, origin_addr, len_bytes, true);
 }
 
 int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -293,7 +294,7 @@ int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datat
     static const struct form form = {"MPI_Put_c", true, true, false};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
+    return transfer_dispatch(&form, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
 }
 
 int oriel_entry_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -303,7 +304,7 @@ int oriel_entry_Rput(const void *origin_addr, int origin_count, MPI_Datatype ori
     static const struct form form = {"MPI_Rput", true, false, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, request);
+    return transfer_dispatch(&form, (void *)(uintptr_t)origin_addr, &sides, win, request);
 }
 
 int oriel_entry_Rput_c(const void *origin_addr, MPI_Count origin_count,
@@ -314,7 +315,7 @@ int oriel_entry_Rput_c(const void *origin_addr, MPI_Count origin_count,
     static const struct form form = {"MPI_Rput_c", true, true, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, request);
+    return transfer_dispatch(&form, (void *)(uintptr_t)origin_addr, &sides, win, request);
 }
 
 int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -332,7 +333,7 @@ int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_dat
         oriel_unlikely(
             !oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return get_unusual(origin_addr, target_count, target_rank, target_disp);
-    return copy(origin_addr, there, len_bytes, false);
+    return copy_inline(origin_addr, there, len_bytes, false);
 }
 
 int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -342,7 +343,7 @@ int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype or
     static const struct form form = {"MPI_Get_c", false, true, false};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return general(&form, origin_addr, &sides, win, NULL);
+    return transfer_dispatch(&form, origin_addr, &sides, win, NULL);
 }
 
 int oriel_entry_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -352,7 +353,7 @@ int oriel_entry_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_da
     static const struct form form = {"MPI_Rget", false, false, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return general(&form, origin_addr, &sides, win, request);
+    return transfer_dispatch(&form, origin_addr, &sides, win, request);
 }
 
 int oriel_entry_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -362,5 +363,5 @@ int oriel_entry_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype o
     static const struct form form = {"MPI_Rget_c", false, true, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return general(&form, origin_addr, &sides, win, request);
+    return transfer_dispatch(&form, origin_addr, &sides, win, request);
 }

@@ -98,8 +98,8 @@ static bool has_address(const struct oriel_window *window, int rank)
 
 /* MPI_PROC_NULL selects the lowest rank with memory, or rank 0 if none has any (MPI-4.1,
  * 13.2.4). */
-static enum oriel_status query(const struct oriel_window *window, int rank, MPI_Aint *size,
-                               MPI_Aint *disp_unit, void *baseptr)
+static enum oriel_status shared_query(const struct oriel_window *window, int rank, MPI_Aint *size,
+                                      MPI_Aint *disp_unit, void *baseptr)
 {
     if (rank == MPI_PROC_NULL) {
         rank = 0;
@@ -132,7 +132,7 @@ int oriel_entry_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Ai
     struct oriel_window *window = oriel_handle_find(win);
     if (window != NULL)
         return oriel_error_raise(window, "MPI_Win_shared_query",
-                                 query(window, rank, size, disp_unit, baseptr));
+                                 shared_query(window, rank, size, disp_unit, baseptr));
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_shared_query");
     if (oriel_host()->Win_shared_query_c != NULL)

@@ -24,7 +24,7 @@ struct oriel_asked {
 _Atomic uint32_t oriel_requests_open;
 static _Thread_local struct oriel_asked *failed;
 
-static void disown(struct oriel_asked *asked)
+static void request_drop_owner(struct oriel_asked *asked)
 {
     if (atomic_fetch_sub_explicit(&asked->owners, 1, memory_order_acq_rel) != 1)
         return;
@@ -35,7 +35,7 @@ static void disown(struct oriel_asked *asked)
 
 /* --- callbacks of the host --- */
 
-static int query(void *whose, MPI_Status *status)
+static int request_query_callback(void *whose, MPI_Status *status)
 {
     struct oriel_asked *asked = whose;
     oriel_host_fill_status(status);
@@ -48,14 +48,14 @@ static int query(void *whose, MPI_Status *status)
     return MPI_SUCCESS; /* an error would be raised on a handler that the host chooses */
 }
 
-static int drop(void *whose)
+static int request_free_callback(void *whose)
 {
-    disown(whose);
+    request_drop_owner(whose);
     return MPI_SUCCESS;
 }
 
 /* Notifies the host of the operations that have ended. */
-static void collect(void)
+static void report_ended_requests(void)
 {
     struct oriel_rma_request *next = oriel_rma_request_take_ended();
     while (next != NULL) {
@@ -65,13 +65,13 @@ static void collect(void)
         oriel_host_request_end(asked->handle);
         if (well)
             atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
-        disown(asked);
+        request_drop_owner(asked);
     }
 }
 
 /* --- making --- */
 
-static enum oriel_status make(struct oriel_window *window, struct oriel_asked **out)
+static enum oriel_status request_create(struct oriel_window *window, struct oriel_asked **out)
 {
     struct oriel_asked *asked = calloc(1, sizeof *asked);
     if (asked == NULL)
@@ -79,7 +79,8 @@ static enum oriel_status make(struct oriel_window *window, struct oriel_asked **
     atomic_init(&asked->owners, 2);
     asked->win = window->host->handle;
     asked->window_id = window->far->id;
-    enum oriel_status status = oriel_host_open_request(query, drop, asked, &asked->handle);
+    enum oriel_status status = oriel_host_open_request(
+        request_query_callback, request_free_callback, asked, &asked->handle);
     if (status != ORIEL_OK)
         free(asked);
     else
@@ -95,8 +96,8 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
         !oriel_is_far(window, target_rank))
         return MPI_SUCCESS;
     if (oriel_requests_are_open())
-        collect();
-    enum oriel_status status = make(window, asked);
+        report_ended_requests();
+    enum oriel_status status = request_create(window, asked);
     if (status != ORIEL_OK)
         return oriel_error_raise(window, call, status);
     atomic_fetch_add_explicit(&oriel_requests_open, 1, memory_order_relaxed);
@@ -105,7 +106,7 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
 }
 
 /* Requests sent before the operation failed continue without an MPI request. */
-static int give_up(struct oriel_asked *asked, int code)
+static int request_abandon(struct oriel_asked *asked, int code)
 {
     if (asked == NULL)
         return code;
@@ -119,7 +120,7 @@ int oriel_request_give(struct oriel_window *window, const char *call, struct ori
                        int code, MPI_Request *request)
 {
     if (code != MPI_SUCCESS)
-        return give_up(asked, code);
+        return request_abandon(asked, code);
     if (asked == NULL)
         return oriel_error_raise(window, call, oriel_host_completed_request(request));
     *request = asked->handle;
@@ -132,7 +133,7 @@ int oriel_request_give(struct oriel_window *window, const char *call, struct ori
 void oriel_requests_progress(void)
 {
     oriel_rma_request_progress();
-    collect();
+    report_ended_requests();
 }
 
 /* The window of the operation, if it still exists. */
@@ -153,7 +154,7 @@ bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *requ
     struct oriel_window *window = window_of(asked);
     enum oriel_status status = oriel_rma_request_tell(&asked->pending, window);
     *request = asked->handle;
-    disown(asked);
+    request_drop_owner(asked);
     *error_class = window != NULL ? oriel_error_raise(window, call, status)
                                   : oriel_error_raise_nowhere(call, status);
     return true;
@@ -165,6 +166,6 @@ void oriel_requests_ignore_failed(void)
         struct oriel_asked *asked = failed;
         failed = asked->next_failed;
         asked->noted = false;
-        disown(asked);
+        request_drop_owner(asked);
     }
 }

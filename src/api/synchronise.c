@@ -44,8 +44,8 @@ int oriel_entry_Group_free(MPI_Group *group)
 
 /* The group's members as ranks of the window, in memory from malloc with room for count
  * pointers. */
-static enum oriel_status translate(const struct oriel_window *window, MPI_Group group,
-                                   int32_t **out, int32_t *count)
+static enum oriel_status group_to_win_ranks(const struct oriel_window *window, MPI_Group group,
+                                            int32_t **out, int32_t *count)
 {
     const struct oriel_host_calls *host = oriel_host();
     int size = 0;
@@ -77,12 +77,13 @@ static enum oriel_status translate(const struct oriel_window *window, MPI_Group 
 typedef enum oriel_status opener(struct oriel_window *window, int32_t *ranks, int32_t count);
 
 static __attribute__((noinline)) enum oriel_status
-open_anew(struct oriel_window *window, MPI_Group group, opener *open, struct oriel_members *members)
+open_epoch_for_group(struct oriel_window *window, MPI_Group group, opener *open,
+                     struct oriel_members *members)
 {
     int32_t *ranks = NULL;
     int32_t count = 0;
     const uint64_t freed = atomic_load_explicit(&groups_freed, memory_order_relaxed);
-    enum oriel_status status = translate(window, group, &ranks, &count);
+    enum oriel_status status = group_to_win_ranks(window, group, &ranks, &count);
     if (status == ORIEL_OK)
         status = open(window, ranks, count);
     if (status == ORIEL_OK) {
@@ -102,7 +103,8 @@ static inline int open_epoch(struct oriel_window *window, const char *call, MPI_
     const bool same =
         members->group == group_key(group) && group_key(group) != 0 &&
         members->groups_freed == atomic_load_explicit(&groups_freed, memory_order_relaxed);
-    status = oriel_likely(same) ? open(window, NULL, 0) : open_anew(window, group, open, members);
+    status = oriel_likely(same) ? open(window, NULL, 0)
+                                : open_epoch_for_group(window, group, open, members);
     return oriel_error_raise(window, call, status);
 }
 

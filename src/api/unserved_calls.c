@@ -24,7 +24,7 @@
 static pid_t own_pid;
 static atomic_flag written = ATOMIC_FLAG_INIT;
 
-static const struct link_map *object_of(const void *address)
+static const struct link_map *object_at(const void *address)
 {
     Dl_info info;
     struct link_map *map = NULL;
@@ -88,7 +88,7 @@ static void relocations_find(const struct dl_phdr_info *object, struct relocatio
 }
 
 /* Whether a slot has the host's function instead of Oriel's. */
-static bool is_past(const struct search *search, const void *slot, const char *name)
+static bool slot_bypasses_oriel(const struct search *search, const void *slot, const char *name)
 {
     ElfW(Addr) target;
     if (!is_served(name))
@@ -126,7 +126,8 @@ static int find_caller(struct dl_phdr_info *object, size_t len_bytes, void *cont
         for (const ElfW(Rela) *at = all.tables[i]; at < end; at++) {
             size_t symbol = ELF64_R_SYM(at->r_info);
             const char *name = symbol == 0 ? "" : all.strings + all.symbols[symbol].st_name;
-            if (!is_past(search, (const void *)(object->dlpi_addr + at->r_offset), name))
+            if (!slot_bypasses_oriel(search, (const void *)(object->dlpi_addr + at->r_offset),
+                                     name))
                 continue;
             snprintf(search->object, sizeof search->object, "%s",
                      object->dlpi_name[0] == '\0' ? "the program" : object->dlpi_name);
@@ -168,7 +169,7 @@ void oriel_past_look(void)
     if (atomic_exchange_explicit(&seen, loads, memory_order_relaxed) == loads ||
         oriel_job_rank() > 0)
         return;
-    const struct link_map *host = object_of(oriel_host_symbol("PMPI_Init"));
+    const struct link_map *host = object_at(oriel_host_symbol("PMPI_Init"));
     if (host != NULL)
         report_slots(host);
 }
@@ -185,7 +186,7 @@ static bool is_started(const struct link_map *object)
         return false;
     void *handle = dlmopen(space, object->l_name, RTLD_LAZY | RTLD_NOLOAD);
     void *function = handle == NULL ? NULL : dlsym(handle, "PMPI_Initialized");
-    if (function != NULL && object_of(function) == object)
+    if (function != NULL && object_at(function) == object)
         ((__typeof__(PMPI_Initialized) *)(uintptr_t)function)(&flag);
     if (handle != NULL)
         dlclose(handle);
@@ -204,9 +205,9 @@ static const struct link_map *other_mpi(const struct link_map *host)
     return NULL;
 }
 
-static void report(void)
+static void report_unserved_mpi(void)
 {
-    const struct link_map *host = object_of(oriel_host_symbol("PMPI_Init"));
+    const struct link_map *host = object_at(oriel_host_symbol("PMPI_Init"));
     const struct link_map *other = host == NULL ? NULL : other_mpi(host);
     if (host == NULL || (other == NULL && !is_started(host)) || oriel_options()->bypass ||
         report_slots(host))
@@ -221,13 +222,13 @@ static void report(void)
                    host->l_name);
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void record_own_pid(void)
 {
     own_pid = getpid();
 }
 
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void report_at_exit(void)
 {
     if (getpid() == own_pid && oriel_job_rank() <= 0)
-        report();
+        report_unserved_mpi();
 }

@@ -85,7 +85,7 @@ static void read_statistics(const char *value, bool is_rank_0)
 
 /* --- start and end --- */
 
-static int stop(MPI_Comm comm, int keyval, void *value, void *extra)
+static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;
     (void)keyval;
@@ -99,11 +99,11 @@ static int stop(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static bool attach_stop(void)
+static bool attach_observe_stop(void)
 {
     const struct oriel_host_calls *host = oriel_host();
     int keyval;
-    if (host->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop, &keyval, NULL) != MPI_SUCCESS)
+    if (host->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, observe_stop, &keyval, NULL) != MPI_SUCCESS)
         return false;
     bool is_attached = host->Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS;
     host->Comm_free_keyval(&keyval);
@@ -118,7 +118,8 @@ void oriel_observe_start(struct oriel_api *table)
     oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
     oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks);
     read_statistics(options->stats, rank == 0);
-    if ((!oriel_observe_gathers && !options->watch && options->trace == NULL) || !attach_stop())
+    if ((!oriel_observe_gathers && !options->watch && options->trace == NULL) ||
+        !attach_observe_stop())
         return;
     oriel_trace_start(rank, ranks);
     if (!oriel_observe_gathers && !options->watch && !oriel_tracing)

@@ -92,7 +92,7 @@ static enum oriel_status update_staged(const struct update *update, const struct
     return oriel_remote_status(status, update->window, update->rank);
 }
 
-static enum oriel_status queue_empty(const struct update *update)
+static enum oriel_status queue_flush(const struct update *update)
 {
     struct queue *queue = update->queue;
     if (queue == NULL || queue->count == 0)
@@ -127,7 +127,7 @@ static enum oriel_status update_by_agent(const struct update *update,
     in.offset_bytes = out.offset_bytes = (int64_t)(there->address - queue->there.address);
     queue->in[queue->count] = in;
     queue->out[queue->count++] = out;
-    return queue->count == QUEUE_PIECES ? queue_empty(update) : ORIEL_OK;
+    return queue->count == QUEUE_PIECES ? queue_flush(update) : ORIEL_OK;
 }
 
 /* A thread of the target computes, if one polls. */
@@ -145,7 +145,7 @@ static bool update_by_request(const struct update *update, const struct oriel_re
     return update->queue == NULL && oriel_polled_ask(there, &wanted, status);
 }
 
-static enum oriel_status lock(struct update *update)
+static enum oriel_status accumulate_lock(struct update *update)
 {
     if (update->locked)
         return ORIEL_OK;
@@ -157,7 +157,7 @@ static enum oriel_status lock(struct update *update)
 }
 
 /* After a run: a long update releases the lock for others, unless runs are queued for an agent. */
-static void unlock(struct update *update, bool for_good)
+static void accumulate_unlock(struct update *update, bool for_good)
 {
     bool nothing_waits = update->queue == NULL || update->queue->count == 0;
     if (update->locked && (for_good || (update->held_bytes >= ORIEL_BULK_BYTES && nothing_waits))) {
@@ -184,7 +184,7 @@ static enum oriel_status update_words(struct update *update, char *there, const 
     _Atomic uint32_t *inside = update->many || update->locked
                                    ? NULL
                                    : oriel_atomic_mode_enter(update->window, update->rank);
-    enum oriel_status status = inside != NULL ? ORIEL_OK : lock(update);
+    enum oriel_status status = inside != NULL ? ORIEL_OK : accumulate_lock(update);
     if (status != ORIEL_OK)
         return status;
     if (update->many)
@@ -204,8 +204,8 @@ static enum oriel_status update_words(struct update *update, char *there, const 
 }
 
 /* count elements on one path, offset_bytes into the target's window. */
-static enum oriel_status update_alike(struct update *update, uint64_t offset_bytes,
-                                      const char *origin, char *result, uint64_t count)
+static enum oriel_status update_one_path(struct update *update, uint64_t offset_bytes,
+                                         const char *origin, char *result, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
     struct oriel_path way =
@@ -214,7 +214,7 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
     bool by_cpu = kind->native[update->operator] != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes);
     if (oriel_likely(by_cpu))
         return update_words(update, way.there.direct, origin, result, count);
-    enum oriel_status status = lock(update);
+    enum oriel_status status = accumulate_lock(update);
     if (status != ORIEL_OK)
         return status;
     if (update_by_request(update, &way.there, origin, result, count, &status))
@@ -229,7 +229,7 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
 
 /* Of count elements at an offset, how many share the first one's path. A run may cross the end of
  * the bytes that every CPU reaches, and each element's path must depend on its own offset only. */
-static uint64_t count_alike(const struct update *update, uint64_t offset_bytes, uint64_t count)
+static uint64_t count_one_path(const struct update *update, uint64_t offset_bytes, uint64_t count)
 {
     const struct oriel_alike reached =
         oriel_remote_alike(update->window, update->rank, offset_bytes);
@@ -254,12 +254,12 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
         uint64_t at = done * extent_bytes;
         uint64_t now = count - done < most ? count - done : most;
         if (!whole)
-            now = count_alike(update, offset_bytes + at, now);
-        status = update_alike(update, offset_bytes + at, origin != NULL ? origin + at : NULL,
-                              result != NULL ? result + at : NULL, now);
+            now = count_one_path(update, offset_bytes + at, now);
+        status = update_one_path(update, offset_bytes + at, origin != NULL ? origin + at : NULL,
+                                 result != NULL ? result + at : NULL, now);
         done += now;
         update->held_bytes += now * extent_bytes;
-        unlock(update, false);
+        accumulate_unlock(update, false);
     }
     return status;
 }
@@ -317,7 +317,7 @@ static enum oriel_status update_across(struct update *update, int64_t at_bytes, 
     char old[ELEMENT_BYTES] __attribute__((aligned(16)));
     enum oriel_status status = update_run(update, at_bytes, origin, old, 1);
     if (status == ORIEL_OK)
-        status = queue_empty(update); /* while old is still valid */
+        status = queue_flush(update); /* while old is still valid */
     for (uint64_t done = 0;
          done < extent_bytes && status == ORIEL_OK && oriel_cursor_fill(&result->cursor);) {
         uint64_t left_bytes = result->cursor.batch.left_bytes;
@@ -348,7 +348,7 @@ static enum oriel_status update_walk(struct update *update, struct oriel_cursor 
         oriel_batch_use_elements(&target->batch, now * extent_bytes);
         count -= now;
     }
-    return status == ORIEL_OK ? queue_empty(update) : status;
+    return status == ORIEL_OK ? queue_flush(update) : status;
 }
 
 static struct oriel_part part_of(char *at, const struct oriel_side *side)
@@ -376,7 +376,7 @@ static void update_step(struct update *update, struct oriel_scattered *scattered
         begin_bulk(update);
     oriel_scattered_update(scattered, count);
     update->held_bytes += count * kind->extent_bytes;
-    unlock(update, false);
+    accumulate_unlock(update, false);
 }
 
 /* Many elements in short blocks. Under the lock and in bulk mode no other update touches them,
@@ -400,7 +400,7 @@ static bool update_scattered(struct update *update, const struct oriel_side *tar
     *status = ORIEL_OK;
     for (uint64_t now; count > 0 && *status == ORIEL_OK; count -= now) {
         now = count < most ? count : most;
-        *status = lock(update);
+        *status = accumulate_lock(update);
         if (*status == ORIEL_OK)
             update_step(update, &scattered, now);
     }
@@ -436,9 +436,9 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
 }
 
 /* Whether it is deferred. */
-static bool defer(struct oriel_window *window, const struct oriel_span *target,
-                  struct oriel_elements elements, enum oriel_operator operator,
-                  const struct oriel_operand * origin)
+static bool accumulate_defer(struct oriel_window *window, const struct oriel_span *target,
+                             struct oriel_elements elements, enum oriel_operator operator,
+                             const struct oriel_operand * origin)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[elements.kind];
     if (kind->padded ||
@@ -461,7 +461,7 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
                             .operator= operator,
                             .many = count >= ORIEL_BULK_ELEMENTS };
     enum oriel_status status = update_run(&update, 0, origin, NULL, count);
-    unlock(&update, true);
+    accumulate_unlock(&update, true);
     return status;
 }
 
@@ -487,7 +487,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
         return oriel_internode_accumulate(window, target, elements, operator, origin, result);
     if (dense && origin != NULL && result == NULL &&
-        defer(window, target, elements, operator, origin))
+        accumulate_defer(window, target, elements, operator, origin))
         return ORIEL_OK;
     oriel_deferred_do(window, target->rank);
     if (dense)
@@ -495,7 +495,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                             result != NULL ? result->here : NULL, count);
     else if (!update_scattered(&update, &target->side, count, origin, result, &status))
         status = update_layouts(&update, &target->side, count, origin, result);
-    unlock(&update, true);
+    accumulate_unlock(&update, true);
     return status;
 }
 

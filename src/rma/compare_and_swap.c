@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-static enum oriel_status swap_apart(const struct oriel_path *way, const char *desired,
-                                    const char *wanted, char *found, uint64_t len_bytes)
+static enum oriel_status swap_by_copies(const struct oriel_path *way, const char *desired,
+                                        const char *wanted, char *found, uint64_t len_bytes)
 {
     enum oriel_status status = way->by->read(&way->there, found, len_bytes);
     if (status == ORIEL_OK && memcmp(found, wanted, len_bytes) == 0)
@@ -41,7 +41,7 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
     else if (way->by == &oriel_transport_agent)
         status = oriel_agent_swap(&way->there, desired, wanted, found, len_bytes);
     else
-        status = swap_apart(way, desired, wanted, found, len_bytes);
+        status = swap_by_copies(way, desired, wanted, found, len_bytes);
     oriel_accumulate_mutex_unlock(window, rank);
     if (status == ORIEL_OK)
         memcpy(result, found, len_bytes);

@@ -31,7 +31,7 @@ struct mover {
     struct oriel_piece pieces[PIECES];
 };
 
-static enum oriel_status deliver(struct mover *mover)
+static enum oriel_status pieces_deliver(struct mover *mover)
 {
     unsigned count = mover->collected;
     mover->collected = 0;
@@ -52,7 +52,7 @@ static char *at_origin(const struct mover *mover)
 }
 
 /* Collects the bytes without a hole on both sides as one piece. */
-static enum oriel_status collect(struct mover *mover)
+static enum oriel_status piece_collect(struct mover *mover)
 {
     uint64_t len_bytes =
         smaller(oriel_batch_piece(&mover->target.batch), oriel_batch_piece(&mover->origin.batch));
@@ -60,7 +60,7 @@ static enum oriel_status collect(struct mover *mover)
         (struct oriel_piece){mover->target.batch.at_bytes, at_origin(mover), len_bytes};
     oriel_batch_use(&mover->target.batch, len_bytes);
     oriel_batch_use(&mover->origin.batch, len_bytes);
-    return mover->collected == PIECES ? deliver(mover) : ORIEL_OK;
+    return mover->collected == PIECES ? pieces_deliver(mover) : ORIEL_OK;
 }
 
 /* A batch as runs of run_bytes: a long run is many adjacent short ones. */
@@ -69,7 +69,7 @@ struct strided {
     int64_t stride_bytes;
 };
 
-static struct strided see_as(const struct oriel_batch *batch, uint64_t run_bytes)
+static struct strided as_strided(const struct oriel_batch *batch, uint64_t run_bytes)
 {
     if (oriel_kinds[batch->kind].padded)
         return (struct strided){0, 0};
@@ -94,8 +94,8 @@ static bool move_strided(struct mover *mover)
     struct oriel_batch *target = &mover->target.batch;
     struct oriel_batch *origin = &mover->origin.batch;
     uint64_t run_bytes = smaller(target->run_bytes, origin->run_bytes);
-    struct strided there = see_as(target, run_bytes);
-    struct strided here = see_as(origin, run_bytes);
+    struct strided there = as_strided(target, run_bytes);
+    struct strided here = as_strided(origin, run_bytes);
     uint64_t runs = smaller(there.runs, here.runs);
     if (mover->by != &oriel_transport_shared || runs < 2)
         return false;
@@ -110,21 +110,21 @@ static bool move_strided(struct mover *mover)
     return true;
 }
 
-static enum oriel_status walk(struct mover *mover)
+static enum oriel_status copy_walk(struct mover *mover)
 {
     struct oriel_cursor *source = mover->to_target ? &mover->origin : &mover->target;
     struct oriel_cursor *sink = mover->to_target ? &mover->target : &mover->origin;
     enum oriel_status status = ORIEL_OK;
     while (status == ORIEL_OK && oriel_cursor_fill(source) && oriel_cursor_fill(sink))
         if (!move_strided(mover))
-            status = collect(mover);
-    return status == ORIEL_OK ? deliver(mover) : status;
+            status = piece_collect(mover);
+    return status == ORIEL_OK ? pieces_deliver(mover) : status;
 }
 
-static enum oriel_status move_walking(const struct oriel_transport *by,
-                                      const struct oriel_remote *there,
-                                      const struct oriel_items *target, char *here,
-                                      const struct oriel_items *origin, bool to_target)
+static enum oriel_status move_by_cursors(const struct oriel_transport *by,
+                                         const struct oriel_remote *there,
+                                         const struct oriel_items *target, char *here,
+                                         const struct oriel_items *origin, bool to_target)
 {
     struct mover mover;
     mover.by = by;
@@ -136,7 +136,7 @@ static enum oriel_status move_walking(const struct oriel_transport *by,
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     enum oriel_status status = ORIEL_OK;
     if (oriel_cursor_open(&mover.origin, origin->layout, origin->count, origin->extent_bytes)) {
-        status = walk(&mover);
+        status = copy_walk(&mover);
         oriel_cursor_close(&mover.origin);
     } else {
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
@@ -186,7 +186,7 @@ enum oriel_status oriel_move(const struct oriel_transport *by, const struct orie
     if (by != &oriel_transport_shared && !to_target && get_whole(by, there, target, here, origin))
         return ORIEL_OK;
     if (by != &oriel_transport_shared || !oriel_copy_can(target, origin))
-        return move_walking(by, there, target, here, origin, to_target);
+        return move_by_cursors(by, there, target, here, origin, to_target);
     bool copied = to_target ? oriel_copy_items(there->direct, target, here, origin)
                             : oriel_copy_items(here, origin, there->direct, target);
     return copied ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");

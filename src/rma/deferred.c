@@ -72,8 +72,8 @@ struct oriel_deferred {
 
 /* --- executing --- */
 
-static struct oriel_path find_way(struct oriel_window *window,
-                                  const struct oriel_deferred *deferred, const struct run *run)
+static struct oriel_path deferred_path(struct oriel_window *window,
+                                       const struct oriel_deferred *deferred, const struct run *run)
 {
     return oriel_remote_find(window, deferred->rank, run->offset_bytes, 0, run->len_bytes);
 }
@@ -81,7 +81,7 @@ static struct oriel_path find_way(struct oriel_window *window,
 static enum oriel_status put_one(struct oriel_window *window, struct oriel_deferred *deferred,
                                  const struct run *run)
 {
-    const struct oriel_path way = find_way(window, deferred, run);
+    const struct oriel_path way = deferred_path(window, deferred, run);
     const enum oriel_status status =
         oriel_remote_write(&way, deferred->data + run->at_bytes, run->len_bytes);
     return oriel_remote_status(status, window, deferred->rank);
@@ -93,7 +93,7 @@ static bool put_many(struct oriel_window *window, struct oriel_deferred *deferre
     struct oriel_piece pieces[RUNS];
     const struct run *runs = deferred->list;
     const unsigned count = deferred->count;
-    const struct oriel_path way = find_way(window, deferred, &runs[0]);
+    const struct oriel_path way = deferred_path(window, deferred, &runs[0]);
     for (unsigned i = 0; i < count; i++)
         pieces[i] = (struct oriel_piece){(int64_t)(runs[i].offset_bytes - runs[0].offset_bytes),
                                          deferred->data + runs[i].at_bytes, runs[i].len_bytes};
@@ -116,7 +116,7 @@ struct stage {
     char bytes[STAGE_BYTES] __attribute__((aligned(ORIEL_CACHE_LINE)));
 };
 
-static void touch(struct stage *stage, uint64_t from, uint64_t len_bytes)
+static void stage_touch(struct stage *stage, uint64_t from, uint64_t len_bytes)
 {
     for (uint64_t end = from + len_bytes; from < end;) {
         const uint64_t bit = from % BITS;
@@ -137,14 +137,14 @@ static uint64_t next_touched(const struct stage *stage, uint64_t at, bool is_tou
     return STAGE_BYTES;
 }
 
-static enum oriel_status write_bytes(const struct oriel_path *way, struct stage *stage, uint64_t at,
+static enum oriel_status stage_write(const struct oriel_path *way, struct stage *stage, uint64_t at,
                                      uint64_t len_bytes)
 {
     const struct oriel_path there = {way->by, oriel_remote_advance(&way->there, at), false};
     return oriel_remote_write(&there, stage->bytes + at, len_bytes);
 }
 
-static enum oriel_status write_touched(const struct oriel_path *way, struct stage *stage)
+static enum oriel_status stage_write_touched(const struct oriel_path *way, struct stage *stage)
 {
     struct oriel_piece pieces[RUNS];
     unsigned count = 0;
@@ -156,11 +156,11 @@ static enum oriel_status write_touched(const struct oriel_path *way, struct stag
     }
     if (count != 1)
         return way->by->write_pieces(&way->there, pieces, count);
-    return write_bytes(way, stage, (uint64_t)pieces[0].offset_bytes, pieces[0].len_bytes);
+    return stage_write(way, stage, (uint64_t)pieces[0].offset_bytes, pieces[0].len_bytes);
 }
 
 /* Chooses as many of the first runs as fit in a stage. */
-static unsigned choose(const struct run *runs, unsigned count, struct stage *stage)
+static unsigned stage_choose_runs(const struct run *runs, unsigned count, struct stage *stage)
 {
     unsigned taken = 0;
     stage->low_bytes = UINT64_MAX;
@@ -179,7 +179,7 @@ static unsigned choose(const struct run *runs, unsigned count, struct stage *sta
 }
 
 /* P5. */
-static void keep_failure(struct oriel_deferred *deferred, enum oriel_status status)
+static void failure_record(struct oriel_deferred *deferred, enum oriel_status status)
 {
     if (oriel_likely(status == ORIEL_OK) || deferred->failure != ORIEL_OK)
         return;
@@ -188,8 +188,8 @@ static void keep_failure(struct oriel_deferred *deferred, enum oriel_status stat
 }
 
 /* P5: writes the touched bytes page by page. These are stores, so a piece may be written twice. */
-static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred,
-                        const struct oriel_path *way, struct stage *stage)
+static void stage_write_by_page(struct oriel_window *window, struct oriel_deferred *deferred,
+                                const struct oriel_path *way, struct stage *stage)
 {
     const uint64_t address = window->targets[deferred->rank].address + stage->low_bytes;
     for (uint64_t at = next_touched(stage, 0, true), now; at < STAGE_BYTES;
@@ -197,8 +197,8 @@ static void write_apart(struct oriel_window *window, struct oriel_deferred *defe
         const uint64_t to_page = ORIEL_PAGE_BYTES - (address + at) % ORIEL_PAGE_BYTES;
         const uint64_t touched = next_touched(stage, at, false) - at;
         now = touched < to_page ? touched : to_page;
-        keep_failure(deferred,
-                     oriel_remote_status(write_bytes(way, stage, at, now), window, deferred->rank));
+        failure_record(deferred, oriel_remote_status(stage_write(way, stage, at, now), window,
+                                                     deferred->rank));
     }
 }
 
@@ -209,7 +209,7 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
     const struct oriel_kind_properties *kind = &oriel_kinds[deferred->kind];
     const struct run all = {.offset_bytes = stage->low_bytes,
                             .len_bytes = (uint32_t)(stage->end_bytes - stage->low_bytes)};
-    const struct oriel_path way = find_way(window, deferred, &all);
+    const struct oriel_path way = deferred_path(window, deferred, &all);
     if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)
         return false;
     const bool is_read = oriel_remote_read(&way, stage->bytes, all.len_bytes) == ORIEL_OK;
@@ -220,81 +220,82 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
             const uint64_t at = runs[i].offset_bytes - all.offset_bytes;
             kind->plain[deferred->operator](stage->bytes + at, deferred->data + runs[i].at_bytes, NULL,
                                             runs[i].len_bytes / kind->extent_bytes);
-            touch(stage, at, runs[i].len_bytes);
+            stage_touch(stage, at, runs[i].len_bytes);
         }
-        if (write_touched(&way, stage) != ORIEL_OK)
-            write_apart(window, deferred, &way, stage);
+        if (stage_write_touched(&way, stage) != ORIEL_OK)
+            stage_write_by_page(window, deferred, &way, stage);
     }
     oriel_accumulate_mutex_unlock(window, deferred->rank);
     return is_read;
 }
 
-typedef enum oriel_status do_run(struct oriel_window *window, struct oriel_deferred *deferred,
-                                 const struct run *run);
+typedef enum oriel_status execute_fn(struct oriel_window *window, struct oriel_deferred *deferred,
+                                     const struct run *run);
 
 /* P5: parts of whole elements of unit_bytes. Only an element may cross the end of a page. */
-static void do_parts(struct oriel_window *window, struct oriel_deferred *deferred,
-                     const struct run *run, uint64_t unit_bytes, do_run *one)
+static void execute_parts(struct oriel_window *window, struct oriel_deferred *deferred,
+                          const struct run *run, uint64_t unit_bytes, execute_fn *one)
 {
     const uint64_t address = window->targets[deferred->rank].address + run->offset_bytes;
     for (uint32_t done = 0, now; done < run->len_bytes; done += now) {
         const uint64_t to_end = ORIEL_PAGE_BYTES - (address + done) % ORIEL_PAGE_BYTES;
         const uint64_t most = to_end < unit_bytes ? unit_bytes : to_end / unit_bytes * unit_bytes;
         now = run->len_bytes - done < most ? run->len_bytes - done : (uint32_t)most;
-        keep_failure(deferred,
-                     one(window, deferred,
-                         &(struct run){run->offset_bytes + done, run->at_bytes + done, now}));
+        failure_record(deferred,
+                       one(window, deferred,
+                           &(struct run){run->offset_bytes + done, run->at_bytes + done, now}));
     }
 }
 
-static void do_puts(struct oriel_window *window, struct oriel_deferred *deferred)
+static void execute_puts(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     if (deferred->count == 1 ? put_one(window, deferred, &deferred->list[0]) == ORIEL_OK
                              : put_many(window, deferred))
         return;
     for (unsigned i = 0; i < deferred->count; i++)
-        do_parts(window, deferred, &deferred->list[i], 1, put_one);
+        execute_parts(window, deferred, &deferred->list[i], 1, put_one);
 }
 
-static void do_accumulates(struct oriel_window *window, struct oriel_deferred *deferred)
+static void execute_accumulates(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     const uint64_t unit_bytes = oriel_kinds[deferred->kind].extent_bytes;
     const struct run *end = deferred->list + deferred->count;
     struct stage stage;
     unsigned taken;
     for (const struct run *runs = deferred->list; runs < end; runs += taken) {
-        taken = choose(runs, (unsigned)(end - runs), &stage);
+        taken = stage_choose_runs(runs, (unsigned)(end - runs), &stage);
         if (taken > 1 && accumulate_staged(window, deferred, runs, taken, &stage))
             continue;
         taken = 1;
-        do_parts(window, deferred, runs, unit_bytes, accumulate_one);
+        execute_parts(window, deferred, runs, unit_bytes, accumulate_one);
     }
 }
 
 /* With the mutex held. */
-static void do_those(struct oriel_window *window, struct oriel_deferred *deferred)
+static void deferred_execute(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     if (deferred->count == 0)
         return;
     if (deferred->kind == ORIEL_KIND_NONE)
-        do_puts(window, deferred);
+        execute_puts(window, deferred);
     else
-        do_accumulates(window, deferred);
+        execute_accumulates(window, deferred);
     deferred->count = 0;
     deferred->used_bytes = 0;
 }
 
-static void do_for(struct oriel_window *window, struct oriel_deferred *deferred, int32_t rank)
+static void deferred_execute_for(struct oriel_window *window, struct oriel_deferred *deferred,
+                                 int32_t rank)
 {
     if (rank < 0 || rank == deferred->rank)
-        do_those(window, deferred);
+        deferred_execute(window, deferred);
 }
 
 void oriel_deferred_do_all(struct oriel_window *window, int32_t rank)
 {
     struct oriel_deferred *deferred = window->deferred;
     pthread_mutex_lock(&deferred->mutex);
-    do_for(window, deferred, rank);
+    deferred_execute_for(window, deferred, rank);
     pthread_mutex_unlock(&deferred->mutex);
 }
 
@@ -302,7 +303,7 @@ enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32
 {
     struct oriel_deferred *deferred = window->deferred;
     pthread_mutex_lock(&deferred->mutex);
-    do_for(window, deferred, rank);
+    deferred_execute_for(window, deferred, rank);
     const enum oriel_status status = deferred->failure;
     if (oriel_unlikely(status != ORIEL_OK))
         (void)oriel_fail(status, "%s", deferred->failure_text);
@@ -314,14 +315,14 @@ enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32
 /* --- deferring --- */
 
 /* The sort of an operation: D3. */
-struct sort {
+struct operation_sort {
     int32_t rank;
     enum oriel_kind kind;
     enum oriel_operator operator;
 };
 
-static bool has_room(const struct oriel_deferred *deferred, const struct sort *sort,
-                     uint64_t len_bytes)
+static bool deferred_has_room(const struct oriel_deferred *deferred,
+                              const struct operation_sort *sort, uint64_t len_bytes)
 {
     return deferred->rank == sort->rank && deferred->kind == sort->kind &&
            deferred->operator== sort->operator&&
@@ -329,8 +330,8 @@ static bool has_room(const struct oriel_deferred *deferred, const struct sort *s
 }
 
 /* A run that continues the last one extends it: their data is adjacent, too. */
-static void append(struct oriel_deferred *deferred, uint64_t offset_bytes, const void *here,
-                   uint64_t len_bytes)
+static void deferred_append(struct oriel_deferred *deferred, uint64_t offset_bytes,
+                            const void *here, uint64_t len_bytes)
 {
     const uint32_t count = deferred->count;
     struct run *last = &deferred->list[count > 0 ? count - 1 : 0];
@@ -345,33 +346,33 @@ static void append(struct oriel_deferred *deferred, uint64_t offset_bytes, const
     deferred->used_bytes += (uint32_t)len_bytes;
 }
 
-static void defer(struct oriel_window *window, const struct sort *sort, uint64_t offset_bytes,
-                  const void *here, uint64_t len_bytes)
+static void deferred_add(struct oriel_window *window, const struct operation_sort *sort,
+                         uint64_t offset_bytes, const void *here, uint64_t len_bytes)
 {
     struct oriel_deferred *deferred = window->deferred;
     pthread_mutex_lock(&deferred->mutex);
-    if (oriel_unlikely(!has_room(deferred, sort, len_bytes))) {
-        do_those(window, deferred); /* D4 */
+    if (oriel_unlikely(!deferred_has_room(deferred, sort, len_bytes))) {
+        deferred_execute(window, deferred); /* D4 */
         deferred->rank = sort->rank;
         deferred->kind = sort->kind;
         deferred->operator= sort->operator;
     }
-    append(deferred, offset_bytes, here, len_bytes);
+    deferred_append(deferred, offset_bytes, here, len_bytes);
     pthread_mutex_unlock(&deferred->mutex);
 }
 
 void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
                         const void *here, uint64_t len_bytes)
 {
-    defer(window, &(struct sort){rank, ORIEL_KIND_NONE, ORIEL_OPERATOR_NO_OP}, offset_bytes, here,
-          len_bytes);
+    deferred_add(window, &(struct operation_sort){rank, ORIEL_KIND_NONE, ORIEL_OPERATOR_NO_OP},
+                 offset_bytes, here, len_bytes);
 }
 
 void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
                                enum oriel_kind kind, enum oriel_operator operator,
                                const void * here, uint64_t count)
 {
-    defer(window, &(struct sort){rank, kind, operator}, offset_bytes, here, count * oriel_kinds[kind].extent_bytes);
+    deferred_add(window, &(struct operation_sort){rank, kind, operator}, offset_bytes, here, count * oriel_kinds[kind].extent_bytes);
 }
 
 /* --- per window --- */

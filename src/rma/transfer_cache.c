@@ -4,7 +4,7 @@
 _Thread_local struct oriel_repeated oriel_repeated[1 << ORIEL_REPEATED_BITS];
 
 /* The items that len_bytes fill, as in put_get.c. */
-static struct oriel_items trimmed(const struct oriel_items *sink, uint64_t len_bytes)
+static struct oriel_items items_trimmed(const struct oriel_items *sink, uint64_t len_bytes)
 {
     struct oriel_items items = *sink;
     if (items.count * items.layout->size_bytes > len_bytes)
@@ -12,14 +12,14 @@ static struct oriel_items trimmed(const struct oriel_items *sink, uint64_t len_b
     return items;
 }
 
-static bool prepare(struct oriel_repeated *repeated, const struct oriel_items *origin,
-                    const struct oriel_items *target)
+static bool plan_prepare(struct oriel_repeated *repeated, const struct oriel_items *origin,
+                         const struct oriel_items *target)
 {
     int64_t low_bytes, high_bytes;
     const struct oriel_items *source = repeated->to_target ? origin : target;
     const struct oriel_items *sink = repeated->to_target ? target : origin;
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
-    const struct oriel_items used = trimmed(sink, len_bytes);
+    const struct oriel_items used = items_trimmed(sink, len_bytes);
     if (len_bytes == 0 || !oriel_copy_can(&used, source) ||
         !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes,
                              &high_bytes))
@@ -46,6 +46,6 @@ void oriel_repeated_keep(uint64_t generation, uint64_t origin_key, const struct 
         repeated->to_target = to_target;
         repeated->ready = false;
     } else if (!repeated->ready) {
-        repeated->ready = prepare(repeated, origin, target);
+        repeated->ready = plan_prepare(repeated, origin, target);
     }
 }

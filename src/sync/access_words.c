@@ -15,7 +15,7 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
-static enum oriel_status make(struct oriel_window *window)
+static enum oriel_status access_words_create(struct oriel_window *window)
 {
     uint64_t offset;
     if (oriel_window_access(window) != window->group->absent)
@@ -32,7 +32,7 @@ static enum oriel_status make(struct oriel_window *window)
 enum oriel_status oriel_access_make(struct oriel_window *window)
 {
     pthread_mutex_lock(&making);
-    enum oriel_status status = make(window);
+    enum oriel_status status = access_words_create(window);
     pthread_mutex_unlock(&making);
     return status;
 }

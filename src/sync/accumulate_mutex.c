@@ -42,9 +42,9 @@ static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_
  * others, must not sleep before each of the many updates that they may have sent. */
 static _Thread_local const struct oriel_accumulate_mutex *suspect;
 
-static enum oriel_status lock_asleep(struct oriel_window *window,
-                                     struct oriel_accumulate_mutex *mutex, int32_t target,
-                                     uint32_t as)
+static enum oriel_status lock_sleeping(struct oriel_window *window,
+                                       struct oriel_accumulate_mutex *mutex, int32_t target,
+                                       uint32_t as)
 {
     static const struct timespec limit = {.tv_nsec = 100000000};
     enum oriel_status status = ORIEL_OK;
@@ -79,9 +79,9 @@ static enum oriel_status lock_asleep(struct oriel_window *window,
     return status;
 }
 
-static enum oriel_status lock_held(struct oriel_window *window,
-                                   struct oriel_accumulate_mutex *mutex, int32_t target,
-                                   uint32_t as)
+static enum oriel_status lock_contended(struct oriel_window *window,
+                                        struct oriel_accumulate_mutex *mutex, int32_t target,
+                                        uint32_t as)
 {
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (oriel_load_relaxed(&mutex->word) == 0 && try_lock(mutex, as))
@@ -91,7 +91,7 @@ static enum oriel_status lock_held(struct oriel_window *window,
         else
             sched_yield();
     }
-    return lock_asleep(window, mutex, target, as);
+    return lock_sleeping(window, mutex, target, as);
 }
 
 enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32_t target)
@@ -104,7 +104,7 @@ enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32
     struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
     struct oriel_watch holder = {oriel_liveness_rank, &watched, ORIEL_WAITING_UPDATE};
     uint64_t begin_ns = oriel_wait_time_begin(&holder);
-    enum oriel_status status = lock_held(window, mutex, target, as);
+    enum oriel_status status = lock_contended(window, mutex, target, as);
     oriel_wait_time_end(&holder, begin_ns);
     return status;
 }

@@ -18,7 +18,7 @@ static struct {
 } slots = {.once = PTHREAD_ONCE_INIT};
 _Static_assert(ORIEL_SINGLES == 64, "taken has a bit for each");
 
-static void give_back(void *slot)
+static void slot_free(void *slot)
 {
     struct oriel_atomic_mode *first = oriel_file_singles(oriel_file_base());
     oriel_tls_cache.single = NULL;
@@ -28,13 +28,13 @@ static void give_back(void *slot)
                               memory_order_release);
 }
 
-static void make_key(void)
+static void slot_key_create(void)
 {
-    slots.has_key = pthread_key_create(&slots.key, give_back) == 0;
+    slots.has_key = pthread_key_create(&slots.key, slot_free) == 0;
 }
 
 /* Returns ORIEL_SINGLES if no slot is free. */
-static uint32_t take_free(void)
+static uint32_t slot_claim(void)
 {
     uint64_t taken = atomic_load_explicit(&slots.taken, memory_order_relaxed);
     while (~taken != 0) {
@@ -50,13 +50,13 @@ static uint32_t take_free(void)
 void oriel_atomic_mode_claim_slow(void)
 {
     struct oriel_file_header *header = (struct oriel_file_header *)oriel_file_base();
-    pthread_once(&slots.once, make_key);
-    uint32_t number = slots.has_key ? take_free() : ORIEL_SINGLES;
+    pthread_once(&slots.once, slot_key_create);
+    uint32_t number = slots.has_key ? slot_claim() : ORIEL_SINGLES;
     if (number == ORIEL_SINGLES)
         return;
     struct oriel_atomic_mode *slot = oriel_file_singles(oriel_file_base()) + number;
     if (pthread_setspecific(slots.key, slot) != 0) {
-        give_back(slot);
+        slot_free(slot);
         return;
     }
     uint32_t known = atomic_load_explicit(&header->singles, memory_order_relaxed);

@@ -36,15 +36,16 @@
 #include <stdio.h>
 
 /* The barrier never opens. */
-static enum oriel_status leave(struct oriel_window *window, const struct oriel_watched *watched,
-                               enum oriel_status status)
+static enum oriel_status barrier_break(struct oriel_window *window,
+                                       const struct oriel_watched *watched,
+                                       enum oriel_status status)
 {
     oriel_internode_break(window, watched->dead);
     return status;
 }
 
 /* One rank arrives. The arrival that reaches all opens the barrier. */
-static bool arrive(struct oriel_common *common, uint32_t all)
+static bool barrier_arrive(struct oriel_common *common, uint32_t all)
 {
     uint32_t arrived =
         atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
@@ -55,16 +56,17 @@ static bool arrive(struct oriel_common *common, uint32_t all)
     return true;
 }
 
-static enum oriel_status await_all(struct oriel_window *window, struct oriel_watched *watched)
+static enum oriel_status barrier_await(struct oriel_window *window, struct oriel_watched *watched)
 {
     struct oriel_watch watch = {oriel_liveness_all, watched, ORIEL_WAITING_FENCE};
     enum oriel_status status = oriel_internode_event_wait(window, &window->common->arrivals,
                                                           window->arrivals, &watch); /* B2 */
-    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
+    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : barrier_break(window, watched, status);
 }
 
 /* M1 */
-static enum oriel_status meet_machines(struct oriel_window *window, struct oriel_watched *watched)
+static enum oriel_status barrier_internode(struct oriel_window *window,
+                                           struct oriel_watched *watched)
 {
     struct oriel_common *common = window->common;
     uint32_t number = ++window->far->barriers;
@@ -72,21 +74,22 @@ static enum oriel_status meet_machines(struct oriel_window *window, struct oriel
     uint32_t arrived =
         atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
     if (arrived != all - 1)
-        return await_all(window, watched);
+        return barrier_await(window, watched);
     enum oriel_status status = oriel_internode_barrier(window, number, &watched->dead);
     if (status != ORIEL_OK)
-        return leave(window, watched, status);
-    (void)arrive(common, all);
+        return barrier_break(window, watched, status);
+    (void)barrier_arrive(common, all);
     return ORIEL_OK;
 }
 
-static enum oriel_status flush_and_meet(struct oriel_window *window, struct oriel_watched *watched)
+static enum oriel_status flush_and_barrier(struct oriel_window *window,
+                                           struct oriel_watched *watched)
 {
     char message[400];
     enum oriel_status flushed = oriel_internode_flush(window, -1);
     snprintf(message, sizeof message, "%s", oriel_fail_message());
     /* the others wait even if an operation has failed */
-    enum oriel_status status = meet_machines(window, watched);
+    enum oriel_status status = barrier_internode(window, watched);
     return status != ORIEL_OK || flushed == ORIEL_OK ? status : oriel_fail(flushed, "%s", message);
 }
 
@@ -97,8 +100,8 @@ enum oriel_status oriel_barrier(struct oriel_window *window)
     if (oriel_unlikely(oriel_load_acquire(&common->broken) != 0))
         return oriel_liveness_all(&watched);
     if (oriel_unlikely(window->far != NULL))
-        return flush_and_meet(window, &watched);
+        return flush_and_barrier(window, &watched);
     uint32_t all = window->arrivals += (uint32_t)window->n;
     oriel_delay();
-    return arrive(common, all) ? ORIEL_OK : await_all(window, &watched);
+    return barrier_arrive(common, all) ? ORIEL_OK : barrier_await(window, &watched);
 }

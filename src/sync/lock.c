@@ -34,7 +34,7 @@ static void set_access(struct oriel_window *window, int32_t target, enum oriel_a
                           memory_order_release);
 }
 
-static enum oriel_status may_lock(const struct oriel_window *window)
+static enum oriel_status check_lock_allowed(const struct oriel_window *window)
 {
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (epoch & ORIEL_EPOCH_LOCK_ALL)
@@ -45,10 +45,10 @@ static enum oriel_status may_lock(const struct oriel_window *window)
 }
 
 /* L1, if no other epoch is open or the fence's can be closed. */
-static enum oriel_status begin(struct oriel_window *window, int32_t target)
+static enum oriel_status lock_begin(struct oriel_window *window, int32_t target)
 {
     uint8_t none = ORIEL_ACCESS_NONE;
-    enum oriel_status status = may_lock(window);
+    enum oriel_status status = check_lock_allowed(window);
     if (status == ORIEL_OK)
         status = oriel_access_need(window);
     if (status == ORIEL_OK)
@@ -61,8 +61,8 @@ static enum oriel_status begin(struct oriel_window *window, int32_t target)
 }
 
 /* L2, or L3 after an error. */
-static enum oriel_status settle(struct oriel_window *window, int32_t target,
-                                enum oriel_access wanted, enum oriel_status status)
+static enum oriel_status lock_set_access(struct oriel_window *window, int32_t target,
+                                         enum oriel_access wanted, enum oriel_status status)
 {
     set_access(window, target, status == ORIEL_OK ? wanted : ORIEL_ACCESS_NONE);
     return status;
@@ -76,7 +76,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch at_gate = {oriel_liveness_reads, &watched, ORIEL_WAITING_LOCK};
     struct oriel_watch in_queue = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
-    enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? begin(window, target) : ORIEL_OK;
+    enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? lock_begin(window, target) : ORIEL_OK;
     if (status != ORIEL_OK)
         return status;
     if (step == ORIEL_LOCK_PUSHED)
@@ -89,33 +89,34 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
         if (status != ORIEL_OK)
             oriel_gate_leave_writer(gate);
     }
-    return settle(window, target, ORIEL_ACCESS_EXCLUSIVE, status);
+    return lock_set_access(window, target, ORIEL_ACCESS_EXCLUSIVE, status);
 }
 
 static enum oriel_status lock_shared(struct oriel_window *window, int32_t target)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
-    enum oriel_status status = begin(window, target);
+    enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
     status = oriel_ticket_lock(&oriel_window_control(window, target)->lock, false, &watch);
-    return settle(window, target, ORIEL_ACCESS_SHARED, status);
+    return lock_set_access(window, target, ORIEL_ACCESS_SHARED, status);
 }
 
 typedef enum oriel_status lock_fn(struct oriel_window *window, int32_t target, bool exclusive);
 
-static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive,
-                                  lock_fn *lock)
+static enum oriel_status lock_internode(struct oriel_window *window, int32_t target, bool exclusive,
+                                        lock_fn *lock)
 {
-    enum oriel_status status = begin(window, target);
+    enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
     status = lock(window, target, exclusive);
-    return settle(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED, status);
+    return lock_set_access(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED,
+                           status);
 }
 
-static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
+static enum oriel_status unlock_internode(struct oriel_window *window, int32_t target)
 {
     uint8_t access = oriel_window_access_to(window, target);
     if (!oriel_access_is_locks(access))
@@ -132,7 +133,7 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 {
     uint64_t place;
     if (window->far != NULL && oriel_is_far(window, target))
-        return lock_far(window, target, exclusive, oriel_internode_lock);
+        return lock_internode(window, target, exclusive, oriel_internode_lock);
     if (!exclusive)
         return lock_shared(window, target);
     enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
@@ -143,16 +144,16 @@ enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, 
 {
     oriel_internode_settle(); /* lazy_lock.c, K4 */
     return window->far != NULL && oriel_is_far(window, target)
-               ? lock_far(window, target, exclusive, oriel_internode_lock_later)
+               ? lock_internode(window, target, exclusive, oriel_internode_lock_later)
                : oriel_lock(window, target, exclusive);
 }
 
 enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target)
 {
-    enum oriel_status status = begin(window, target);
+    enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
-    return settle(window, target, ORIEL_ACCESS_TRUSTED, ORIEL_OK);
+    return lock_set_access(window, target, ORIEL_ACCESS_TRUSTED, ORIEL_OK);
 }
 
 void oriel_unlock_wake(struct oriel_window *window, int32_t target)
@@ -164,7 +165,7 @@ void oriel_unlock_wake(struct oriel_window *window, int32_t target)
 enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
 {
     if (window->far != NULL && oriel_is_far(window, target))
-        return unlock_far(window, target);
+        return unlock_internode(window, target);
     enum oriel_lock_end end = oriel_unlock_exclusive(window, target);
     if (end == ORIEL_LOCK_LEFT_SLEEPERS)
         oriel_unlock_wake(window, target);
@@ -181,9 +182,9 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
     return ORIEL_OK;
 }
 
-static enum oriel_status may_lock_all(struct oriel_window *window)
+static enum oriel_status check_lock_all_allowed(struct oriel_window *window)
 {
-    enum oriel_status status = may_lock(window);
+    enum oriel_status status = check_lock_allowed(window);
     if (status != ORIEL_OK)
         return status;
     if (oriel_locks_held(window))
@@ -193,7 +194,7 @@ static enum oriel_status may_lock_all(struct oriel_window *window)
 
 enum oriel_status oriel_lock_all(struct oriel_window *window)
 {
-    enum oriel_status status = may_lock_all(window);
+    enum oriel_status status = check_lock_all_allowed(window);
     if (status != ORIEL_OK)
         return status;
     oriel_internode_settle(); /* lazy_lock.c, K4 */
@@ -215,7 +216,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
 
 enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
 {
-    enum oriel_status status = may_lock_all(window);
+    enum oriel_status status = check_lock_all_allowed(window);
     if (status != ORIEL_OK)
         return status;
     atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED,

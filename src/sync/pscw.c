@@ -61,10 +61,10 @@ static enum oriel_status make_entries(struct oriel_window *window, int32_t *rank
 
 /* The same step for an internode peer, by a message. After an error the others are notified all the
  * same; the first status counts. */
-static enum oriel_status tell_far(struct oriel_window *window, const struct oriel_pscw_counter *own,
-                                  enum oriel_status (*tell)(struct oriel_window *window,
-                                                            int32_t rank),
-                                  enum oriel_status first)
+static enum oriel_status
+notify_internode(struct oriel_window *window, const struct oriel_pscw_counter *own,
+                 enum oriel_status (*tell)(struct oriel_window *window, int32_t rank),
+                 enum oriel_status first)
 {
     int32_t rank = oriel_pscw_counter_rank(own);
     enum oriel_status status = oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;
@@ -102,7 +102,7 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
         oriel_delay();
         oriel_event_signal(&posted->partners[i]->posts); /* C1 */
         if (window->far != NULL)
-            status = tell_far(window, posted->partners[i], oriel_internode_post, status);
+            status = notify_internode(window, posted->partners[i], oriel_internode_post, status);
     }
     return status;
 }
@@ -154,7 +154,7 @@ static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ran
 
 /* A thread that has read a counter writes next to it. This processor then owns the cache line, and
  * the peer's next count moves it in one exchange. A line shared by both needs two. */
-static void take_line(struct oriel_pscw_counter *theirs)
+static void claim_cache_line(struct oriel_pscw_counter *theirs)
 {
     oriel_store_relaxed(&theirs->seen, 1);
 }
@@ -171,7 +171,7 @@ static enum oriel_status await_post(struct oriel_window *window, struct oriel_ps
         status = oriel_internode_event_wait(
             window, &theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
     if (status == ORIEL_OK)
-        take_line(theirs);
+        claim_cache_line(theirs);
     return status;
 }
 
@@ -207,7 +207,8 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     for (int32_t i = 0; i < targets->count; i++) {
         oriel_delay();
         if (window->far != NULL)
-            status = tell_far(window, targets->partners[i], oriel_internode_complete, status);
+            status =
+                notify_internode(window, targets->partners[i], oriel_internode_complete, status);
         oriel_event_signal(&targets->partners[i]->completes); /* C3 */
     }
     if (window->far != NULL && status == ORIEL_OK)
@@ -233,7 +234,7 @@ static enum oriel_status await_complete(struct oriel_window *window, struct orie
         status = oriel_internode_event_wait(window, &theirs->completes,
                                             oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
     if (status == ORIEL_OK)
-        take_line(theirs);
+        claim_cache_line(theirs);
     return status;
 }
 
@@ -251,7 +252,7 @@ enum oriel_status oriel_wait_exposure(struct oriel_window *window)
 
 /* The program polls. Yields to the ranks it waits for, and checks every 100 ms whether origin
  * lives. */
-static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origin)
+static enum oriel_status test_failed(struct oriel_window *window, int32_t origin)
 {
     struct oriel_watched watched = {.window = window, .win_rank = origin};
     oriel_wait_progress();
@@ -280,7 +281,7 @@ enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done)
         return oriel_fail(ORIEL_E_SYNC, "test without post");
     for (int32_t i = 0; i < window->posted.count; i++)
         if (!has_completed(window, window->posted.partners[i]))
-            return test_in_vain(window, oriel_pscw_counter_rank(window->posted.partners[i]));
+            return test_failed(window, oriel_pscw_counter_rank(window->posted.partners[i]));
     close_exposure(window);
     *done = true;
     return ORIEL_OK;

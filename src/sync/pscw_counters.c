@@ -47,7 +47,7 @@ enum { LEAST_CAPACITY = 8, GROWTH = 4 };
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 /* The peer's entry in a table, or the free one for it. */
-static struct oriel_pscw_counter *place_of(struct oriel_pscw_counter_table *table, int32_t peer)
+static struct oriel_pscw_counter *counter_slot(struct oriel_pscw_counter_table *table, int32_t peer)
 {
     uint64_t first = (uint64_t)(uint32_t)peer * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     for (uint64_t i = first;; i++) {
@@ -59,15 +59,15 @@ static struct oriel_pscw_counter *place_of(struct oriel_pscw_counter_table *tabl
 }
 
 /* F2; NULL: not found. */
-static struct oriel_pscw_counter *find(const struct oriel_window *window, int32_t owner,
-                                       int32_t peer)
+static struct oriel_pscw_counter *counter_find(const struct oriel_window *window, int32_t owner,
+                                               int32_t peer)
 {
     char *base = window->control_bases[owner];
     uint64_t offset = atomic_load_explicit(&oriel_window_control(window, owner)->partners.newest,
                                            memory_order_acquire);
     while (offset != 0) {
         struct oriel_pscw_counter_table *table = (struct oriel_pscw_counter_table *)(base + offset);
-        struct oriel_pscw_counter *entry = place_of(table, peer);
+        struct oriel_pscw_counter *entry = counter_slot(table, peer);
         if (oriel_likely(oriel_load_acquire(&entry->peer) == (uint32_t)peer + 1))
             return entry;
         oriel_delay();
@@ -79,7 +79,7 @@ static struct oriel_pscw_counter *find(const struct oriel_window *window, int32_
 struct oriel_pscw_counter *oriel_pscw_counters_own(const struct oriel_window *window,
                                                    int32_t win_rank)
 {
-    return find(window, window->rank, win_rank);
+    return counter_find(window, window->rank, win_rank);
 }
 
 static struct oriel_pscw_counter_table *own_table(uint64_t offset)
@@ -88,7 +88,7 @@ static struct oriel_pscw_counter_table *own_table(uint64_t offset)
 }
 
 /* N1. */
-static enum oriel_status add_table(struct oriel_pscw_counters *partners,
+static enum oriel_status table_add(struct oriel_pscw_counters *partners,
                                    struct oriel_pscw_counter_table **newest)
 {
     uint64_t capacity = *newest == NULL ? LEAST_CAPACITY : GROWTH * (*newest)->capacity;
@@ -107,18 +107,18 @@ static enum oriel_status add_table(struct oriel_pscw_counters *partners,
     return ORIEL_OK;
 }
 
-static enum oriel_status make_entry(struct oriel_window *window, int32_t peer,
-                                    struct oriel_pscw_counter **own)
+static enum oriel_status counter_create(struct oriel_window *window, int32_t peer,
+                                        struct oriel_pscw_counter **own)
 {
     struct oriel_pscw_counters *partners = &window->control->partners;
     struct oriel_pscw_counter_table *newest =
         own_table(atomic_load_explicit(&partners->newest, memory_order_relaxed));
-    *own = find(window, window->rank, peer);
+    *own = counter_find(window, window->rank, peer);
     if (*own != NULL)
         return ORIEL_OK;
     enum oriel_status status = ORIEL_OK;
     if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)
-        status = add_table(partners, &newest);
+        status = table_add(partners, &newest);
     if (status != ORIEL_OK)
         return status;
     bool is_far = window->far != NULL && oriel_is_far(window, peer);
@@ -126,7 +126,7 @@ static enum oriel_status make_entry(struct oriel_window *window, int32_t peer,
     if (is_far && theirs == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for epochs with rank %d", (int)peer);
     newest->count++;
-    *own = place_of(newest, peer);
+    *own = counter_slot(newest, peer);
     atomic_store_explicit(&(*own)->theirs, (uint64_t)(uintptr_t)theirs, memory_order_relaxed);
     oriel_store_release(&(*own)->peer, (uint32_t)peer + 1); /* N2 */
     oriel_delay();
@@ -141,7 +141,7 @@ enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t 
     if (oriel_likely(*own != NULL))
         return ORIEL_OK;
     pthread_mutex_lock(&making);
-    enum oriel_status status = make_entry(window, win_rank, own);
+    enum oriel_status status = counter_create(window, win_rank, own);
     pthread_mutex_unlock(&making);
     return status;
 }
@@ -154,7 +154,7 @@ struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window 
     uint64_t offset = atomic_load_explicit(&own->theirs, memory_order_acquire);
     if (oriel_likely(offset != 0))
         return (struct oriel_pscw_counter *)(base + offset);
-    struct oriel_pscw_counter *theirs = find(window, win_rank, window->rank);
+    struct oriel_pscw_counter *theirs = counter_find(window, win_rank, window->rank);
     if (theirs != NULL)
         atomic_store_explicit(&own->theirs, (uint64_t)((char *)theirs - base),
                               memory_order_release);

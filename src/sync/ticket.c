@@ -33,7 +33,7 @@
 #include "sync/ticket.h"
 
 /* serving is a plain store, which does not order earlier stores before the read of sleepers. */
-static void pass_on(struct oriel_ticket *lock)
+static void ticket_pass_on(struct oriel_ticket *lock)
 {
     oriel_ticket_leave(lock);
     oriel_fence_full();
@@ -60,7 +60,7 @@ enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t
     enum oriel_status status = oriel_wait(&lock->serving, &lock->serving_sleepers,
                                           ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */
     if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))
-        pass_on(lock); /* R4 */
+        ticket_pass_on(lock); /* R4 */
     return status;
 }
 
@@ -76,7 +76,7 @@ enum oriel_status oriel_ticket_lock(struct oriel_ticket *lock, bool exclusive,
 void oriel_ticket_unlock(struct oriel_ticket *lock, bool exclusive)
 {
     if (exclusive)
-        pass_on(lock);
+        ticket_pass_on(lock);
     else
         oriel_ticket_depart(lock);
 }

@@ -30,7 +30,7 @@ LOCKS = [
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
                         "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
-                        "            pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
      "ticket", "ticket_overtakes_nobody", "a writer that must wait for readers keeps its place"),
@@ -38,14 +38,14 @@ LOCKS = [
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
                         "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
-                        "            pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
      "lock", "lock_that_waits_is_overtaken_by_nobody", "an exclusive lock that must wait keeps its place"),
-    ("sync/ticket.c", [("        pass_on(lock); /* R4 */", "        (void)lock;")],
+    ("sync/ticket.c", [("        ticket_pass_on(lock); /* R4 */", "        (void)lock;")],
      "ticket", "ticket_counts_across_the_wrap", "R4: the ticket that a wrap makes is passed on"),
-    ("sync/ticket.c", [("        pass_on(lock); /* R4 */",
-                        "    {\n        status = oriel_ticket_await(lock, place, watch);\n        pass_on(lock);\n    }")],
+    ("sync/ticket.c", [("        ticket_pass_on(lock); /* R4 */",
+                        "    {\n        status = oriel_ticket_await(lock, place, watch);\n        ticket_pass_on(lock);\n    }")],
      "ticket", "ticket_shares_across_the_wrap", "R4: who passes it on waits for no reader"),
     ("sync/ticket.c", [("    if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))",
                         "    oriel_ticket_depart(lock);\n"
@@ -207,7 +207,7 @@ LOCKS = [
                           "    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n"
                           "    if (*newest != NULL) {\n        for (uint64_t i = 0; i < (*newest)->capacity; i++)\n"
                           "            if ((*newest)->entries[i].peer != 0) {\n"
-                          "                *place_of(table, (int32_t)(*newest)->entries[i].peer - 1) = (*newest)->entries[i];\n"
+                          "                *counter_slot(table, (int32_t)(*newest)->entries[i].peer - 1) = (*newest)->entries[i];\n"
                           "                table->count++;\n            }\n        oriel_delay();\n    }\n")],
      "partners", "partners_of_any_number_have_an_entry_each", "an entry never moves"),
     ("sync/pscw_counters.c", [("    if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)",

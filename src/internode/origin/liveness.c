@@ -11,7 +11,7 @@
 
 /* Where all ranks are checked, a process that this one never contacted is left to other ranks. They
  * report it through broken (internode/origin/origin_sync.c). */
-static enum oriel_status check_far(const struct oriel_window *window, int32_t win_rank)
+static enum oriel_status check_internode_alive(const struct oriel_window *window, int32_t win_rank)
 {
     struct oriel_net_peer *peer =
         atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
@@ -30,7 +30,7 @@ static enum oriel_status check_alive(const struct oriel_window *window, int32_t 
 {
     const struct oriel_peer *peer = window->group->peers[win_rank];
     if (peer == NULL)
-        return check_far(window, win_rank);
+        return check_internode_alive(window, win_rank);
     if (oriel_peer_alive(peer))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank,
@@ -38,7 +38,7 @@ static enum oriel_status check_alive(const struct oriel_window *window, int32_t 
 }
 
 /* A rank also blocks forever if it lives, but has left the window because another rank died. */
-static enum oriel_status check(const struct oriel_window *window, int32_t win_rank)
+static enum oriel_status check_rank_serves(const struct oriel_window *window, int32_t win_rank)
 {
     enum oriel_status status = check_alive(window, win_rank);
     if (status != ORIEL_OK || window->control_bases[win_rank] == NULL)
@@ -83,7 +83,7 @@ enum oriel_status oriel_liveness_rank(void *context)
             return status;
     }
     watched->dead = watched->win_rank;
-    return check(window, watched->win_rank);
+    return check_rank_serves(window, watched->win_rank);
 }
 
 /* Where all ranks wait for all, each checks only a few of many at a time. It starts with the ranks
@@ -111,7 +111,7 @@ enum oriel_status oriel_liveness_all(void *context)
 /* Access words show which ranks may block, not which do: positions in the queue are not recorded
  * per rank. So a waiter also fails for a dead rank that queued after it, though its own turn would
  * come if all ranks before it live. The lock is lost for all later waiters in any case. */
-static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32_t i)
+static const _Atomic uint8_t *access_words_of(const struct oriel_window *window, int32_t i)
 {
     if (window->control_bases[i] == NULL)
         return NULL; /* internode: the target's process has its locks */
@@ -123,16 +123,16 @@ static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32
 /* Whether rank i can keep others from their turn in target's queue. Readers count for readers,
  * since readers wait for a writer that may wait for them. A rank at the gate is not in the queue
  * yet. A rank in the queue has passed the gate. */
-static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
+static bool is_queued_for(const struct oriel_window *window, int32_t i, int32_t target)
 {
-    const _Atomic uint8_t *access = access_of(window, i);
+    const _Atomic uint8_t *access = access_words_of(window, i);
     uint8_t state = access == NULL ? ORIEL_ACCESS_NONE
                                    : atomic_load_explicit(&access[target], memory_order_acquire);
     return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_TRUSTED;
 }
 
 /* Whether rank i can keep writers waiting at the gate. */
-static bool reads_all(const struct oriel_window *window, int32_t i, int32_t target)
+static bool holds_lock_all(const struct oriel_window *window, int32_t i, int32_t target)
 {
     (void)target;
     return window->control_bases[i] != NULL &&
@@ -141,9 +141,9 @@ static bool reads_all(const struct oriel_window *window, int32_t i, int32_t targ
 
 /* Whether rank i can keep readers waiting at the gate. A writer there that waits for a dead reader
  * of its target fails itself. */
-static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
+static bool wants_exclusive(const struct oriel_window *window, int32_t i, int32_t target)
 {
-    const _Atomic uint8_t *access = access_of(window, i);
+    const _Atomic uint8_t *access = access_words_of(window, i);
     (void)target;
     for (int32_t t = 0; access != NULL && t < window->n; t++) {
         uint8_t state = atomic_load_explicit(&access[t], memory_order_acquire);
@@ -155,7 +155,7 @@ static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
 
 /* The rank in a word of a target's control block, or -1 if that rank cannot block. no_readers: a
  * reader does not block, since the wait is lock_all's. */
-static int32_t named(const _Atomic uint32_t *word, bool no_readers)
+static int32_t blocker_in_word(const _Atomic uint32_t *word, bool no_readers)
 {
     uint32_t value = oriel_load_acquire(word);
     return no_readers && !(value & ORIEL_INTERNODE_EXCLUSIVE)
@@ -166,18 +166,18 @@ static int32_t named(const _Atomic uint32_t *word, bool no_readers)
 /* Internode ranks lock through the target's process, which publishes the lost rank. A holder may
  * become unreachable before that process notices, so each waiter checks the holder itself. The
  * target's agent does not: it checks holders in another way (target_sync.c). */
-static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int32_t target,
-                                        bool no_readers)
+static enum oriel_status watch_internode_lock(const struct oriel_watched *watched, int32_t target,
+                                              bool no_readers)
 {
     const struct oriel_window *window = watched->window;
     if (window->far == NULL || window->control_bases[target] == NULL)
         return ORIEL_OK;
     const struct oriel_control *control = oriel_window_control(window, target);
-    int32_t lost = named(&control->far_lost, no_readers);
+    int32_t lost = blocker_in_word(&control->far_lost, no_readers);
     if (lost >= 0)
         return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost);
     struct oriel_watched holder = {.window = window,
-                                   .win_rank = named(&control->far_holder, no_readers)};
+                                   .win_rank = blocker_in_word(&control->far_holder, no_readers)};
     return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_liveness_rank(&holder);
 }
 
@@ -189,7 +189,7 @@ static enum oriel_status watch_blockers(const struct oriel_watched *watched,
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
         if (i != window->rank && blocks(window, i, watched->win_rank))
-            status = check(window, i);
+            status = check_rank_serves(window, i);
     return status;
 }
 
@@ -197,16 +197,16 @@ enum oriel_status oriel_liveness_lock(void *context)
 {
     const struct oriel_watched *watched = context;
     const struct oriel_window *window = watched->window;
-    enum oriel_status status = watch_far_lock(watched, watched->win_rank, false);
+    enum oriel_status status = watch_internode_lock(watched, watched->win_rank, false);
     if (status == ORIEL_OK && window->far != NULL && watched->win_rank != window->rank)
         /* this process admits internode ranks to the lock */
-        status = check(window, watched->win_rank);
-    return status == ORIEL_OK ? watch_blockers(watched, queues) : status;
+        status = check_rank_serves(window, watched->win_rank);
+    return status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;
 }
 
 enum oriel_status oriel_liveness_reads(void *context)
 {
-    return watch_blockers(context, reads_all);
+    return watch_blockers(context, holds_lock_all);
 }
 
 enum oriel_status oriel_liveness_locks(void *context)
@@ -215,9 +215,9 @@ enum oriel_status oriel_liveness_locks(void *context)
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0;
          i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
-        status = watch_far_lock(watched, i, true);
+        status = watch_internode_lock(watched, i, true);
     if (status == ORIEL_OK)
-        status = watch_blockers(watched, writes);
+        status = watch_blockers(watched, wants_exclusive);
     if (status == ORIEL_OK && watched->patience == 0 &&
         oriel_gate_has_readers(&watched->window->common->gate))
         return ORIEL_E_AGAIN;
@@ -238,9 +238,9 @@ bool oriel_liveness_blocks(const struct oriel_watch *watch, int32_t i, bool queu
 {
     const struct oriel_watched *watched = watch->context;
     const struct oriel_window *window = watched->window;
-    const _Atomic uint8_t *access = access_of(window, i);
+    const _Atomic uint8_t *access = access_words_of(window, i);
     if (watch->check == oriel_liveness_reads)
-        return !queued && reads_all(window, i, -1);
+        return !queued && holds_lock_all(window, i, -1);
     if (watch->check == oriel_liveness_lock)
         return access != NULL && blocks_target(access, watched->win_rank, true, queued);
     for (int32_t t = 0; access != NULL && t < window->n; t++)

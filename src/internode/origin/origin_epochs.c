@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-static enum oriel_status tell_kind(struct oriel_window *window, int32_t target,
+static enum oriel_status send_kind(struct oriel_window *window, int32_t target,
                                    enum oriel_internode_kind kind, uint64_t a)
 {
     struct oriel_net_peer *peer;
@@ -24,17 +24,17 @@ static enum oriel_status tell_kind(struct oriel_window *window, int32_t target,
 
 enum oriel_status oriel_internode_post(struct oriel_window *window, int32_t target)
 {
-    return tell_kind(window, target, ORIEL_INTERNODE_POST, 0);
+    return send_kind(window, target, ORIEL_INTERNODE_POST, 0);
 }
 
 enum oriel_status oriel_internode_complete(struct oriel_window *window, int32_t target)
 {
     enum oriel_status status = oriel_internode_flush_placed(window, target); /* origin_sync.c, D1 */
-    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_INTERNODE_COMPLETE, 0);
+    return status != ORIEL_OK ? status : send_kind(window, target, ORIEL_INTERNODE_COMPLETE, 0);
 }
 
 /* Whether the node that the barrier waits for can still arrive. */
-struct waiting {
+struct node_wait {
     struct oriel_watched watched; /* first: the watch receives it as its context */
     struct oriel_net_peer *leader;
     int32_t rank;
@@ -44,9 +44,9 @@ struct waiting {
 /* All other ranks of this node may have left, so this rank checks them itself. It also checks the
  * first rank of the other node, which it knows. The other node's ranks may never arrive, though
  * they live: they leave the window if a rank dies during its creation. */
-static enum oriel_status watch_machine(void *context)
+static enum oriel_status watch_node(void *context)
 {
-    struct waiting *waiting = context;
+    struct node_wait *waiting = context;
     enum oriel_status status = oriel_liveness_all(&waiting->watched);
     if (status == ORIEL_OK && ++waiting->looks % ORIEL_WATCH_ASKS == 0)
         status = oriel_internode_serves(waiting->watched.window, waiting->rank, waiting->leader,
@@ -66,13 +66,13 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
     int32_t count = machines->count;
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
-        struct waiting waiting = {
+        struct node_wait waiting = {
             .watched = {.window = window, .win_rank = -1},
             .rank = machines->machine[(machines->own + count - step) % count].leader};
-        struct oriel_watch watch = {watch_machine, &waiting, ORIEL_WAITING_FENCE};
+        struct oriel_watch watch = {watch_node, &waiting, ORIEL_WAITING_FENCE};
         *lost_rank = machines->machine[(machines->own + step) % count].leader;
         oriel_delay();
-        status = tell_kind(window, *lost_rank, ORIEL_INTERNODE_ARRIVED, (uint64_t)round);
+        status = send_kind(window, *lost_rank, ORIEL_INTERNODE_ARRIVED, (uint64_t)round);
         if (status != ORIEL_OK)
             break;
         waiting.watched.dead = waiting.rank;
@@ -91,7 +91,7 @@ void oriel_internode_tell_lost(struct oriel_window *window, int32_t rank)
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     for (int32_t i = 0; i < machines->count; i++)
         if (i != machines->own && machines->machine[i].leader != rank)
-            (void)tell_kind(window, machines->machine[i].leader, ORIEL_INTERNODE_LOST,
+            (void)send_kind(window, machines->machine[i].leader, ORIEL_INTERNODE_LOST,
                             (uint64_t)rank);
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
 }

@@ -25,7 +25,8 @@ struct oriel_internode_question {
     _Alignas(uint64_t) char data[ORIEL_NET_KEY_BYTES];
 };
 
-static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+static void question_take_reply(struct oriel_net_request *request,
+                                const struct oriel_net_arrived *answer)
 {
     struct oriel_internode_question *question = (struct oriel_internode_question *)request;
     if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES ||
@@ -46,7 +47,7 @@ enum oriel_status oriel_internode_missed(enum oriel_status status, int32_t targe
                       status == ORIEL_E_PEER ? "is lost" : "could not be reached", reason);
 }
 
-static enum oriel_status refused(int32_t target, uint32_t status, const char *text)
+static enum oriel_status refusal_status(int32_t target, uint32_t status, const char *text)
 {
     return oriel_fail(status < ORIEL_STATUS_COUNT ? (enum oriel_status)status : ORIEL_E_OTHER,
                       "access to rank %d: %s", (int)target, text);
@@ -63,15 +64,16 @@ typedef enum oriel_status ask_fn(struct oriel_net_peer *peer, const struct oriel
                                  struct oriel_net_request *request);
 
 /* On failure the request is done, or was never accepted. */
-static enum oriel_status ask(const struct oriel_window *window, int32_t target,
-                             struct oriel_net_peer *peer, struct oriel_internode_head *head,
-                             ask_fn *by, struct oriel_internode_question **out)
+static enum oriel_status question_send(const struct oriel_window *window, int32_t target,
+                                       struct oriel_net_peer *peer,
+                                       struct oriel_internode_head *head, ask_fn *by,
+                                       struct oriel_internode_question **out)
 {
     struct oriel_internode_question *question = calloc(1, sizeof *question);
     *out = NULL;
     if (question == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
-    question->net.take = take_answer;
+    question->net.take = question_take_reply;
     question->answer.status = ORIEL_E_OTHER;
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
@@ -84,8 +86,8 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target,
 }
 
 /* A refusal is a reply, too. */
-static enum oriel_status await_answer(const struct oriel_window *window, int32_t target,
-                                      struct oriel_internode_question **question)
+static enum oriel_status question_await(const struct oriel_window *window, int32_t target,
+                                        struct oriel_internode_question **question)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
@@ -103,18 +105,18 @@ enum oriel_status oriel_internode_question_later(const struct oriel_window *wind
                                                  struct oriel_internode_head *head,
                                                  struct oriel_internode_question **out)
 {
-    return ask(window, target, peer, head, oriel_net_ask_later, out);
+    return question_send(window, target, peer, head, oriel_net_ask_later, out);
 }
 
 enum oriel_status oriel_internode_question_end(const struct oriel_window *window, int32_t target,
                                                struct oriel_internode_question **question)
 {
     struct oriel_internode_answer *answer = &(*question)->answer;
-    enum oriel_status status = await_answer(window, target, question);
+    enum oriel_status status = question_await(window, target, question);
     if (status != ORIEL_OK || answer->status == ORIEL_OK)
         return status;
     answer->text[sizeof answer->text - 1] = '\0';
-    status = refused(target, answer->status, answer->text);
+    status = refusal_status(target, answer->status, answer->text);
     free(*question);
     *question = NULL;
     return status;
@@ -125,7 +127,7 @@ enum oriel_status oriel_internode_question(const struct oriel_window *window, in
                                            struct oriel_internode_head *head,
                                            struct oriel_internode_question **out)
 {
-    enum oriel_status status = ask(window, target, peer, head, oriel_net_ask, out);
+    enum oriel_status status = question_send(window, target, peer, head, oriel_net_ask, out);
     return status == ORIEL_OK ? oriel_internode_question_end(window, target, out) : status;
 }
 
@@ -146,10 +148,10 @@ const void *oriel_internode_answered_bytes(const struct oriel_internode_question
 
 /* Opens the process that a leader's reply names. The leader is trusted only for the process it was
  * asked about. Frees the question. */
-static enum oriel_status open_answered(const struct oriel_window *window,
-                                       const struct oriel_machine *machine,
-                                       struct oriel_internode_question *question, int32_t target,
-                                       struct oriel_net_peer **peer)
+static enum oriel_status peer_open_from_reply(const struct oriel_window *window,
+                                              const struct oriel_machine *machine,
+                                              struct oriel_internode_question *question,
+                                              int32_t target, struct oriel_net_peer **peer)
 {
     struct oriel_identity who;
     enum oriel_status status;
@@ -165,17 +167,17 @@ static enum oriel_status open_answered(const struct oriel_window *window,
     return status;
 }
 
-static const struct oriel_machine *machine_of(const struct oriel_window *window, int32_t target)
+static const struct oriel_machine *node_of_target(const struct oriel_window *window, int32_t target)
 {
     return &oriel_internode_machines(window)->machine[window->targets[target].control_offset];
 }
 
 /* Sends no message. *peer is NULL if only *leader knows the process. */
-static enum oriel_status find(const struct oriel_window *window, int32_t target,
-                              struct oriel_net_peer **leader, struct oriel_net_peer **peer)
+static enum oriel_status peer_find(const struct oriel_window *window, int32_t target,
+                                   struct oriel_net_peer **leader, struct oriel_net_peer **peer)
 {
     const struct oriel_machines *machines = oriel_internode_machines(window);
-    const struct oriel_machine *machine = machine_of(window, target);
+    const struct oriel_machine *machine = node_of_target(window, target);
     struct oriel_identity known = {.memory_fd = -1};
     memcpy(known.id, window->group->ids[target].id, sizeof known.id);
     *peer = oriel_net_find(&known);
@@ -189,18 +191,19 @@ static enum oriel_status find(const struct oriel_window *window, int32_t target,
     return status;
 }
 
-static enum oriel_status connect(const struct oriel_window *window, int32_t target,
-                                 struct oriel_net_peer **peer)
+static enum oriel_status peer_connect(const struct oriel_window *window, int32_t target,
+                                      struct oriel_net_peer **peer)
 {
-    const struct oriel_machine *machine = machine_of(window, target);
+    const struct oriel_machine *machine = node_of_target(window, target);
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
     struct oriel_net_peer *leader;
-    enum oriel_status status = find(window, target, &leader, peer);
+    enum oriel_status status = peer_find(window, target, &leader, peer);
     if (status != ORIEL_OK || *peer != NULL)
         return status;
     status = oriel_internode_question(window, machine->leader, leader, &head, &question);
-    return status != ORIEL_OK ? status : open_answered(window, machine, question, target, peer);
+    return status != ORIEL_OK ? status
+                              : peer_open_from_reply(window, machine, question, target, peer);
 }
 
 enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target,
@@ -210,7 +213,7 @@ enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_
     *peer = atomic_load_explicit(known, memory_order_acquire);
     if (oriel_likely(*peer != NULL))
         return ORIEL_OK;
-    enum oriel_status status = connect(window, target, peer);
+    enum oriel_status status = peer_connect(window, target, peer);
     if (status == ORIEL_OK)
         atomic_store_explicit(known, *peer, memory_order_release);
     return status;
@@ -221,9 +224,9 @@ enum oriel_status oriel_internode_serves(const struct oriel_window *window, int3
 {
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
-    enum oriel_status status = ask(window, target, peer, &head, oriel_net_ask, &question);
+    enum oriel_status status = question_send(window, target, peer, &head, oriel_net_ask, &question);
     if (status == ORIEL_OK)
-        status = await_answer(window, target, &question);
+        status = question_await(window, target, &question);
     *dead = target;
     if (status == ORIEL_OK && question->answer.status == ORIEL_E_PEER) {
         uint64_t named = oriel_internode_answered(question) - 1;
@@ -236,14 +239,15 @@ enum oriel_status oriel_internode_serves(const struct oriel_window *window, int3
     return status == ORIEL_E_PEER ? status : ORIEL_OK;
 }
 
-static void ask_leader(struct oriel_window *window, int32_t target, struct oriel_net_peer *leader)
+static void leader_send_question(struct oriel_window *window, int32_t target,
+                                 struct oriel_net_peer *leader)
 {
     struct oriel_internode *far = window->far;
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     if (far->asked != NULL)
         return; /* one request at a time */
-    if (ask(window, machine_of(window, target)->leader, leader, &head, oriel_net_ask,
-            &far->asked) == ORIEL_OK)
+    if (question_send(window, node_of_target(window, target)->leader, leader, &head, oriel_net_ask,
+                      &far->asked) == ORIEL_OK)
         far->asked_rank = target;
 }
 
@@ -255,13 +259,13 @@ struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *window, i
     if (far->asked != NULL && atomic_load_explicit(&far->asked->net.done, memory_order_acquire)) {
         struct oriel_internode_question *question = far->asked;
         far->asked = NULL;
-        (void)open_answered(window, machine_of(window, far->asked_rank), question, far->asked_rank,
-                            &peer);
+        (void)peer_open_from_reply(window, node_of_target(window, far->asked_rank), question,
+                                   far->asked_rank, &peer);
     }
-    if (find(window, target, &leader, &peer) != ORIEL_OK)
+    if (peer_find(window, target, &leader, &peer) != ORIEL_OK)
         return NULL;
     if (peer == NULL)
-        ask_leader(window, target, leader);
+        leader_send_question(window, target, leader);
     return peer != NULL ? peer : leader;
 }
 

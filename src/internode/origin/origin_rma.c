@@ -55,7 +55,7 @@ static void walker_close(struct walker *walker)
 }
 
 /* A request and the destinations of its reply. */
-struct wanted {
+struct expected_reply {
     struct oriel_internode_request request;
     uint64_t len_bytes;
     uint64_t count;
@@ -64,9 +64,10 @@ struct wanted {
 };
 
 /* Runs in any thread. It ignores a reply of unexpected length, which Oriel never sends. */
-static void take(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+static void expected_reply_take(struct oriel_net_request *request,
+                                const struct oriel_net_arrived *answer)
 {
-    struct wanted *wanted = (struct wanted *)request;
+    struct expected_reply *wanted = (struct expected_reply *)request;
     const char *next = answer->data;
     if (!oriel_internode_took(&wanted->request, answer) || answer->len_bytes != wanted->len_bytes)
         return;
@@ -74,15 +75,15 @@ static void take(struct oriel_net_request *request, const struct oriel_net_arriv
         next += oriel_internode_unpack(next, &wanted->batches[i], NULL);
 }
 
-static struct wanted *wanted_make(struct wanted *old, uint64_t room)
+static struct expected_reply *expected_reply_alloc(struct expected_reply *old, uint64_t room)
 {
-    struct wanted *wanted = realloc(old, sizeof *wanted + room * sizeof wanted->batches[0]);
+    struct expected_reply *wanted = realloc(old, sizeof *wanted + room * sizeof wanted->batches[0]);
     if (wanted == NULL) {
         free(old);
         return NULL;
     }
     if (old == NULL)
-        *wanted = (struct wanted){.request.net.take = take};
+        *wanted = (struct expected_reply){.request.net.take = expected_reply_take};
     wanted->room = room;
     return wanted;
 }
@@ -93,9 +94,9 @@ static enum oriel_status no_memory_for(int32_t rank)
 }
 
 /* A reply to one run; NULL without memory. */
-static struct wanted *wanted_run(void *here, uint64_t len_bytes)
+static struct expected_reply *expected_reply_for_run(void *here, uint64_t len_bytes)
 {
-    struct wanted *wanted = wanted_make(NULL, 1);
+    struct expected_reply *wanted = expected_reply_alloc(NULL, 1);
     if (wanted == NULL)
         return NULL;
     wanted->count = 1;
@@ -108,14 +109,14 @@ static struct wanted *wanted_run(void *here, uint64_t len_bytes)
 }
 
 /* A reply to the next len_bytes of a side; NULL without memory. */
-static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
+static struct expected_reply *expected_reply_for_side(struct walker *side, uint64_t len_bytes)
 {
-    struct wanted *wanted = wanted_make(NULL, 1);
+    struct expected_reply *wanted = expected_reply_alloc(NULL, 1);
     if (wanted == NULL)
         return NULL;
     while (wanted->len_bytes < len_bytes && oriel_cursor_fill(&side->cursor)) {
         if (wanted->count == wanted->room &&
-            (wanted = wanted_make(wanted, 4 * wanted->room)) == NULL)
+            (wanted = expected_reply_alloc(wanted, 4 * wanted->room)) == NULL)
             return NULL;
         struct oriel_internode_batch *batch = &wanted->batches[wanted->count++];
         wanted->len_bytes +=
@@ -148,8 +149,8 @@ struct sender {
 };
 
 /* Limit of the next batch in bytes. A first run that fills the message needs no description. */
-static uint64_t room_left(const struct sender *sender, const struct oriel_batch *next,
-                          uint64_t left_bytes)
+static uint64_t batch_limit_bytes(const struct sender *sender, const struct oriel_batch *next,
+                                  uint64_t left_bytes)
 {
     uint64_t most = sender->limit_bytes - sender->moved_bytes;
     most = left_bytes - sender->moved_bytes < most ? left_bytes - sender->moved_bytes : most;
@@ -164,13 +165,13 @@ static uint64_t room_left(const struct sender *sender, const struct oriel_batch 
 }
 
 /* Describes as much of the target as fits in one message. */
-static void plan(struct sender *sender, uint64_t left_bytes)
+static void plan_message(struct sender *sender, uint64_t left_bytes)
 {
     struct oriel_cursor *cursor = &sender->target.cursor;
     sender->count = 0;
     sender->moved_bytes = 0;
     while (sender->count < sender->room && oriel_cursor_fill(cursor)) {
-        uint64_t most = room_left(sender, &cursor->batch, left_bytes);
+        uint64_t most = batch_limit_bytes(sender, &cursor->batch, left_bytes);
         if (most == 0)
             return;
         sender->moved_bytes +=
@@ -188,7 +189,7 @@ static bool are_blocks(const struct sender *sender)
 }
 
 /* Encodes the target's offsets: in the head alone, as batches or as blocks. */
-static struct iovec describe(struct sender *sender, struct oriel_internode_head *head)
+static struct iovec describe_target(struct sender *sender, struct oriel_internode_head *head)
 {
     const uint32_t count = sender->count;
     const struct oriel_internode_batch *first = sender->batches;
@@ -212,7 +213,7 @@ static struct iovec describe(struct sender *sender, struct oriel_internode_head 
 }
 
 /* The next operands: in place if they are one run, else packed. */
-static struct iovec operands(struct sender *sender)
+static struct iovec pack_operands(struct sender *sender)
 {
     struct oriel_cursor *cursor = &sender->origin.cursor;
     uint64_t left_bytes = sender->moved_bytes;
@@ -230,22 +231,22 @@ static struct iovec operands(struct sender *sender)
 }
 
 /* Sends one message. left_bytes: the part of the operation that is not sent yet. */
-static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
+static enum oriel_status send_message(struct sender *sender, uint64_t left_bytes)
 {
     struct oriel_internode_head head = sender->head;
     struct iovec data[2];
     unsigned pieces = 0;
-    plan(sender, left_bytes);
+    plan_message(sender, left_bytes);
     if (sender->moved_bytes == 0)
         return oriel_fail(ORIEL_E_OTHER, "a datatype ends before its size");
-    data[pieces] = describe(sender, &head);
+    data[pieces] = describe_target(sender, &head);
     pieces += data[pieces].iov_len > 0;
     if (sender->origin.open)
-        data[pieces++] = operands(sender);
+        data[pieces++] = pack_operands(sender);
     if (!sender->result.open)
         return oriel_internode_tell(sender->window, sender->rank, sender->peer, &head, data,
                                     pieces);
-    struct wanted *wanted = wanted_of(&sender->result, sender->moved_bytes);
+    struct expected_reply *wanted = expected_reply_for_side(&sender->result, sender->moved_bytes);
     if (wanted == NULL)
         return no_memory_for(sender->rank);
     return oriel_internode_ask(sender->window, sender->rank, sender->peer, &head, data, pieces,
@@ -258,7 +259,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 }
 
 /* Payload limit of one message: at most about MOST_BATCHES batches at each side. */
-static uint64_t limit_of(const struct sender *sender)
+static uint64_t message_limit_bytes(const struct sender *sender)
 {
     const uint64_t most = ORIEL_NET_DATA_BYTES;
     if (!sender->result.open || sender->result.run_bytes > most / MOST_BATCHES)
@@ -267,14 +268,14 @@ static uint64_t limit_of(const struct sender *sender)
 }
 
 /* Allocates the batches of one message, and the buffer for operands to pack. */
-static bool make_room(struct sender *sender, uint64_t total_bytes)
+static bool sender_alloc(struct sender *sender, uint64_t total_bytes)
 {
     const bool packs = sender->origin.open && !sender->origin.plain;
     uint64_t most = smaller(total_bytes / sender->target.run_bytes + 2, MOST_BATCHES);
     sender->room = FEW_BATCHES;
     sender->batches = sender->few;
     sender->blocks = sender->few_blocks;
-    sender->limit_bytes = limit_of(sender);
+    sender->limit_bytes = message_limit_bytes(sender);
     if (most > FEW_BATCHES) {
         sender->room = (uint32_t)most;
         sender->batches = malloc(most * (sizeof *sender->batches + 2 * sizeof *sender->blocks));
@@ -285,7 +286,7 @@ static bool make_room(struct sender *sender, uint64_t total_bytes)
     return sender->batches != NULL && (!packs || sender->stage != NULL);
 }
 
-static void free_room(struct sender *sender)
+static void sender_free(struct sender *sender)
 {
     if (sender->batches != sender->few)
         free(sender->batches);
@@ -294,9 +295,9 @@ static void free_room(struct sender *sender)
 
 /* Sends all messages of an operation that moves total_bytes. operand: the data to send; result: the
  * destination of the reply; either may be NULL. */
-static enum oriel_status send_all(struct sender *sender, const struct oriel_span *target,
-                                  uint64_t total_bytes, const struct oriel_operand *operand,
-                                  const struct oriel_operand *result)
+static enum oriel_status send_operation(struct sender *sender, const struct oriel_span *target,
+                                        uint64_t total_bytes, const struct oriel_operand *operand,
+                                        const struct oriel_operand *result)
 {
     sender->origin.open = sender->result.open = false;
     sender->stage = NULL;
@@ -310,11 +311,11 @@ static enum oriel_status send_all(struct sender *sender, const struct oriel_span
         walker_open(&sender->target, &target->side, NULL) &&
         (operand == NULL || walker_open(&sender->origin, &operand->side, operand->here)) &&
         (result == NULL || walker_open(&sender->result, &result->side, result->here));
-    if (!opened || !make_room(sender, total_bytes))
+    if (!opened || !sender_alloc(sender, total_bytes))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     for (uint64_t done = 0; done < total_bytes && status == ORIEL_OK; done += sender->moved_bytes)
-        status = send_some(sender, total_bytes - done);
-    free_room(sender);
+        status = send_message(sender, total_bytes - done);
+    sender_free(sender);
     walker_close(&sender->result);
     walker_close(&sender->origin);
     walker_close(&sender->target);
@@ -322,13 +323,14 @@ static enum oriel_status send_all(struct sender *sender, const struct oriel_span
 }
 
 /* An RDMA put or get: one run at both sides. */
-struct way {
+struct rdma_path {
     struct oriel_net_peer *peer;
     struct oriel_net_key *key; /* NULL: no RDMA */
 };
 
-static enum oriel_status find_way(struct oriel_window *window, const struct oriel_span *target,
-                                  const struct oriel_side *origin, struct way *out)
+static enum oriel_status rdma_path_find(struct oriel_window *window,
+                                        const struct oriel_span *target,
+                                        const struct oriel_side *origin, struct rdma_path *out)
 {
     out->key = NULL;
     if (oriel_likely(!oriel_net_has_devices()) || !oriel_side_is_plain(&target->side) ||
@@ -340,8 +342,8 @@ static enum oriel_status find_way(struct oriel_window *window, const struct orie
     return status;
 }
 
-static enum oriel_status place(struct oriel_window *window, const struct oriel_span *target,
-                               const struct way *way, const char *here, uint64_t len_bytes)
+static enum oriel_status rdma_put(struct oriel_window *window, const struct oriel_span *target,
+                                  const struct rdma_path *way, const char *here, uint64_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
@@ -352,13 +354,13 @@ static enum oriel_status place(struct oriel_window *window, const struct oriel_s
     return status;
 }
 
-static enum oriel_status fetch(struct oriel_window *window, const struct oriel_span *target,
-                               const struct way *way, char *here, uint64_t len_bytes)
+static enum oriel_status rdma_get(struct oriel_window *window, const struct oriel_span *target,
+                                  const struct rdma_path *way, char *here, uint64_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
         now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
-        struct wanted *wanted = wanted_run(here + done, now);
+        struct expected_reply *wanted = expected_reply_for_run(here + done, now);
         if (wanted == NULL)
             return no_memory_for(target->rank);
         status = oriel_internode_fetch(window, target->rank, way->peer, way->key,
@@ -370,37 +372,38 @@ static enum oriel_status fetch(struct oriel_window *window, const struct oriel_s
 enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target,
                                       const void *here, const struct oriel_side *origin)
 {
-    struct way way;
-    enum oriel_status status = find_way(window, target, origin, &way);
+    struct rdma_path way;
+    enum oriel_status status = rdma_path_find(window, target, origin, &way);
     if (status != ORIEL_OK)
         return status;
     if (way.key != NULL)
-        return place(window, target, &way, here, origin->count * origin->type->size_bytes);
+        return rdma_put(window, target, &way, here, origin->count * origin->type->size_bytes);
     struct sender sender;
     struct oriel_operand operand = {(char *)(uintptr_t)here, *origin};
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_PUT};
     sender.unit_bytes = 1;
-    return send_all(&sender, target, origin->count * origin->type->size_bytes, &operand, NULL);
+    return send_operation(&sender, target, origin->count * origin->type->size_bytes, &operand,
+                          NULL);
 }
 
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
                                       void *here, const struct oriel_side *origin)
 {
-    struct way way;
-    enum oriel_status status = find_way(window, target, origin, &way);
+    struct rdma_path way;
+    enum oriel_status status = rdma_path_find(window, target, origin, &way);
     if (status != ORIEL_OK)
         return status;
     if (way.key != NULL)
-        return fetch(window, target, &way, here,
-                     target->side.count * target->side.type->size_bytes);
+        return rdma_get(window, target, &way, here,
+                        target->side.count * target->side.type->size_bytes);
     struct sender sender;
     struct oriel_operand result = {here, *origin};
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_GET};
     sender.unit_bytes = 1;
-    return send_all(&sender, target, target->side.count * target->side.type->size_bytes, NULL,
-                    &result);
+    return send_operation(&sender, target, target->side.count * target->side.type->size_bytes, NULL,
+                          &result);
 }
 
 enum oriel_status
@@ -415,7 +418,7 @@ oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span 
         .d = oriel_internode_word(operator, elements.kind,
                                   result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
     sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
-    return send_all(
+    return send_operation(
         &sender, target,
         elements.count * sender.unit_bytes, operator!= ORIEL_OPERATOR_NO_OP ? origin : NULL,
         result);
@@ -438,7 +441,7 @@ enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
     enum oriel_status status = oriel_internode_enter(window, target->rank, &peer);
     if (status != ORIEL_OK)
         return status;
-    struct wanted *wanted = wanted_run(result, len_bytes);
+    struct expected_reply *wanted = expected_reply_for_run(result, len_bytes);
     if (wanted == NULL)
         return no_memory_for(target->rank);
     return oriel_internode_ask(window, target->rank, peer, &head, data, 2, &wanted->request);

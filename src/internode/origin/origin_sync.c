@@ -97,7 +97,8 @@ bool oriel_internode_took(struct oriel_internode_request *request,
 
 /* Removes the open requests of a target, or of all for -1, from the window's list and returns
  * them. */
-static struct oriel_internode_request *take_open(struct oriel_internode *far, int32_t target)
+static struct oriel_internode_request *take_open_requests(struct oriel_internode *far,
+                                                          int32_t target)
 {
     struct oriel_internode_request *taken = NULL;
     pthread_mutex_lock(&far->mutex);
@@ -117,12 +118,12 @@ static struct oriel_internode_request *take_open(struct oriel_internode *far, in
 }
 
 /* The first of several failures: later messages must not replace its message. */
-struct first {
+struct first_failure {
     enum oriel_status status;
     char text[400];
 };
 
-static void note_first(struct first *first, enum oriel_status status)
+static void first_failure_record(struct first_failure *first, enum oriel_status status)
 {
     if (status == ORIEL_OK || first->status != ORIEL_OK)
         return;
@@ -130,22 +131,22 @@ static void note_first(struct first *first, enum oriel_status status)
     snprintf(first->text, sizeof first->text, "%s", oriel_fail_message());
 }
 
-static enum oriel_status fail_first(const struct first *first)
+static enum oriel_status first_failure_raise(const struct first_failure *first)
 {
     return first->status == ORIEL_OK ? ORIEL_OK : oriel_fail(first->status, "%s", first->text);
 }
 
 /* Waits for them, oldest first. */
-static void await_open(struct oriel_window *window, int32_t target, struct first *first)
+static void await_open(struct oriel_window *window, int32_t target, struct first_failure *first)
 {
     oriel_internode_settle_at(window, target);
-    struct oriel_internode_request *request = take_open(window->far, target);
+    struct oriel_internode_request *request = take_open_requests(window->far, target);
     while (request != NULL) {
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
         struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
-        note_first(first,
-                   oriel_internode_missed(oriel_net_await(&request->net, &watch), request->target));
+        first_failure_record(
+            first, oriel_internode_missed(oriel_net_await(&request->net, &watch), request->target));
         oriel_rma_request_release(request);
         request = next;
     }
@@ -164,7 +165,7 @@ enum oriel_status oriel_internode_take_failure(struct oriel_internode *far)
 
 /* With far->mutex held: removes requests whose replies have arrived, unless their peer is lost.
  * Returns how many are left. */
-static unsigned drop_done(struct oriel_internode *far)
+static unsigned release_done_requests(struct oriel_internode *far)
 {
     for (struct oriel_internode_request **link = &far->open; *link != NULL;) {
         struct oriel_internode_request *request = *link;
@@ -180,7 +181,7 @@ static unsigned drop_done(struct oriel_internode *far)
     return far->open_count;
 }
 
-static void begin_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+static void request_begin(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                           struct oriel_internode_request *request)
 {
     request->window = window;
@@ -189,8 +190,8 @@ static void begin_request(struct oriel_window *window, int32_t target, struct or
 }
 
 /* After the request was sent, or sending it failed. */
-static enum oriel_status begun(enum oriel_status status, struct oriel_internode_request *request,
-                               bool *many)
+static enum oriel_status request_sent(enum oriel_status status,
+                                      struct oriel_internode_request *request, bool *many)
 {
     struct oriel_internode *far = request->window->far;
     const int32_t target = request->target;
@@ -202,7 +203,7 @@ static enum oriel_status begun(enum oriel_status status, struct oriel_internode_
     pthread_mutex_lock(&far->mutex);
     request->next = far->open;
     far->open = request;
-    *many = ++far->open_count > OPEN_MOST && drop_done(far) > OPEN_MOST;
+    *many = ++far->open_count > OPEN_MOST && release_done_requests(far) > OPEN_MOST;
     pthread_mutex_unlock(&far->mutex);
     return ORIEL_OK;
 }
@@ -216,21 +217,22 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
 {
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
-    begin_request(window, target, peer, request);
-    return begun(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
+    request_begin(window, target, peer, request);
+    return request_sent(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
 }
 
 /* Awaits the open requests. tells: for a flush, which reports failures. Else because too many are
  * open; then a refusal is left to the call that completes the operation. */
-static enum oriel_status await_here(struct oriel_window *window, int32_t target, bool tells)
+static enum oriel_status await_open_requests(struct oriel_window *window, int32_t target,
+                                             bool tells)
 {
-    struct first first = {.status = ORIEL_OK};
+    struct first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
     await_open(window, target, &first);
     if (tells)
-        note_first(&first, oriel_internode_take_failure(window->far));
+        first_failure_record(&first, oriel_internode_take_failure(window->far));
     pthread_mutex_unlock(&window->far->flushing);
-    return fail_first(&first);
+    return first_failure_raise(&first);
 }
 
 enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target,
@@ -242,20 +244,20 @@ enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t targe
     oriel_internode_ride(window, target, data, pieces);
     enum oriel_status status =
         open_request(window, target, peer, head, data, pieces, request, &many);
-    return many ? await_here(window, -1, false) : status;
+    return many ? await_open_requests(window, -1, false) : status;
 }
 
-static bool is_refused(const struct oriel_window *window, int32_t target)
+static bool lock_is_refused(const struct oriel_window *window, int32_t target)
 {
     return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) &
                           ORIEL_INTERNODE_REFUSED);
 }
 
 /* RDMA does not wait for a lock, nor can its target refuse it (lazy_lock.c, K3). */
-static enum oriel_status may_ask_devices(const struct oriel_window *window, int32_t target)
+static enum oriel_status check_rdma_allowed(const struct oriel_window *window, int32_t target)
 {
     oriel_internode_settle_at(window, target);
-    if (!is_refused(window, target))
+    if (!lock_is_refused(window, target))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_OTHER,
                       "access to rank %d: nothing was done, since the lock was refused",
@@ -266,7 +268,7 @@ enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t tar
                                         struct oriel_net_key *key, uint64_t offset_bytes,
                                         const void *from, size_t len_bytes)
 {
-    enum oriel_status status = may_ask_devices(window, target);
+    enum oriel_status status = check_rdma_allowed(window, target);
     if (status != ORIEL_OK)
         return status;
     status = oriel_net_put(key, offset_bytes, from, len_bytes);
@@ -283,19 +285,20 @@ enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t tar
                                         struct oriel_internode_request *request)
 {
     bool many;
-    enum oriel_status status = may_ask_devices(window, target);
-    begin_request(window, target, peer, request);
+    enum oriel_status status = check_rdma_allowed(window, target);
+    request_begin(window, target, peer, request);
     if (status != ORIEL_OK) {
         oriel_rma_request_detach(request);
         return status;
     }
     request->by_device = true;
-    status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
-    return many ? await_here(window, -1, false) : status;
+    status =
+        request_sent(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
+    return many ? await_open_requests(window, -1, false) : status;
 }
 
 /* F3 of RDMA puts. */
-static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target)
+static enum oriel_status send_rdma_check(struct oriel_window *window, int32_t target)
 {
     bool many;
     struct oriel_net_peer *peer;
@@ -305,15 +308,15 @@ static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target
     struct oriel_internode_request *request = calloc(1, sizeof *request);
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
-    begin_request(window, target, peer, request);
+    request_begin(window, target, peer, request);
     request->by_device = true;
-    return begun(oriel_net_ask_arrival(peer, &request->net), request, &many);
+    return request_sent(oriel_net_ask_arrival(peer, &request->net), request, &many);
 }
 
 /* With flushing held: requests a check for all targets with flag PLACED. Returns whether there were
  * any. *lacks: memory was short, and some targets are still to be flushed. */
-static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first,
-                         bool *lacks)
+static bool send_rdma_checks(struct oriel_window *window, int32_t target,
+                             struct first_failure *first, bool *lacks)
 {
     bool any = false;
     int32_t rank;
@@ -321,12 +324,12 @@ static bool ask_arrivals(struct oriel_window *window, int32_t target, struct fir
     while ((rank = oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_PLACED)) >=
            0) { /* F2 */
         oriel_delay();
-        enum oriel_status status = ask_arrival(window, rank);
+        enum oriel_status status = send_rdma_check(window, rank);
         if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
             await_open(window, -1, first);
-            status = ask_arrival(window, rank);
+            status = send_rdma_check(window, rank);
         }
-        note_first(first, status);
+        first_failure_record(first, status);
         if (status == ORIEL_E_NO_MEM) {
             oriel_internode_set_mark(window->far, rank, ORIEL_INTERNODE_PLACED);
             *lacks = true;
@@ -337,13 +340,14 @@ static bool ask_arrivals(struct oriel_window *window, int32_t target, struct fir
     return any;
 }
 
-static void take_nothing(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+static void ignore_reply_data(struct oriel_net_request *request,
+                              const struct oriel_net_arrived *answer)
 {
     (void)oriel_internode_took((struct oriel_internode_request *)request, answer);
 }
 
 /* A request that a lock preallocated for its unlock; NULL if there is none. */
-static struct oriel_internode_request *take_put_by(struct oriel_internode *far)
+static struct oriel_internode_request *unlock_request_take(struct oriel_internode *far)
 {
     pthread_mutex_lock(&far->mutex);
     struct oriel_internode_request *request = far->put_by;
@@ -353,7 +357,8 @@ static struct oriel_internode_request *take_put_by(struct oriel_internode *far)
     return request;
 }
 
-static void put_by(struct oriel_internode *far, struct oriel_internode_request *request)
+static void unlock_request_store(struct oriel_internode *far,
+                                 struct oriel_internode_request *request)
 {
     pthread_mutex_lock(&far->mutex);
     request->next = far->put_by;
@@ -362,8 +367,8 @@ static void put_by(struct oriel_internode *far, struct oriel_internode_request *
 }
 
 /* F3, or an unlock in its place. */
-static enum oriel_status ask_flush(struct oriel_window *window, int32_t target,
-                                   enum oriel_internode_kind kind)
+static enum oriel_status send_flush(struct oriel_window *window, int32_t target,
+                                    enum oriel_internode_kind kind)
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {.kind = kind};
@@ -371,27 +376,27 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target,
     if (status != ORIEL_OK)
         return status;
     struct oriel_internode_request *request =
-        kind == ORIEL_INTERNODE_UNLOCK ? take_put_by(window->far) : NULL;
+        kind == ORIEL_INTERNODE_UNLOCK ? unlock_request_take(window->far) : NULL;
     if (request == NULL)
         request = calloc(1, sizeof *request);
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
-    request->net.take = take_nothing;
+    request->net.take = ignore_reply_data;
     bool many; /* ignored: the flush awaits them all */
     return open_request(window, target, peer, &head, NULL, 0, request, &many);
 }
 
 /* Sends requests to all targets with the flag, then awaits all open requests. *is_asked: false if
  * memory was short. */
-static enum oriel_status finish(struct oriel_window *window, int32_t target,
-                                enum oriel_internode_mark mark, enum oriel_internode_kind kind,
-                                bool *is_asked)
+static enum oriel_status flush_targets(struct oriel_window *window, int32_t target,
+                                       enum oriel_internode_mark mark,
+                                       enum oriel_internode_kind kind, bool *is_asked)
 {
     struct oriel_internode *far = window->far;
-    struct first first = {.status = ORIEL_OK};
+    struct first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&far->flushing);
     bool lacks;
-    if (ask_arrivals(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
+    if (send_rdma_checks(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
         await_open(window, target, &first); /* D1 */
     /* F2; nothing is sent after puts that may not have arrived */
     int32_t rank = lacks ? -1 : oriel_internode_take_mark(far, target, mark);
@@ -400,12 +405,12 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target,
     *is_asked = !lacks;
     while (rank >= 0) {
         oriel_delay();
-        enum oriel_status status = ask_flush(window, rank, kind);
+        enum oriel_status status = send_flush(window, rank, kind);
         if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
             await_open(window, -1, &first);
-            status = ask_flush(window, rank, kind);
+            status = send_flush(window, rank, kind);
         }
-        note_first(&first, status);
+        first_failure_record(&first, status);
         *is_asked = status != ORIEL_E_NO_MEM;
         /* this target and all that follow are still to be flushed */
         if (!*is_asked)
@@ -413,31 +418,31 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target,
         rank = target < 0 && *is_asked ? oriel_internode_take_mark(far, -1, mark) : -1;
     }
     await_open(window, target, &first);
-    note_first(&first, oriel_internode_take_failure(far));
+    first_failure_record(&first, oriel_internode_take_failure(far));
     pthread_mutex_unlock(&far->flushing);
-    return fail_first(&first);
+    return first_failure_raise(&first);
 }
 
 enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t target)
 {
     bool is_asked;
-    return finish(window, target, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, &is_asked);
+    return flush_targets(window, target, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, &is_asked);
 }
 
 enum oriel_status oriel_internode_flush_placed(struct oriel_window *window, int32_t target)
 {
-    struct first first = {.status = ORIEL_OK};
+    struct first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
     bool lacks;
-    (void)ask_arrivals(window, target, &first, &lacks);
+    (void)send_rdma_checks(window, target, &first, &lacks);
     await_open(window, target, &first);
     pthread_mutex_unlock(&window->far->flushing);
-    return fail_first(&first);
+    return first_failure_raise(&first);
 }
 
 enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target)
 {
-    return await_here(window, target, true);
+    return await_open_requests(window, target, true);
 }
 
 /* --- locks --- */
@@ -447,9 +452,9 @@ typedef enum oriel_status question_fn(const struct oriel_window *window, int32_t
                                       struct oriel_internode_head *head,
                                       struct oriel_internode_question **out);
 
-static enum oriel_status ask_lock(struct oriel_window *window, int32_t target,
-                                  enum oriel_internode_wanted wanted, question_fn *by,
-                                  struct oriel_internode_question **question)
+static enum oriel_status send_lock(struct oriel_window *window, int32_t target,
+                                   enum oriel_internode_wanted wanted, question_fn *by,
+                                   struct oriel_internode_question **question)
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {
@@ -462,20 +467,20 @@ static enum oriel_status ask_lock(struct oriel_window *window, int32_t target,
     if (status == ORIEL_OK)
         status = by(window, target, peer, &head, question);
     if (status == ORIEL_OK)
-        put_by(window->far, unlock);
+        unlock_request_store(window->far, unlock);
     else
         free(unlock);
     return status;
 }
 
 /* *is_followed: the target's reply to a lock_all epoch. */
-static enum oriel_status take_lock(struct oriel_window *window, int32_t target,
-                                   enum oriel_internode_wanted wanted, bool *is_followed)
+static enum oriel_status lock_acquire(struct oriel_window *window, int32_t target,
+                                      enum oriel_internode_wanted wanted, bool *is_followed)
 {
     struct oriel_internode_question *question;
     oriel_internode_settle();
     enum oriel_status status =
-        ask_lock(window, target, wanted, oriel_internode_question, &question);
+        send_lock(window, target, wanted, oriel_internode_question, &question);
     if (status != ORIEL_OK)
         return status;
     *is_followed = oriel_internode_answered(question) != 0;
@@ -486,16 +491,16 @@ static enum oriel_status take_lock(struct oriel_window *window, int32_t target,
 enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     bool is_followed;
-    return take_lock(window, target,
-                     exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
-                     &is_followed);
+    return lock_acquire(window, target,
+                        exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
+                        &is_followed);
 }
 
 enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target,
                                              bool exclusive)
 {
     struct oriel_internode_question *question;
-    enum oriel_status status = ask_lock(
+    enum oriel_status status = send_lock(
         window, target, exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
         oriel_internode_question_later, &question);
     if (status == ORIEL_OK)
@@ -504,11 +509,11 @@ enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_
 }
 
 /* Inside lock_all, with far->entering held. */
-static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target,
-                                         enum oriel_internode_wanted wanted)
+static enum oriel_status lock_all_acquire(struct oriel_window *window, int32_t target,
+                                          enum oriel_internode_wanted wanted)
 {
     bool is_followed;
-    enum oriel_status status = take_lock(window, target, wanted, &is_followed);
+    enum oriel_status status = lock_acquire(window, target, wanted, &is_followed);
     if (status != ORIEL_OK)
         return status;
     oriel_delay();
@@ -524,7 +529,7 @@ void oriel_internode_take_turns(struct oriel_window *window)
     for (int32_t rank = -1; (rank = oriel_internode_next_marked(
                                  window->far, rank, ORIEL_INTERNODE_FOLLOWED)) >= 0;) { /* J3 */
         (void)oriel_internode_take_mark(window->far, rank, ORIEL_INTERNODE_FOLLOWED);
-        (void)take_one_of_all(window, rank, ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
+        (void)lock_all_acquire(window, rank, ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     }
     pthread_mutex_unlock(&window->far->entering);
 }
@@ -533,9 +538,9 @@ enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t ta
                                          bool *is_given_back)
 {
     enum oriel_status status =
-        finish(window, target, ORIEL_INTERNODE_TOLD,
-               trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
-    if (*is_given_back && is_refused(window, target))
+        flush_targets(window, target, ORIEL_INTERNODE_TOLD,
+                      trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
+    if (*is_given_back && lock_is_refused(window, target))
         (void)oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_REFUSED);
     return status;
 }
@@ -543,9 +548,10 @@ enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t ta
 enum oriel_status oriel_internode_unlock_all(struct oriel_window *window, bool trusted,
                                              bool *is_given_back)
 {
-    return trusted
-               ? finish(window, -1, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, is_given_back)
-               : finish(window, -1, ORIEL_INTERNODE_HELD, ORIEL_INTERNODE_UNLOCK, is_given_back);
+    return trusted ? flush_targets(window, -1, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH,
+                                   is_given_back)
+                   : flush_targets(window, -1, ORIEL_INTERNODE_HELD, ORIEL_INTERNODE_UNLOCK,
+                                   is_given_back);
 }
 
 enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target,
@@ -560,7 +566,7 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
     pthread_mutex_lock(&window->far->entering); /* one thread acquires it */
     if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
           ORIEL_INTERNODE_HELD))
-        status = take_one_of_all(window, target, ORIEL_INTERNODE_WANTS_ALL);
+        status = lock_all_acquire(window, target, ORIEL_INTERNODE_WANTS_ALL);
     pthread_mutex_unlock(&window->far->entering);
     return status;
 }

@@ -20,7 +20,7 @@ static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;
 /* all operations that take_ended has not returned; watching */
 static struct oriel_rma_request *watched;
 
-static void give_share(struct oriel_rma_request *pending)
+static void share_release(struct oriel_rma_request *pending)
 {
     if (atomic_fetch_sub_explicit(&pending->open, 1, memory_order_acq_rel) != 1)
         return;
@@ -49,7 +49,7 @@ void oriel_rma_request_begin(struct oriel_rma_request *pending, int32_t target)
 void oriel_rma_request_sent(struct oriel_rma_request *pending)
 {
     begun = NULL;
-    give_share(pending);
+    share_release(pending);
 }
 
 struct oriel_rma_request *oriel_rma_request_take_ended(void)
@@ -115,7 +115,7 @@ enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending
 }
 
 /* The last step of a message, with the net's lock held. */
-static void end(struct oriel_net_request *net)
+static void request_reply_end(struct oriel_net_request *net)
 {
     struct oriel_internode_request *request = (struct oriel_internode_request *)net;
     struct oriel_rma_request *pending = request->pending;
@@ -124,7 +124,7 @@ static void end(struct oriel_net_request *net)
         snprintf(pending->text, sizeof pending->text, "rank %d is lost", (int)request->target);
     }
     oriel_rma_request_release(request);
-    give_share(pending);
+    share_release(pending);
 }
 
 void oriel_rma_request_attach(struct oriel_internode_request *request, struct oriel_net_peer *peer)
@@ -133,7 +133,7 @@ void oriel_rma_request_attach(struct oriel_internode_request *request, struct or
     request->net.end = NULL;
     if (begun == NULL)
         return;
-    request->net.end = end;
+    request->net.end = request_reply_end;
     atomic_init(&request->owners, 2);
     atomic_store_explicit(&begun->peer, peer, memory_order_relaxed);
     atomic_fetch_add_explicit(&begun->open, 1, memory_order_relaxed);

@@ -48,7 +48,7 @@ void oriel_serve_give_up(struct oriel_window *window, int32_t dead)
     pthread_mutex_unlock(&serving);
 }
 
-static bool is_asked(const struct oriel_internode_head *head)
+static bool expects_reply(const struct oriel_internode_head *head)
 {
     switch ((enum oriel_internode_kind)head->kind) {
     case ORIEL_INTERNODE_POST:
@@ -61,19 +61,19 @@ static bool is_asked(const struct oriel_internode_head *head)
     }
 }
 
-static void answer_nowhere(const struct oriel_net_asker *asker,
-                           const struct oriel_internode_head *head, enum oriel_status status,
-                           const char *why)
+static void reply_error(const struct oriel_net_asker *asker,
+                        const struct oriel_internode_head *head, enum oriel_status status,
+                        const char *why)
 {
     struct oriel_internode_answer answer = {.status = status};
     struct oriel_net_bytes bytes = {&answer, sizeof answer, NULL, 0};
     snprintf(answer.text, sizeof answer.text, "%s", why);
-    if (is_asked(head))
+    if (expects_reply(head))
         oriel_net_answer(asker, &bytes);
 }
 
-static void answer_given_up(const struct oriel_net_asker *asker,
-                            const struct oriel_internode_head *head, int32_t dead)
+static void reply_given_up(const struct oriel_net_asker *asker,
+                           const struct oriel_internode_head *head, int32_t dead)
 {
     struct oriel_internode_answer answer = {.status = ORIEL_E_PEER};
     uint64_t number = (uint64_t)dead + 1;
@@ -81,31 +81,30 @@ static void answer_given_up(const struct oriel_net_asker *asker,
                                     1};
     snprintf(answer.text, sizeof answer.text,
              "rank %d has died, and the target has left the window", (int)dead);
-    if (is_asked(head))
+    if (expects_reply(head))
         oriel_net_answer(asker, &bytes);
 }
 
-static void answer_gone(const struct oriel_net_asker *asker,
-                        const struct oriel_internode_head *head)
+static void reply_gone(const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
 {
     for (unsigned i = 0; i < GIVEN_UP && i < given_up_count; i++) {
         if (given_up[i].id != head->window)
             continue;
-        answer_given_up(asker, head, given_up[i].dead);
+        reply_given_up(asker, head, given_up[i].dead);
         return;
     }
-    answer_nowhere(asker, head, ORIEL_E_WIN, "the window no longer exists");
+    reply_error(asker, head, ORIEL_E_WIN, "the window no longer exists");
 }
 
 /* Replies with identity and address of a process of this node. */
-static void tell_address(struct oriel_window *window, const struct oriel_net_asker *asker,
-                         const struct oriel_internode_head *head)
+static void reply_address(struct oriel_window *window, const struct oriel_net_asker *asker,
+                          const struct oriel_internode_head *head)
 {
     const struct oriel_peer *peer =
         head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
     const struct oriel_reached *reached = peer != NULL ? oriel_reached_of(peer->base) : NULL;
     if (reached == NULL) {
-        answer_nowhere(asker, head, ORIEL_E_WIN, "no such process on this node");
+        reply_error(asker, head, ORIEL_E_WIN, "no such process on this node");
         return;
     }
     struct iovec data[] = {{(void *)(uintptr_t)&peer->identity, sizeof peer->identity},
@@ -114,8 +113,9 @@ static void tell_address(struct oriel_window *window, const struct oriel_net_ask
 }
 
 /* Whether the sender is the rank in the head. */
-static bool is_from(const struct oriel_window *window, const struct oriel_internode_head *head,
-                    const struct oriel_identity *from)
+static bool sender_is_valid(const struct oriel_window *window,
+                            const struct oriel_internode_head *head,
+                            const struct oriel_identity *from)
 {
     if (head->from < 0 || head->from >= window->n)
         return false;
@@ -124,23 +124,23 @@ static bool is_from(const struct oriel_window *window, const struct oriel_intern
 }
 
 /* Also runs for messages that a target deferred. */
-static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker,
-                      const struct oriel_internode_head *head,
-                      const struct oriel_net_arrived *message)
+static void message_serve_now(struct oriel_window *window, const struct oriel_net_asker *asker,
+                              const struct oriel_internode_head *head,
+                              const struct oriel_net_arrived *message)
 {
     switch ((enum oriel_internode_kind)head->kind) {
     case ORIEL_INTERNODE_PUT:
     case ORIEL_INTERNODE_GET:
     case ORIEL_INTERNODE_ACCUMULATE:
     case ORIEL_INTERNODE_SWAP: oriel_internode_serve_operation(window, asker, head, message); break;
-    case ORIEL_INTERNODE_ADDRESS: tell_address(window, asker, head); break;
+    case ORIEL_INTERNODE_ADDRESS: reply_address(window, asker, head); break;
     case ORIEL_INTERNODE_KEY: oriel_internode_tell_key(window, asker); break;
     default: oriel_internode_serve(window, asker, head); break;
     }
 }
 
-static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
-                  const struct oriel_net_arrived *message)
+static void message_serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
+                          const struct oriel_net_arrived *message)
 {
     const struct oriel_internode_head *head = message->head;
     if (message->head_bytes != sizeof *head || head->kind > ORIEL_INTERNODE_KEY)
@@ -148,35 +148,35 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
     pthread_mutex_lock(&serving);
     struct oriel_window *window = oriel_hash_table_find(&windows, head->window);
     if (window == NULL)
-        answer_gone(asker, head);
+        reply_gone(asker, head);
     else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
-        answer_nowhere(
-            asker, head, ORIEL_E_WIN,
-            "the window is not complete yet"); /* from a sender that ignores is_settled */
-    else if (!is_from(window, head, from))
-        answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is not a rank of the window");
-    else if (!oriel_internode_keeps(window, asker, head, message, is_asked(head), serve_now))
-        serve_now(window, asker, head, message);
+        reply_error(asker, head, ORIEL_E_WIN,
+                    "the window is not complete yet"); /* from a sender that ignores is_settled */
+    else if (!sender_is_valid(window, head, from))
+        reply_error(asker, head, ORIEL_E_WIN, "the sender is not a rank of the window");
+    else if (!oriel_internode_keeps(window, asker, head, message, expects_reply(head),
+                                    message_serve_now))
+        message_serve_now(window, asker, head, message);
     pthread_mutex_unlock(&serving);
 }
 
-static void look_at(void *window, void *context)
+static void locks_advance_window(void *window, void *context)
 {
     (void)context;
     oriel_internode_look(window);
 }
 
-static bool look(void)
+static bool locks_advance_all(void)
 {
     pthread_mutex_lock(&serving);
     if (oriel_internode_waits())
-        oriel_hash_table_visit(&windows, look_at, NULL);
+        oriel_hash_table_visit(&windows, locks_advance_window, NULL);
     bool waiting = oriel_internode_waits();
     pthread_mutex_unlock(&serving);
     return waiting;
 }
 
-static void forget_in(void *value, void *context)
+static void window_forget_process(void *value, void *context)
 {
     struct oriel_window *window = value;
     const struct oriel_identity *identity = context;
@@ -186,12 +186,13 @@ static void forget_in(void *value, void *context)
             oriel_internode_forget(window, i);
 }
 
-static void lost(const struct oriel_identity *who)
+static void process_lost(const struct oriel_identity *who)
 {
     struct oriel_identity copy = *who;
     pthread_mutex_lock(&serving);
-    oriel_hash_table_visit(&windows, forget_in, &copy);
+    oriel_hash_table_visit(&windows, window_forget_process, &copy);
     pthread_mutex_unlock(&serving);
 }
 
-const struct oriel_net_service oriel_service = {.serve = serve, .look = look, .lost = lost};
+const struct oriel_net_service oriel_service = {
+    .serve = message_serve, .look = locks_advance_all, .lost = process_lost};

@@ -30,14 +30,14 @@ static struct oriel_internode_refusal **find_refusal(struct oriel_window *window
 }
 
 /* The failure that the next reply to this origin reports. */
-static enum oriel_status told(const struct oriel_window *window, int32_t from)
+static enum oriel_status recorded_failure(const struct oriel_window *window, int32_t from)
 {
     return (enum oriel_status)(window->far->refused[from] & ~ORIEL_INTERNODE_SHUT);
 }
 
 void oriel_internode_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
 {
-    if (told(window, from) != ORIEL_OK)
+    if (recorded_failure(window, from) != ORIEL_OK)
         return; /* the first failure counts */
     window->far->refused[from] |= (uint8_t)status;
     struct oriel_internode_refusal *refusal = calloc(1, sizeof *refusal);
@@ -67,7 +67,7 @@ void oriel_internode_refuse(const struct oriel_net_asker *asker, enum oriel_stat
 void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker,
                             int32_t from, const struct iovec *data, unsigned pieces)
 {
-    enum oriel_status status = told(window, from);
+    enum oriel_status status = recorded_failure(window, from);
     if (status == ORIEL_OK) {
         oriel_internode_answer_well(asker, data, pieces);
         return;

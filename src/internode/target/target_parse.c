@@ -203,8 +203,8 @@ static enum oriel_status check_parts(const struct oriel_internode_order *order)
 }
 
 /* Parses the offsets before the operands. */
-static enum oriel_status take_places(struct oriel_internode_order *order,
-                                     const struct oriel_net_arrived *message)
+static enum oriel_status parse_offsets(struct oriel_internode_order *order,
+                                       const struct oriel_net_arrived *message)
 {
     const uint64_t count = order->head->c;
     const bool blocks = count > 0 && (order->flags & ORIEL_INTERNODE_BLOCKS);
@@ -242,7 +242,7 @@ enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order
     order->moved_bytes = head->b * order->unit_bytes;
     if (head->b == 0 || head->b > ORIEL_NET_DATA_BYTES || order->moved_bytes > ORIEL_NET_DATA_BYTES)
         return oriel_internode_malformed(order, "count");
-    enum oriel_status status = take_places(order, message);
+    enum oriel_status status = parse_offsets(order, message);
     if (status == ORIEL_OK && order->operand_bytes != (carries ? order->moved_bytes : 0))
         status = oriel_internode_malformed(order, "length");
     return status == ORIEL_OK ? check_parts(order) : status;

@@ -31,7 +31,7 @@ static struct oriel_span span_of(const struct oriel_internode_order *order,
 }
 
 /* Puts or gets part by part. packed: the message's operands, or a buffer for the data read. */
-static enum oriel_status transfer(const struct oriel_internode_order *order, char *packed)
+static enum oriel_status transfer_parts(const struct oriel_internode_order *order, char *packed)
 {
     struct oriel_internode_part part;
     struct oriel_internode_part chars;
@@ -50,8 +50,8 @@ static enum oriel_status transfer(const struct oriel_internode_order *order, cha
 }
 
 /* Accumulates part by part, with elements in memory layout. */
-static enum oriel_status update(const struct oriel_internode_order *order, const char *operands,
-                                char *results)
+static enum oriel_status accumulate_parts(const struct oriel_internode_order *order,
+                                          const char *operands, char *results)
 {
     struct oriel_internode_part part;
     struct oriel_internode_part elements;
@@ -73,7 +73,8 @@ static enum oriel_status update(const struct oriel_internode_order *order, const
 }
 
 /* Converts packed elements to memory layout and back. */
-static enum oriel_status update_padded(const struct oriel_internode_order *order, char *packed)
+static enum oriel_status accumulate_padded_parts(const struct oriel_internode_order *order,
+                                                 char *packed)
 {
     const struct oriel_internode_batch elements = {
         .run_bytes = (uint32_t)(order->head->b * oriel_kinds[order->kind].extent_bytes),
@@ -85,21 +86,21 @@ static enum oriel_status update_padded(const struct oriel_internode_order *order
     if (packed != NULL)
         memset(padded_results, 0, elements.run_bytes);
     enum oriel_status status =
-        update(order, padded_operands, packed != NULL ? padded_results : NULL);
+        accumulate_parts(order, padded_operands, packed != NULL ? padded_results : NULL);
     if (status == ORIEL_OK && packed != NULL)
         oriel_internode_pack(packed, &elements, padded_results);
     return status;
 }
 
 /* packed: buffer for the reply, or NULL. */
-static enum oriel_status execute(const struct oriel_internode_order *order, char *packed)
+static enum oriel_status operation_execute(const struct oriel_internode_order *order, char *packed)
 {
     if (order->head->kind == ORIEL_INTERNODE_PUT)
-        return transfer(order, (char *)(uintptr_t)order->operands);
+        return transfer_parts(order, (char *)(uintptr_t)order->operands);
     if (order->head->kind == ORIEL_INTERNODE_GET)
-        return transfer(order, packed);
-    return oriel_kinds[order->kind].padded ? update_padded(order, packed)
-                                           : update(order, order->operands, packed);
+        return transfer_parts(order, packed);
+    return oriel_kinds[order->kind].padded ? accumulate_padded_parts(order, packed)
+                                           : accumulate_parts(order, order->operands, packed);
 }
 
 static enum oriel_status serve_swap(struct oriel_window *window,
@@ -126,13 +127,13 @@ static enum oriel_status serve_swap(struct oriel_window *window,
 }
 
 /* Replies with the data that a get or an accumulate has read. */
-static void serve_asked(const struct oriel_internode_order *order,
-                        const struct oriel_net_asker *asker)
+static void operation_reply(const struct oriel_internode_order *order,
+                            const struct oriel_net_asker *asker)
 {
     struct oriel_window *window = order->window;
     const struct oriel_internode_head *head = order->head;
     struct iovec data = {answer, order->moved_bytes};
-    enum oriel_status status = execute(order, answer);
+    enum oriel_status status = operation_execute(order, answer);
     if (status != ORIEL_OK)
         oriel_internode_failed(window, head->from, status);
     oriel_internode_answer(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
@@ -140,8 +141,8 @@ static void serve_asked(const struct oriel_internode_order *order,
 
 /* Sends a run of memory that loads can read directly from its place. Loads a word in one piece, for
  * origins that poll it. Returns false for other memory. */
-static bool answer_run(const struct oriel_internode_order *order,
-                       const struct oriel_net_asker *asker)
+static bool reply_with_run(const struct oriel_internode_order *order,
+                           const struct oriel_net_asker *asker)
 {
     const struct oriel_internode_head *head = order->head;
     const struct oriel_path way =
@@ -158,8 +159,9 @@ static bool answer_run(const struct oriel_internode_order *order,
     return true;
 }
 
-static void serve(struct oriel_window *window, const struct oriel_net_asker *asker,
-                  const struct oriel_internode_head *head, const struct oriel_net_arrived *message)
+static void operation_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+                            const struct oriel_internode_head *head,
+                            const struct oriel_net_arrived *message)
 {
     struct oriel_internode_order order = {.window = window, .head = head};
     char found[ORIEL_SWAP_BYTES];
@@ -175,11 +177,11 @@ static void serve(struct oriel_window *window, const struct oriel_net_asker *ask
     if (status == ORIEL_OK && head->kind == ORIEL_INTERNODE_SWAP) {
         oriel_internode_answer(window, asker, head->from, &data, 1);
     } else if (status == ORIEL_OK && asked) {
-        if (head->kind != ORIEL_INTERNODE_GET || head->c != 0 || !answer_run(&order, asker))
-            serve_asked(&order, asker);
+        if (head->kind != ORIEL_INTERNODE_GET || head->c != 0 || !reply_with_run(&order, asker))
+            operation_reply(&order, asker);
     } else {
         if (status == ORIEL_OK)
-            status = execute(&order, NULL);
+            status = operation_execute(&order, NULL);
         if (status != ORIEL_OK)
             oriel_internode_failed(window, head->from, status);
         if (asked)
@@ -198,7 +200,7 @@ void oriel_internode_serve_operation(struct oriel_window *window,
      * here. */
     struct oriel_remote_writers_slot *slot =
         oriel_remote_for_others ? NULL : oriel_remote_writers_enter(writers);
-    serve(window, asker, head, message);
+    operation_serve(window, asker, head, message);
     if (slot != NULL)
         oriel_remote_writers_leave(slot);
     oriel_remote_for_others = false;

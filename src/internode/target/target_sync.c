@@ -39,7 +39,7 @@ static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_internod
 }
 
 /* J5; stays in the queue if there is no memory for a keeper of its own position. */
-static void join_inside(struct oriel_window *window, struct oriel_internode_lock *lock)
+static void lock_join_first(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     struct oriel_internode_lock *keeper = calloc(1, sizeof *keeper);
     struct oriel_internode_share *inside =
@@ -55,26 +55,26 @@ static void join_inside(struct oriel_window *window, struct oriel_internode_lock
     waiting++;
 }
 
-static bool advance_shared(struct oriel_window *window, struct oriel_internode_lock *lock,
-                           uint64_t now_ns)
+static bool lock_advance_shared(struct oriel_window *window, struct oriel_internode_lock *lock,
+                                uint64_t now_ns)
 {
     if (oriel_internode_share_is_in(window, lock->share))
         return true;
     if (lock->from != NOBODY && lock->share != window->far->shares &&
         now_ns - lock->since_ns >= (lock->joins + UINT64_C(1)) * PATIENCE_NS)
-        join_inside(window, lock);
+        lock_join_first(window, lock);
     return oriel_internode_share_is_in(window, lock->share);
 }
 
 /* Takes the steps that are possible; returns true when the lock is acquired. is_behind: a lock
  * before it waits at the gate, which may have opened since that lock was checked. */
-static bool advance(struct oriel_window *window, struct oriel_internode_lock *lock, bool is_behind,
-                    uint64_t now_ns)
+static bool lock_advance(struct oriel_window *window, struct oriel_internode_lock *lock,
+                         bool is_behind, uint64_t now_ns)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *queue = &window->control->lock;
     if (lock->share != NULL)
-        return advance_shared(window, lock, now_ns);
+        return lock_advance_shared(window, lock, now_ns);
     if (!lock->exclusive) {
         if (!oriel_ticket_may_read(queue, lock->place))
             return false;
@@ -100,7 +100,7 @@ static bool advance(struct oriel_window *window, struct oriel_internode_lock *lo
     return oriel_ticket_is_first(queue, lock->place);
 }
 
-static void leave_queue(struct oriel_window *window, const struct oriel_internode_lock *lock)
+static void lock_leave_queue(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     if (lock->share != NULL)
         oriel_internode_share_leave(window, lock->share);
@@ -113,13 +113,13 @@ static void leave_queue(struct oriel_window *window, const struct oriel_internod
 
 /* The lock will never be acquired: it leaves the gate (as in lock.c). A position in the queue stays
  * in use. */
-static void give_up(struct oriel_window *window, const struct oriel_internode_lock *lock)
+static void lock_leave_gate(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     if (lock->exclusive && lock->stage != STAGE_COURTESY)
         oriel_gate_leave_writer(&window->common->gate);
 }
 
-static void forget(struct oriel_window *window, struct oriel_internode_lock *lock)
+static void lock_free(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     waiting -= lock->stage != STAGE_HELD;
     window->far->rides -= lock->rides && lock->stage != STAGE_HELD;
@@ -130,7 +130,7 @@ static void forget(struct oriel_window *window, struct oriel_internode_lock *loc
 /* --- holders --- */
 
 /* Publishes the holder, for waiters of this node to check. */
-static void tell_holder(struct oriel_window *window)
+static void holder_publish(struct oriel_window *window)
 {
     const struct oriel_internode_lock *lock = window->far->locks;
     while (lock != NULL && lock->stage != STAGE_HELD)
@@ -167,29 +167,29 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
 }
 
 /* Removes the lock that a rank holds here from the list; NULL if there is none. */
-static struct oriel_internode_lock *take_held(struct oriel_window *window, int32_t from)
+static struct oriel_internode_lock *lock_take_held(struct oriel_window *window, int32_t from)
 {
     for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;
          link = &(*link)->next) {
         struct oriel_internode_lock *lock = *link;
         if (lock->from == from && lock->stage == STAGE_HELD) {
             *link = lock->next;
-            tell_holder(window);
+            holder_publish(window);
             return lock;
         }
     }
     return NULL;
 }
 
-static void give_lock_back(struct oriel_window *window, const struct oriel_net_asker *asker,
-                           int32_t from)
+static void lock_release(struct oriel_window *window, const struct oriel_net_asker *asker,
+                         int32_t from)
 {
-    struct oriel_internode_lock *lock = take_held(window, from);
+    struct oriel_internode_lock *lock = lock_take_held(window, from);
     if (lock == NULL)
         oriel_internode_failed(window, from,
                                oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
     else
-        leave_queue(window, lock);
+        lock_leave_queue(window, lock);
     free(lock);
     oriel_internode_answer(window, asker, from, NULL, 0);
 }
@@ -210,7 +210,8 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_in
 
 /* Replies to the lock request, whatever failed before. Reports to a lock_all epoch whether it keeps
  * a writer waiting (J2). */
-static void tell_held(const struct oriel_window *window, const struct oriel_internode_lock *lock)
+static void lock_send_grant(const struct oriel_window *window,
+                            const struct oriel_internode_lock *lock)
 {
     uint64_t is_followed =
         lock->share != NULL && oriel_internode_share_is_followed(window, lock->share);
@@ -219,35 +220,35 @@ static void tell_held(const struct oriel_window *window, const struct oriel_inte
 }
 
 /* The lock's turn has come. NOBODY's leaves at once. Returns the link to the next lock. */
-static struct oriel_internode_lock **hold(struct oriel_window *window,
-                                          struct oriel_internode_lock **link)
+static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
+                                                struct oriel_internode_lock **link)
 {
     struct oriel_internode_lock *lock = *link;
     if (lock->from == NOBODY) {
         *link = lock->next;
-        leave_queue(window, lock);
-        forget(window, lock);
+        lock_leave_queue(window, lock);
+        lock_free(window, lock);
         return link;
     }
     lock->stage = STAGE_HELD;
     waiting--;
     window->far->rides -= lock->rides;
-    tell_holder(window);
-    tell_held(window, lock);
+    holder_publish(window);
+    lock_send_grant(window, lock);
     return &lock->next;
 }
 
-static void refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
+static void lock_refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
 {
     if (lock->from != NOBODY)
         oriel_internode_refuse(&lock->asker, status);
 }
 
 /* K3, with the thread's message. */
-static void refuse_epoch(struct oriel_window *window, struct oriel_internode_lock *lock,
+static void epoch_refuse(struct oriel_window *window, struct oriel_internode_lock *lock,
                          enum oriel_status status)
 {
-    refuse(lock, status);
+    lock_refuse(lock, status);
     oriel_internode_kept_refuse(&lock->kept, status);
     if (lock->kept.has_unlock)
         oriel_internode_refuse(&lock->kept.unlock, status);
@@ -257,7 +258,7 @@ static void refuse_epoch(struct oriel_window *window, struct oriel_internode_loc
 
 /* K2: executes the messages deferred for the first lock that is acquired now, and its unlock.
  *     Returns false if there is none. */
-static bool serve_kept(struct oriel_window *window)
+static bool deferred_serve(struct oriel_window *window)
 {
     struct oriel_internode_lock *lock = window->far->locks;
     while (lock != NULL &&
@@ -270,25 +271,25 @@ static bool serve_kept(struct oriel_window *window)
         const struct oriel_net_asker unlock = lock->kept.unlock;
         /* replied to once, even if a rank with two locks releases the other one by it */
         lock->kept.has_unlock = false;
-        give_lock_back(window, &unlock, lock->from);
+        lock_release(window, &unlock, lock->from);
     }
     return true;
 }
 
-static void go_on(struct oriel_window *window, uint64_t now_ns)
+static void locks_advance(struct oriel_window *window, uint64_t now_ns)
 {
     bool at_gate = false;
     for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;) {
         struct oriel_internode_lock *lock = *link;
         if (lock->stage == STAGE_HELD) {
             link = &lock->next;
-        } else if (advance(window, lock, at_gate, now_ns)) {
-            link = hold(window, link);
+        } else if (lock_advance(window, lock, at_gate, now_ns)) {
+            link = lock_grant(window, link);
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
-            refuse_epoch(window, lock, ORIEL_E_PEER);
-            give_up(window, lock);
+            epoch_refuse(window, lock, ORIEL_E_PEER);
+            lock_leave_gate(window, lock);
             *link = lock->next;
-            forget(window, lock);
+            lock_free(window, lock);
         } else {
             at_gate |= lock->stage == STAGE_GATE;
             oriel_delay();
@@ -304,9 +305,9 @@ void oriel_internode_look(struct oriel_window *window)
     watch_holders(window, now_ns);
     for (bool any = true; any;) {
         const uint32_t rides = window->far->rides;
-        go_on(window, now_ns);
+        locks_advance(window, now_ns);
         any = false;
-        while (window->far->rides != rides && serve_kept(window))
+        while (window->far->rides != rides && deferred_serve(window))
             any = true;
     }
 }
@@ -317,7 +318,7 @@ bool oriel_internode_waits(void)
 }
 
 /* Without memory returns the spare lock: an origin with a lazy lock could not ask again. */
-static struct oriel_internode_lock *make_lock(struct oriel_internode *far)
+static struct oriel_internode_lock *lock_alloc(struct oriel_internode *far)
 {
     struct oriel_internode_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL) {
@@ -329,10 +330,10 @@ static struct oriel_internode_lock *make_lock(struct oriel_internode *far)
     return lock;
 }
 
-static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker,
-                      const struct oriel_internode_head *head)
+static void lock_request_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+                               const struct oriel_internode_head *head)
 {
-    struct oriel_internode_lock *lock = make_lock(window->far);
+    struct oriel_internode_lock *lock = lock_alloc(window->far);
     bool is_all =
         head->a == ORIEL_INTERNODE_WANTS_ALL || head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN;
     if (lock != NULL && is_all)
@@ -369,8 +370,8 @@ static void take_lock(struct oriel_window *window, const struct oriel_net_asker 
 /* --- epochs that do not wait for their lock --- */
 
 /* K3 */
-static void shut_out(struct oriel_window *window, const struct oriel_net_asker *asker,
-                     const struct oriel_internode_head *head, bool is_asked)
+static void epoch_refuse_message(struct oriel_window *window, const struct oriel_net_asker *asker,
+                                 const struct oriel_internode_head *head, bool is_asked)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK)
         window->far->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_SHUT;
@@ -379,7 +380,7 @@ static void shut_out(struct oriel_window *window, const struct oriel_net_asker *
             asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
 }
 
-static struct oriel_internode_lock *find_ride(const struct oriel_internode *far, int32_t from)
+static struct oriel_internode_lock *lazy_lock_find(const struct oriel_internode *far, int32_t from)
 {
     struct oriel_internode_lock *lock = far->rides == 0 ? NULL : far->locks;
     while (lock != NULL && (lock->from != from || !lock->rides || lock->stage == STAGE_HELD))
@@ -387,7 +388,7 @@ static struct oriel_internode_lock *find_ride(const struct oriel_internode *far,
     return lock;
 }
 
-static bool is_of_epoch(uint32_t kind)
+static bool kind_is_of_epoch(uint32_t kind)
 {
     return kind <= ORIEL_INTERNODE_SWAP || kind == ORIEL_INTERNODE_UNLOCK;
 }
@@ -397,13 +398,13 @@ bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_a
                            const struct oriel_net_arrived *message, bool is_asked,
                            oriel_internode_again *again)
 {
-    if (!is_of_epoch(head->kind))
+    if (!kind_is_of_epoch(head->kind))
         return false;
     if (oriel_unlikely(window->far->refused[head->from] & ORIEL_INTERNODE_SHUT)) {
-        shut_out(window, asker, head, is_asked);
+        epoch_refuse_message(window, asker, head, is_asked);
         return true;
     }
-    struct oriel_internode_lock *lock = find_ride(window->far, head->from);
+    struct oriel_internode_lock *lock = lazy_lock_find(window->far, head->from);
     if (lock == NULL)
         return false;
     enum oriel_status status =
@@ -436,7 +437,7 @@ static void count_arrival(struct oriel_window *window, const struct oriel_intern
         oriel_event_signal(&machines->arrived[head->a]);
 }
 
-static void note_lost(struct oriel_window *window, uint64_t rank)
+static void lost_rank_record(struct oriel_window *window, uint64_t rank)
 {
     uint32_t whole = 0;
     if (rank < (uint64_t)window->n)
@@ -449,18 +450,19 @@ void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_a
 {
     switch ((enum oriel_internode_kind)head->kind) {
     case ORIEL_INTERNODE_FLUSH: oriel_internode_answer(window, asker, head->from, NULL, 0); break;
-    case ORIEL_INTERNODE_LOCK: take_lock(window, asker, head); break;
-    case ORIEL_INTERNODE_UNLOCK: give_lock_back(window, asker, head->from); break;
+    case ORIEL_INTERNODE_LOCK: lock_request_serve(window, asker, head); break;
+    case ORIEL_INTERNODE_UNLOCK: lock_release(window, asker, head->from); break;
     case ORIEL_INTERNODE_POST:
     case ORIEL_INTERNODE_COMPLETE: count_partner(window, head); break;
     case ORIEL_INTERNODE_ARRIVED: count_arrival(window, head); break;
-    case ORIEL_INTERNODE_LOST: note_lost(window, head->a); break;
+    case ORIEL_INTERNODE_LOST: lost_rank_record(window, head->a); break;
     default: /* internode/target/am_dispatch.c sends no other kind here */ break;
     }
 }
 
 /* It had a position in the queue, which stays in use. */
-static void name_lost(struct oriel_window *window, const struct oriel_internode_lock *lock)
+static void lost_holder_publish(struct oriel_window *window,
+                                const struct oriel_internode_lock *lock)
 {
     uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_INTERNODE_EXCLUSIVE;
     uint32_t now = lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : before;
@@ -476,13 +478,13 @@ void oriel_internode_forget(struct oriel_window *window, int32_t rank)
             continue;
         }
         if (lock->stage >= STAGE_QUEUE)
-            name_lost(window, lock);
+            lost_holder_publish(window, lock);
         if (lock->stage != STAGE_HELD)
-            give_up(window, lock);
+            lock_leave_gate(window, lock);
         *link = lock->next;
-        forget(window, lock);
+        lock_free(window, lock);
     }
-    tell_holder(window);
+    holder_publish(window);
 }
 
 void oriel_internode_close(struct oriel_window *window)
@@ -492,13 +494,13 @@ void oriel_internode_close(struct oriel_window *window)
         struct oriel_internode_lock *lock = window->far->locks;
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
-            refuse_epoch(window, lock,
+            epoch_refuse(window, lock,
                          oriel_fail(ORIEL_E_PEER,
                                     "rank %d has died, and the target has left the window",
                                     (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
-            refuse_epoch(window, lock, oriel_fail(ORIEL_E_WIN, "the window no longer exists"));
-        forget(window, lock);
+            epoch_refuse(window, lock, oriel_fail(ORIEL_E_WIN, "the window no longer exists"));
+        lock_free(window, lock);
     }
     if (dead == 0)
         oriel_internode_withdraw(window->far);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t len_bytes)
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len_bytes)
 {
     const unsigned char *at = bytes;
     for (size_t i = 0; i < len_bytes; i++)
@@ -50,6 +50,7 @@ uint64_t oriel_job_find(void)
     if (launcher == 0)
         launcher = oriel_job_rank() < 0 ? getpid() : getppid();
     if (stat("/proc/self/ns/pid", &numbers) == 0)
-        hash = mix(hash, &numbers.st_ino, sizeof numbers.st_ino);
-    return name != NULL ? mix(hash, name, strlen(name)) : mix(hash, &launcher, sizeof launcher);
+        hash = hash_bytes(hash, &numbers.st_ino, sizeof numbers.st_ino);
+    return name != NULL ? hash_bytes(hash, name, strlen(name))
+                        : hash_bytes(hash, &launcher, sizeof launcher);
 }

@@ -31,7 +31,7 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
     }
 }
 
-static void keep_reason(struct oriel_window_record *record, const char *reason)
+static void record_set_reason(struct oriel_window_record *record, const char *reason)
 {
     snprintf(record->reason, sizeof record->reason, "%.*s", ORIEL_RECORD_REASON - 1, reason);
 }
@@ -50,7 +50,7 @@ void oriel_observed_set_path(struct oriel_observed *observed)
     struct oriel_window_record *record = observed->record;
     if (observed->window == NULL) {
         record->own_path = ORIEL_PATH_host;
-        keep_reason(record, oriel_options()->bypass ? "ORIEL_BYPASS" : oriel_fail_message());
+        record_set_reason(record, oriel_options()->bypass ? "ORIEL_BYPASS" : oriel_fail_message());
         return;
     }
     struct oriel_paths paths = oriel_paths_of(observed->window);
@@ -60,7 +60,7 @@ void oriel_observed_set_path(struct oriel_observed *observed)
             record->own_path = (uint8_t)ways[i].path;
             break;
         }
-    keep_reason(record, paths.reason);
+    record_set_reason(record, paths.reason);
 }
 
 /* --- the world --- */

@@ -58,7 +58,7 @@ static char *pack_window(const struct source *source, const struct oriel_window_
 }
 
 /* The chain starts at the newest record. */
-static struct part pack(const struct source *source, int world_rank)
+static struct part part_pack(const struct source *source, int world_rank)
 {
     struct part part = {.len_bytes = sizeof *part.gathered};
     const struct oriel_window_record *record;
@@ -95,7 +95,7 @@ static struct part pack(const struct source *source, int world_rank)
 
 /* Whether the request completes before the time. An incomplete receive is cancelled. A send or
  * barrier is left to the host. */
-static bool await(MPI_Request *request, uint64_t until_ns, bool is_receive)
+static bool request_await_until(MPI_Request *request, uint64_t until_ns, bool is_receive)
 {
     for (unsigned tests = 0;; tests++) {
         int done = 0;
@@ -115,13 +115,14 @@ static bool await(MPI_Request *request, uint64_t until_ns, bool is_receive)
     return false;
 }
 
-static uint64_t until(void)
+static uint64_t patience_end_ns(void)
 {
     return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
 }
 
 /* A process of this node that shares a window with this one; false if it is not of this world. */
-static bool look_at(const struct oriel_peer *peer, int ranks, int32_t *rank, struct source *source)
+static bool peer_source(const struct oriel_peer *peer, int ranks, int32_t *rank,
+                        struct source *source)
 {
     const struct oriel_state *state =
         (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
@@ -143,7 +144,7 @@ static void count_peer(void *value, void *context)
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
     struct source source;
     int32_t rank;
-    if (look_at(peer, census->ranks, &rank, &source) &&
+    if (peer_source(peer, census->ranks, &rank, &source) &&
         record_at(&source, source.newest)->is_gathered &&
         atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_RUNNING &&
         oriel_peer_alive(peer))
@@ -165,57 +166,57 @@ static bool all_are_coming(int ranks)
 }
 
 /* Whether all ranks have arrived. */
-static bool meet(int ranks)
+static bool all_ranks_meet(int ranks)
 {
     MPI_Request request;
     if (oriel_host()->Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
         return false;
-    while (!await(&request, until(), false))
+    while (!request_await_until(&request, patience_end_ns(), false))
         if (!all_are_coming(ranks))
             return false;
     return true;
 }
 
 /* False: the host may still be reading the buffer. */
-static bool send(const struct part *part)
+static bool part_send(const struct part *part)
 {
     static uint64_t len_bytes;
     MPI_Request request;
-    uint64_t until_ns = until();
+    uint64_t until_ns = patience_end_ns();
     len_bytes = part->gathered != NULL ? part->len_bytes : 0;
     if (oriel_host()->Isend(&len_bytes, sizeof len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
                             &request) != MPI_SUCCESS)
         return true;
-    if (!await(&request, until_ns, false))
+    if (!request_await_until(&request, until_ns, false))
         return false;
     return len_bytes == 0 ||
            oriel_host()->Isend(part->gathered, (int)len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
                                &request) != MPI_SUCCESS ||
-           await(&request, until_ns, false);
+           request_await_until(&request, until_ns, false);
 }
 
 /* A buffer that the host may still write to is left to it. */
-static struct part receive(int rank, uint64_t until_ns)
+static struct part part_receive(int rank, uint64_t until_ns)
 {
     static uint64_t len_bytes;
     MPI_Request request;
     if (oriel_host()->Irecv(&len_bytes, sizeof len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
                             &request) != MPI_SUCCESS ||
-        !await(&request, until_ns, true) || len_bytes < sizeof(struct oriel_gathered) ||
-        len_bytes > INT_MAX)
+        !request_await_until(&request, until_ns, true) ||
+        len_bytes < sizeof(struct oriel_gathered) || len_bytes > INT_MAX)
         return (struct part){NULL, 0};
     struct part part = {malloc(len_bytes), len_bytes};
     if (part.gathered == NULL ||
         oriel_host()->Irecv(part.gathered, (int)len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
                             &request) != MPI_SUCCESS ||
-        !await(&request, until_ns, true))
+        !request_await_until(&request, until_ns, true))
         return (struct part){NULL, 0};
     return part;
 }
 
 /* --- rank 0 --- */
 
-static void name_program(char *out, size_t room)
+static void read_program_path(char *out, size_t room)
 {
     ssize_t len = readlink("/proc/self/exe", out, room - 1);
     out[len < 0 ? 0 : len] = '\0';
@@ -244,7 +245,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     snprintf(head->file, sizeof head->file, "%s", file);
     snprintf(head->version, sizeof head->version, "%s", ORIEL_VERSION);
     snprintf(head->host, sizeof head->host, "%s", oriel_host_name());
-    name_program(head->program, sizeof head->program);
+    read_program_path(head->program, sizeof head->program);
     char *at = (char *)(head + 1);
     for (int i = 0; i < ranks; i++) {
         if (parts[i].gathered == NULL)
@@ -274,24 +275,25 @@ static void read_peer(void *value, void *context)
     const struct missing *missing = context;
     struct source source;
     int32_t rank;
-    if (!look_at(value, missing->ranks, &rank, &source) || missing->parts[rank].gathered != NULL)
+    if (!peer_source(value, missing->ranks, &rank, &source) ||
+        missing->parts[rank].gathered != NULL)
         return;
-    missing->parts[rank] = pack(&source, rank);
+    missing->parts[rank] = part_pack(&source, rank);
     if (missing->parts[rank].gathered != NULL)
         missing->parts[rank].gathered->is_early = 1;
 }
 
-static void collect(const struct part *own, int ranks, bool all_here, const char *file)
+static void records_collect(const struct part *own, int ranks, bool all_here, const char *file)
 {
     struct part *parts = calloc((unsigned)ranks, sizeof *parts);
     if (parts == NULL) {
         oriel_warn("no memory for the statistics of %d ranks", ranks);
         return;
     }
-    uint64_t until_ns = until();
+    uint64_t until_ns = patience_end_ns();
     parts[0] = *own;
     for (int i = 1; i < ranks && all_here; i++)
-        parts[i] = receive(i, until_ns);
+        parts[i] = part_receive(i, until_ns);
     oriel_peer_visit(read_peer, &(struct missing){parts, ranks});
     write_parts(parts, ranks, file);
     for (int i = 1; i < ranks; i++)
@@ -307,13 +309,13 @@ void oriel_statistics_write(const char *file)
         oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
         return;
     struct source source = {oriel_file_base(), oriel_records_newest()};
-    struct part own = pack(&source, rank);
-    bool all_here = meet(ranks);
+    struct part own = part_pack(&source, rank);
+    bool all_here = all_ranks_meet(ranks);
     bool is_free = true;
     if (rank == 0)
-        collect(&own, ranks, all_here, file);
+        records_collect(&own, ranks, all_here, file);
     else if (all_here)
-        is_free = send(&own);
+        is_free = part_send(&own);
     if (is_free)
         free(own.gathered);
 } /* NOLINT(clang-analyzer-unix.Malloc): a buffer that the host may still send stays */

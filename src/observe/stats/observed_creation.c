@@ -7,29 +7,30 @@
 #include <stdlib.h>
 
 /* The start of a call. */
-struct making {
+struct creation_start {
     uint64_t begin_ns;
     uint64_t waited_ns;
 };
 
-static struct making begin(void)
+static struct creation_start creation_begin(void)
 {
     oriel_doing.observed = NULL;
     oriel_waited.rank = -1;
     oriel_waited.cause = ORIEL_CAUSE_late_fence;
-    return (struct making){oriel_now_ns(), oriel_waited.total_ns};
+    return (struct creation_start){oriel_now_ns(), oriel_waited.total_ns};
 }
 
-static void trace(const struct oriel_observed *observed, const struct making *making,
-                  enum oriel_counted_call kind, uint64_t time_ns)
+static void trace_creation(const struct oriel_observed *observed,
+                           const struct creation_start *making, enum oriel_counted_call kind,
+                           uint64_t time_ns)
 {
     oriel_traced_add(
         observed, &(struct oriel_traced){making->begin_ns, making->waited_ns},
         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, -1, 0, time_ns});
 }
 
-static int end(const struct making *making, struct oriel_observed_creation *creation, int code,
-               const MPI_Win *win)
+static int creation_end(const struct creation_start *making,
+                        struct oriel_observed_creation *creation, int code, const MPI_Win *win)
 {
     if (code != MPI_SUCCESS)
         return code;
@@ -37,7 +38,7 @@ static int end(const struct making *making, struct oriel_observed_creation *crea
     creation->waiting_ns = oriel_waited.total_ns - making->waited_ns;
     struct oriel_observed *observed = oriel_observed_add(*win, creation);
     if (observed != NULL && oriel_tracing)
-        trace(observed, making, ORIEL_CALL_OF_create, creation->time_ns);
+        trace_creation(observed, making, ORIEL_CALL_OF_create, creation->time_ns);
     return code;
 }
 
@@ -45,9 +46,9 @@ static int end(const struct making *making, struct oriel_observed_creation *crea
 #define ENTRY(name, flavour, size, unit, parameters, arguments)                                    \
     static int observe_##name parameters                                                           \
     {                                                                                              \
-        struct making making = begin();                                                            \
+        struct creation_start making = creation_begin();                                           \
         struct oriel_observed_creation creation = {flavour, size, unit, comm, 0, 0, 0};            \
-        return end(&making, &creation, oriel_observe_before.name arguments, win);                  \
+        return creation_end(&making, &creation, oriel_observe_before.name arguments, win);         \
     }
 
 #define CREATE(Unit)                                                                               \
@@ -68,7 +69,7 @@ ENTRY(Win_create_dynamic, ORIEL_FLAVOUR_DYNAMIC, 0, 1, (MPI_Info info, MPI_Comm 
       (info, comm, win))
 
 /* The window's description has changed: its name, or for NULL the path to its memory. */
-static void describe(struct oriel_observed *observed, const char *name)
+static void description_changed(struct oriel_observed *observed, const char *name)
 {
     if (name != NULL)
         snprintf(observed->first->record->name, ORIEL_RECORD_NAME, "%s", name);
@@ -82,7 +83,7 @@ static int observe_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     int code = oriel_observe_before.Win_attach(win, base, size);
     struct oriel_observed *observed = oriel_observed_find(win);
     if (code == MPI_SUCCESS && observed != NULL && observed->record->shared_by == 0)
-        describe(observed, NULL);
+        description_changed(observed, NULL);
     return code;
 }
 
@@ -91,7 +92,7 @@ static int observe_Win_set_name(MPI_Win win, const char *win_name)
     int code = oriel_observe_before.Win_set_name(win, win_name);
     struct oriel_observed *observed = oriel_observed_find(win);
     if (code == MPI_SUCCESS && observed != NULL && observed->record->shared_by == 0)
-        describe(observed, win_name);
+        description_changed(observed, win_name);
     return code;
 }
 
@@ -104,7 +105,7 @@ static int observe_Win_free(MPI_Win *win)
         return oriel_observe_before.Win_free(win);
     MPI_Win handle = *win;
     struct oriel_timed *timed = &observed->record->calls[ORIEL_CALL_OF_free];
-    struct making making = begin();
+    struct creation_start making = creation_begin();
     const struct oriel_window_record **others = oriel_waiting_find_others(observed);
     oriel_doing = (struct oriel_doing){
         .observed = observed, .target = -1, .call = ORIEL_CALL_OF_free, .others = others};
@@ -120,7 +121,7 @@ static int observe_Win_free(MPI_Win *win)
     oriel_count(observed, &timed->waited, waiting_ns != 0);
     oriel_count_most(&timed->longest_ns, waiting_ns);
     if (oriel_tracing)
-        trace(observed, &making, ORIEL_CALL_OF_free, time_ns);
+        trace_creation(observed, &making, ORIEL_CALL_OF_free, time_ns);
     if (*win == MPI_WIN_NULL)
         oriel_observed_remove(handle, observed->first);
     return code;

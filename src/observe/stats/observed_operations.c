@@ -18,8 +18,8 @@ static _Thread_local struct {
 
 /* Oriel's own table of datatypes sees a datatype's end, and then advances the generation. Windows
  * of the host use datatypes that the table has never seen. */
-static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *observed,
-                                                  MPI_Datatype datatype)
+static __attribute__((noinline)) uint64_t datatype_size(const struct oriel_observed *observed,
+                                                        MPI_Datatype datatype)
 {
     const struct oriel_type *type;
     int size_bytes = 0;
@@ -36,14 +36,14 @@ static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *o
     return type->size_bytes;
 }
 
-static inline uint64_t bytes_of(const struct oriel_observed *observed, MPI_Count count,
-                                MPI_Datatype datatype)
+static inline uint64_t operation_bytes(const struct oriel_observed *observed, MPI_Count count,
+                                       MPI_Datatype datatype)
 {
     uint64_t generation = atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
     if (oriel_likely(sized.generation == generation) &&
         oriel_likely(sized.key == oriel_type_key(datatype)))
         return (uint64_t)count * sized.size_bytes;
-    return (uint64_t)count * size_of(observed, datatype);
+    return (uint64_t)count * datatype_size(observed, datatype);
 }
 
 /* Memory with several paths: the path at the operation's first byte. An operation over several
@@ -62,7 +62,7 @@ path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, u
     return window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;
 }
 
-static inline struct oriel_traced begin(const struct oriel_observed *observed, int target)
+static inline struct oriel_traced operation_begin(const struct oriel_observed *observed, int target)
 {
     oriel_doing.observed = observed;
     oriel_doing.target = target;
@@ -73,14 +73,14 @@ static inline struct oriel_traced begin(const struct oriel_observed *observed, i
                : (struct oriel_traced){0, 0};
 }
 
-static inline void end(struct oriel_observed *observed, const struct oriel_traced *traced,
-                       enum oriel_counted_operation kind, int code, int target, MPI_Aint disp,
-                       MPI_Count count, MPI_Datatype datatype)
+static inline void operation_end(struct oriel_observed *observed, const struct oriel_traced *traced,
+                                 enum oriel_counted_operation kind, int code, int target,
+                                 MPI_Aint disp, MPI_Count count, MPI_Datatype datatype)
 {
     oriel_doing.observed = NULL;
     if (oriel_unlikely(code != MPI_SUCCESS) || oriel_unlikely((uint32_t)target >= observed->n))
         return;
-    uint64_t bytes = bytes_of(observed, count, datatype);
+    uint64_t bytes = operation_bytes(observed, count, datatype);
     uint8_t path = observed->paths[target];
     if (oriel_unlikely(path == ORIEL_PATH_BY_PLACE))
         path = path_by_place(observed->window, target, disp, bytes);
@@ -105,10 +105,10 @@ static inline void end(struct oriel_observed *observed, const struct oriel_trace
         struct oriel_observed *observed = oriel_observed_find(win);                                \
         if (oriel_unlikely(observed == NULL))                                                      \
             return oriel_observe_before.name arguments;                                            \
-        struct oriel_traced traced = begin(observed, target_rank);                                 \
+        struct oriel_traced traced = operation_begin(observed, target_rank);                       \
         int code = oriel_observe_before.name arguments;                                            \
-        end(observed, &traced, ORIEL_COUNTS_##kind, code, target_rank, target_disp, count,         \
-            datatype);                                                                             \
+        operation_end(observed, &traced, ORIEL_COUNTS_##kind, code, target_rank, target_disp,      \
+                      count, datatype);                                                            \
         return code;                                                                               \
     }
 

@@ -23,8 +23,8 @@ struct call {
     int32_t target;
 };
 
-static inline struct call begin(struct oriel_observed *observed, enum oriel_counted_call kind,
-                                int target, bool may_be_short)
+static inline struct call call_begin(struct oriel_observed *observed, enum oriel_counted_call kind,
+                                     int target, bool may_be_short)
 {
     struct call call = {
         .observed = observed, .waited_ns = oriel_waited.total_ns, .weight = 1, .target = target};
@@ -62,7 +62,7 @@ static __attribute__((noinline)) void count_time(const struct call *call,
     oriel_count_most(&timed->longest_ns, waiting_ns);
 }
 
-static inline int end(const struct call *call, enum oriel_counted_call kind, int code)
+static inline int call_end(const struct call *call, enum oriel_counted_call kind, int code)
 {
     oriel_doing.observed = NULL;
     oriel_count(call->observed, &call->observed->record->calls[kind].count, 1);
@@ -78,8 +78,8 @@ static inline int end(const struct call *call, enum oriel_counted_call kind, int
         struct oriel_observed *observed = oriel_observed_find(win);                                \
         if (oriel_unlikely(observed == NULL))                                                      \
             return oriel_observe_before.name arguments;                                            \
-        struct call call = begin(observed, ORIEL_CALL_OF_##kind, target, may_be_short);            \
-        return end(&call, ORIEL_CALL_OF_##kind, oriel_observe_before.name arguments);              \
+        struct call call = call_begin(observed, ORIEL_CALL_OF_##kind, target, may_be_short);       \
+        return call_end(&call, ORIEL_CALL_OF_##kind, oriel_observe_before.name arguments);         \
     }
 
 ENTRY(Win_post, post, -1, false, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
@@ -104,9 +104,9 @@ static int observe_Win_fence(int assert, MPI_Win win)
     struct oriel_observed *observed = oriel_observed_find(win);
     if (oriel_unlikely(observed == NULL))
         return oriel_observe_before.Win_fence(assert, win);
-    struct call call = begin(observed, ORIEL_CALL_OF_fence, -1, false);
+    struct call call = call_begin(observed, ORIEL_CALL_OF_fence, -1, false);
     oriel_waiting_arrive(observed, call.begin_ns);
-    return end(&call, ORIEL_CALL_OF_fence, oriel_observe_before.Win_fence(assert, win));
+    return call_end(&call, ORIEL_CALL_OF_fence, oriel_observe_before.Win_fence(assert, win));
 }
 
 static void measure_clock(void)

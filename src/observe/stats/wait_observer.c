@@ -12,8 +12,8 @@
 _Thread_local struct oriel_waited oriel_waited = {.rank = -1};
 _Thread_local struct oriel_doing oriel_doing;
 
-static void blame(const struct oriel_observed *observed, enum oriel_counted_cause cause,
-                  int32_t rank, uint64_t waited_ns)
+static void attribute_wait(const struct oriel_observed *observed, enum oriel_counted_cause cause,
+                           int32_t rank, uint64_t waited_ns)
 {
     if (waited_ns >= oriel_waited.longest_ns) {
         oriel_waited.longest_ns = waited_ns;
@@ -87,7 +87,7 @@ static int32_t find_latest(const struct oriel_window *window, unsigned turn, uin
 
 /* An internode rank, or one without a record, may have been the last. Then the latest known arrival
  * was not in the second half of the wait. */
-static void blame_latest(const struct oriel_observed *observed, uint64_t waited_ns)
+static void attribute_wait_to_latest(const struct oriel_observed *observed, uint64_t waited_ns)
 {
     const struct oriel_window *window = observed->window;
     uint64_t latest_ns;
@@ -96,7 +96,7 @@ static void blame_latest(const struct oriel_observed *observed, uint64_t waited_
     uint64_t own_ns =
         atomic_load_explicit(&observed->first->record->arrived_ns[turn], memory_order_relaxed);
     bool explains = latest != window->rank && latest_ns >= own_ns + waited_ns / 2;
-    blame(observed, ORIEL_CAUSE_late_fence, explains ? latest : -1, waited_ns);
+    attribute_wait(observed, ORIEL_CAUSE_late_fence, explains ? latest : -1, waited_ns);
 }
 
 /* --- the observer --- */
@@ -120,7 +120,7 @@ static bool is_for_lock(const struct oriel_watch *watch)
 }
 
 /* The blocking rank is known only while it blocks. */
-static void begin(const struct oriel_watch *watch)
+static void observer_wait_begin(const struct oriel_watch *watch)
 {
     if (oriel_doing.observed != NULL && is_for_lock(watch))
         oriel_doing.blocker = find_blocker(watch);
@@ -133,7 +133,7 @@ static int32_t watched_rank(const struct oriel_watch *watch)
 
 /* The watch has the cause and the rank of the wait. Without them it was a target's agent or
  * node. */
-static void end(const struct oriel_watch *watch, uint64_t waited_ns)
+static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_ns)
 {
     const struct oriel_observed *observed = oriel_doing.observed;
     oriel_waited.total_ns += waited_ns;
@@ -141,29 +141,31 @@ static void end(const struct oriel_watch *watch, uint64_t waited_ns)
         return;
     switch (watch == NULL ? ORIEL_WAITING_NOTHING : watch->what) {
     case ORIEL_WAITING_FENCE:
-    case ORIEL_WAITING_FREE: blame_latest(observed, waited_ns); break;
+    case ORIEL_WAITING_FREE: attribute_wait_to_latest(observed, waited_ns); break;
     case ORIEL_WAITING_POST:
-        blame(observed, ORIEL_CAUSE_late_post, watched_rank(watch), waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_late_post, watched_rank(watch), waited_ns);
         break;
     case ORIEL_WAITING_COMPLETE:
-        blame(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns);
         break;
     case ORIEL_WAITING_LOCK:
     case ORIEL_WAITING_LOCK_ALL:
-        blame(observed, ORIEL_CAUSE_busy_lock, oriel_doing.blocker, waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_busy_lock, oriel_doing.blocker, waited_ns);
         break;
     case ORIEL_WAITING_UPDATE:
-        blame(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns);
         break;
     case ORIEL_WAITING_MACHINE:
-        blame(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns);
         break;
-    default: blame(observed, ORIEL_CAUSE_busy_target, oriel_doing.target, waited_ns); break;
+    default:
+        attribute_wait(observed, ORIEL_CAUSE_busy_target, oriel_doing.target, waited_ns);
+        break;
     }
 }
 
 void oriel_waiting_start(void)
 {
-    static const struct oriel_wait_observer observer = {begin, end};
+    static const struct oriel_wait_observer observer = {observer_wait_begin, observer_wait_end};
     oriel_wait_set_observer(&observer);
 }

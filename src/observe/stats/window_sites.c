@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct kept {
+struct site_entry {
     struct oriel_window_record *record;
     unsigned place;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct oriel_code_address *places;
-static struct kept kept[ORIEL_RECORDS_MOST];
-static unsigned places_count, kept_count;
+static struct oriel_code_address *call_sites;
+static struct site_entry site_entries[ORIEL_RECORDS_MOST];
+static unsigned call_sites_count, site_entries_count;
 
 static const char *last_part(const char *path)
 {
@@ -44,23 +44,24 @@ static void write_site(const struct oriel_code_address *place, struct oriel_wind
 }
 
 /* The index of the call site; places_count without memory. */
-static unsigned keep_place(const struct oriel_code_address *place)
+static unsigned call_site_add(const struct oriel_code_address *place)
 {
     unsigned at = 0;
-    while (at < places_count && memcmp(&places[at], place, sizeof *place) != 0)
+    while (at < call_sites_count && memcmp(&call_sites[at], place, sizeof *place) != 0)
         at++;
-    if (at < places_count)
+    if (at < call_sites_count)
         return at;
-    struct oriel_code_address *more = realloc(places, (places_count + 1) * sizeof *places);
+    struct oriel_code_address *more =
+        realloc(call_sites, (call_sites_count + 1) * sizeof *call_sites);
     if (more == NULL)
         return at;
-    places = more;
-    places[places_count++] = *place;
+    call_sites = more;
+    call_sites[call_sites_count++] = *place;
     return at;
 }
 
 /* Whether no earlier rank will request it. */
-static bool asks(const struct oriel_window_record *record)
+static bool resolves_site(const struct oriel_window_record *record)
 {
     const int32_t *ranks = (const int32_t *)(oriel_file_base() + record->ranks);
     int32_t first = 0;
@@ -76,10 +77,11 @@ void oriel_sites_keep(struct oriel_window_record *record)
         return;
     write_site(&place, record);
     pthread_mutex_lock(&mutex);
-    unsigned at =
-        asks(record) && kept_count < ORIEL_RECORDS_MOST ? keep_place(&place) : places_count;
-    if (at < places_count)
-        kept[kept_count++] = (struct kept){record, at};
+    unsigned at = resolves_site(record) && site_entries_count < ORIEL_RECORDS_MOST
+                      ? call_site_add(&place)
+                      : call_sites_count;
+    if (at < call_sites_count)
+        site_entries[site_entries_count++] = (struct site_entry){record, at};
     pthread_mutex_unlock(&mutex);
 }
 
@@ -87,14 +89,15 @@ void oriel_sites_resolve(void)
 {
     void *answer = NULL;
     size_t answer_bytes = 0;
-    size_t len_bytes = places_count * sizeof *places;
+    size_t len_bytes = call_sites_count * sizeof *call_sites;
     if (len_bytes > 0 &&
-        oriel_helper_ask(ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
+        oriel_helper_ask(ORIEL_HELPER_PLACES, call_sites, len_bytes, &answer, &answer_bytes) &&
         answer_bytes == len_bytes)
-        for (unsigned i = 0; i < kept_count; i++) {
-            write_site((const struct oriel_code_address *)answer + kept[i].place, kept[i].record);
-            kept[i].record->has_line = 1;
-            oriel_traced_describe(kept[i].record);
+        for (unsigned i = 0; i < site_entries_count; i++) {
+            write_site((const struct oriel_code_address *)answer + site_entries[i].place,
+                       site_entries[i].record);
+            site_entries[i].record->has_line = 1;
+            oriel_traced_describe(site_entries[i].record);
         }
     free(answer);
 }

@@ -108,7 +108,7 @@ static bool parcel_wait(const struct parcel *parcel, uint64_t deadline_ns)
     }
 }
 
-static bool send(int32_t to, const struct message *message, uint64_t deadline_ns)
+static bool message_send(int32_t to, const struct message *message, uint64_t deadline_ns)
 {
     struct parcel *parcel = parcel_post(to, message);
     if (parcel == NULL || !parcel_wait(parcel, deadline_ns))
@@ -118,7 +118,7 @@ static bool send(int32_t to, const struct message *message, uint64_t deadline_ns
 }
 
 /* Frees the parcel if the message has arrived; cancels the receive if not. */
-static bool take(struct parcel *parcel, uint64_t deadline_ns, struct message *out)
+static bool parcel_take(struct parcel *parcel, uint64_t deadline_ns, struct message *out)
 {
     if (parcel == NULL)
         return false;
@@ -132,25 +132,25 @@ static bool take(struct parcel *parcel, uint64_t deadline_ns, struct message *ou
     return came;
 }
 
-static bool receive(int32_t from, uint64_t deadline_ns, struct message *out)
+static bool message_receive(int32_t from, uint64_t deadline_ns, struct message *out)
 {
-    return take(parcel_expect(from), deadline_ns, out);
+    return parcel_take(parcel_expect(from), deadline_ns, out);
 }
 
 /* --- all ranks but 0 --- */
 
-static bool answer(const char *refusal, const uint64_t machine[2], struct message *known)
+static bool answer_rank_0(const char *refusal, const uint64_t machine[2], struct message *known)
 {
     uint64_t deadline_ns = oriel_now_ns() + 2 * PATIENCE_S * SECOND_NS;
     struct message hello = {.kind = HELLO, .machine = {machine[0], machine[1]}};
     snprintf(hello.refusal, sizeof hello.refusal, "%s", refusal == NULL ? "" : refusal);
-    if (!send(0, &hello, deadline_ns))
+    if (!message_send(0, &hello, deadline_ns))
         return false;
-    while (receive(0, deadline_ns, known)) {
+    while (message_receive(0, deadline_ns, known)) {
         struct message pong = {.kind = PONG, .clock = {.own_ns = oriel_now_ns()}};
         if (known->kind == KNOWN)
             return true;
-        if (!send(0, &pong, deadline_ns))
+        if (!message_send(0, &pong, deadline_ns))
             return false;
     }
     return false;
@@ -158,7 +158,7 @@ static bool answer(const char *refusal, const uint64_t machine[2], struct messag
 
 /* --- rank 0 --- */
 
-static void measure(struct machine *machine, uint64_t end_ns)
+static void clock_measure(struct machine *machine, uint64_t end_ns)
 {
     uint64_t begin_ns = oriel_now_ns();
     machine->is_known = false;
@@ -168,8 +168,8 @@ static void measure(struct machine *machine, uint64_t end_ns)
         struct message ping = {.kind = PING};
         struct parcel *expected = parcel_expect(machine->leader);
         uint64_t out_ns = oriel_now_ns();
-        if (expected == NULL || !send(machine->leader, &ping, out_ns + SECOND_NS) ||
-            !take(expected, out_ns + SECOND_NS, &pong))
+        if (expected == NULL || !message_send(machine->leader, &ping, out_ns + SECOND_NS) ||
+            !parcel_take(expected, out_ns + SECOND_NS, &pong))
             return;
         uint64_t in_ns = oriel_now_ns();
         if ((in_ns - out_ns + 1) / 2 < machine->clock.error_ns)
@@ -183,7 +183,7 @@ static void measure(struct machine *machine, uint64_t end_ns)
 }
 
 /* NULL without memory. */
-static struct machine *machine_of(const uint64_t id[2], int32_t rank)
+static struct machine *node_of(const uint64_t id[2], int32_t rank)
 {
     for (int32_t i = 0; i < world.machines_count; i++)
         if (memcmp(id, world.machines[i].id, sizeof world.machines[i].id) == 0)
@@ -202,19 +202,19 @@ static struct machine *machine_of(const uint64_t id[2], int32_t rank)
 
 /* Ends a rank's exchange with its node's clock. Measures the clock first if the rank is the first
  * of its node. */
-static void dismiss(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2],
-                    uint64_t end_ns)
+static void clock_exchange_end(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2],
+                               uint64_t end_ns)
 {
     struct message known = {.kind = KNOWN, .job = {job[0], job[1]}};
-    struct machine *machine = machine_of(machine_id, rank);
+    struct machine *machine = node_of(machine_id, rank);
     if (machine != NULL && machine->leader == rank)
-        measure(machine, end_ns);
+        clock_measure(machine, end_ns);
     if (machine != NULL && machine->is_known) {
         known.clock = machine->clock;
         known.is_aligned = 1;
         known.leads = machine->leader == rank;
     }
-    (void)send(rank, &known, oriel_now_ns() + SECOND_NS);
+    (void)message_send(rank, &known, oriel_now_ns() + SECOND_NS);
 }
 
 /* Rank 0's warnings about all ranks, one line each. */
@@ -234,7 +234,7 @@ static void count_refusal(struct census *census, int32_t rank, const char *refus
     snprintf(census->refusal, sizeof census->refusal, "%s", refusal);
 }
 
-static void tell(const struct census *census, int32_t world_size)
+static void census_report(const struct census *census, int32_t world_size)
 {
     const char *folder = oriel_options()->trace;
     if (census->absent > 0)
@@ -257,15 +257,15 @@ static void ask_all(int32_t world_size, const char *refusal, const struct oriel_
     for (int32_t i = 1; i < n; i++)
         parcels[i] = parcel_expect(i);
     for (int32_t i = 1; i < n; i++)
-        if (take(parcels[i], deadline_ns, &hellos[i]))
+        if (parcel_take(parcels[i], deadline_ns, &hellos[i]))
             count_refusal(&census, i, hellos[i].refusal);
         else if (census.absent++ == 0)
             census.first_absent = i;
     uint64_t end_ns = oriel_now_ns() + ALL_TRIPS_NS;
     for (int32_t i = 1; i < n; i++)
         if (hellos[i].kind == HELLO)
-            dismiss(i, hellos[i].machine, run->job, end_ns);
-    tell(&census, world_size);
+            clock_exchange_end(i, hellos[i].machine, run->job, end_ns);
+    census_report(&census, world_size);
     free(parcels);
     free(hellos);
 }
@@ -285,7 +285,7 @@ static void begin_zero(int32_t world_size, const char *refusal, struct oriel_tra
         out->job[0] = now_ns;
     out->clock = (struct oriel_trace_clock){.own_ns = now_ns, .zero_ns = now_ns};
     out->is_aligned = true;
-    struct machine *own = machine_of(out->machine, 0);
+    struct machine *own = node_of(out->machine, 0);
     if (own != NULL) {
         own->clock = out->clock;
         own->is_known = true;
@@ -303,7 +303,7 @@ void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char
     world.is_zero = world_rank == 0;
     if (world.is_zero) {
         begin_zero(world_size, refusal, out);
-    } else if (answer(refusal, out->machine, &known)) {
+    } else if (answer_rank_0(refusal, out->machine, &known)) {
         memcpy(out->job, known.job, sizeof out->job);
         out->clock = known.clock;
         out->is_aligned = known.is_aligned != 0;
@@ -325,8 +325,8 @@ static void ask_leaders(void)
     uint64_t deadline_ns = oriel_now_ns() + PATIENCE_S * SECOND_NS;
     for (int32_t i = 1; i < world.machines_count; i++) {
         struct message hello;
-        if (receive(world.machines[i].leader, deadline_ns, &hello) && hello.kind == HELLO)
-            dismiss(world.machines[i].leader, world.machines[i].id, no_job, deadline_ns);
+        if (message_receive(world.machines[i].leader, deadline_ns, &hello) && hello.kind == HELLO)
+            clock_exchange_end(world.machines[i].leader, world.machines[i].id, no_job, deadline_ns);
     }
 }
 
@@ -339,7 +339,7 @@ bool oriel_trace_clocks_end(struct oriel_trace_clock *out)
         out->error_ns = 0;
         return true;
     }
-    if (!world.leads || !answer(NULL, world.machine, &known) || known.is_aligned == 0)
+    if (!world.leads || !answer_rank_0(NULL, world.machine, &known) || known.is_aligned == 0)
         return false;
     *out = known.clock;
     return true;

@@ -41,7 +41,7 @@ static void (*ring_bell)(void);
 static pthread_key_t leaving;
 static _Thread_local struct ring *own;
 
-static void leave(void *ring)
+static void ring_release(void *ring)
 {
     own = NULL;
     oriel_store_release(&((struct ring *)ring)->is_taken, 0);
@@ -51,10 +51,10 @@ void oriel_trace_rings_open(void (*rung)(void))
 {
     ring_bell = rung;
     /* if this fails, rings of ended threads are not reused */
-    (void)pthread_key_create(&leaving, leave);
+    (void)pthread_key_create(&leaving, ring_release);
 }
 
-static struct ring *take_left(void)
+static struct ring *ring_reuse(void)
 {
     uint32_t count = oriel_load_acquire(&rings_count);
     for (uint32_t i = 0; i < count && i < RINGS_MOST; i++) {
@@ -68,7 +68,7 @@ static struct ring *take_left(void)
     return NULL;
 }
 
-static struct ring *make(void)
+static struct ring *ring_create(void)
 {
     if (oriel_load_relaxed(&rings_count) >= RINGS_MOST)
         return NULL;
@@ -88,11 +88,11 @@ static struct ring *make(void)
     return ring;
 }
 
-static struct ring *find_own(void)
+static struct ring *ring_find_own(void)
 {
-    struct ring *ring = take_left();
+    struct ring *ring = ring_reuse();
     if (ring == NULL)
-        ring = make();
+        ring = ring_create();
     if (ring != NULL)
         (void)pthread_setspecific(leaving, ring);
     return own = ring;
@@ -111,7 +111,7 @@ void oriel_trace_add(const struct oriel_trace_event *event)
     struct ring *ring = own;
     if (oriel_unlikely(!oriel_tracing))
         return;
-    if (oriel_unlikely(ring == NULL) && (ring = find_own()) == NULL) {
+    if (oriel_unlikely(ring == NULL) && (ring = ring_find_own()) == NULL) {
         atomic_fetch_add_explicit(&dropped_elsewhere, 1, memory_order_relaxed);
         return;
     }

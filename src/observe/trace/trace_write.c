@@ -44,7 +44,7 @@ static struct {
     sem_t bell;       /* a ring is half full, or tracing ends */
 } writer;
 
-static void wait_for(sem_t *what)
+static void semaphore_wait(sem_t *what)
 {
     while (sem_wait(what) != 0)
         ; /* a signal */
@@ -65,27 +65,27 @@ static void keep_own_descriptors(void)
 #endif
 }
 
-static void take_window(const struct oriel_trace_window *window, size_t count)
+static void write_window(const struct oriel_trace_window *window, size_t count)
 {
     (void)oriel_trace_file_append(ORIEL_BLOCK_WINDOW, window, sizeof *window, window->world_ranks,
                                   count * sizeof window->world_ranks[0], writer.dropped);
 }
 
-static bool take_events(const struct oriel_trace_event *events, size_t count)
+static bool write_events(const struct oriel_trace_event *events, size_t count)
 {
     oriel_trace_file_events(events, count, writer.dropped);
     return true;
 }
 
 /* Windows must precede the events that name them, so the rings are read first. */
-static void flush(void)
+static void writer_flush(void)
 {
     writer.dropped = oriel_trace_rings_look().dropped;
-    oriel_trace_windows_empty(take_window);
-    oriel_trace_rings_empty(take_events);
+    oriel_trace_windows_empty(write_window);
+    oriel_trace_rings_empty(write_events);
 }
 
-static void sleep_some(void)
+static void writer_sleep(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -97,14 +97,14 @@ static void sleep_some(void)
     (void)sem_clockwait(&writer.bell, CLOCK_MONOTONIC, &until);
 }
 
-static bool begin(void)
+static bool writer_begin(void)
 {
     return writer.header != NULL && oriel_trace_file_head(writer.header) &&
            (writer.clock == NULL || oriel_trace_file_append(ORIEL_BLOCK_CLOCK, writer.clock,
                                                             sizeof *writer.clock, NULL, 0, 0));
 }
 
-static void *run(void *unused)
+static void *writer_run(void *unused)
 {
     (void)unused;
     keep_own_descriptors();
@@ -112,15 +112,15 @@ static void *run(void *unused)
     oriel_remote_writers_add_helper(gettid());
     writer.refusal = oriel_trace_file_open(writer.path, writer.limit_bytes);
     sem_post(&writer.done);
-    wait_for(&writer.go);
-    writer.begun = begin();
+    semaphore_wait(&writer.go);
+    writer.begun = writer_begin();
     sem_post(&writer.done);
     while (writer.begun && !atomic_load_explicit(&writer.ends, memory_order_acquire)) {
-        sleep_some();
-        flush();
+        writer_sleep();
+        writer_flush();
     }
     if (writer.begun) {
-        flush();
+        writer_flush();
         oriel_trace_file_end(writer.clock, oriel_now_ns(), writer.dropped);
     }
     oriel_trace_file_close();
@@ -129,7 +129,7 @@ static void *run(void *unused)
 }
 
 /* Blocks all signals, since they are the program's threads' to handle. */
-static int create(void)
+static int writer_create(void)
 {
     pthread_attr_t small;
     sigset_t all;
@@ -138,9 +138,9 @@ static int create(void)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
-    int error = pthread_create(&writer.thread, &small, run, NULL);
+    int error = pthread_create(&writer.thread, &small, writer_run, NULL);
     if (error == EINVAL) /* static TLS is taken from the stack, and the program has much of it */
-        error = pthread_create(&writer.thread, NULL, run, NULL);
+        error = pthread_create(&writer.thread, NULL, writer_run, NULL);
     pthread_attr_destroy(&small);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
@@ -161,11 +161,11 @@ const char *oriel_trace_writer_open(const char *path, uint64_t limit_bytes)
     sem_init(&writer.bell, 0, 0);
     int error = pthread_atfork(NULL, NULL, enter_child);
     if (error == 0)
-        error = create();
+        error = writer_create();
     if (error != 0)
         return strerrordesc_np(error);
     pthread_setname_np(writer.thread, "oriel-trace");
-    wait_for(&writer.done);
+    semaphore_wait(&writer.done);
     if (writer.refusal != NULL)
         (void)oriel_trace_writer_begin(NULL, NULL);
     return writer.refusal;
@@ -177,7 +177,7 @@ bool oriel_trace_writer_begin(struct oriel_trace_header *header,
     writer.header = header;
     writer.clock = clock;
     sem_post(&writer.go);
-    wait_for(&writer.done);
+    semaphore_wait(&writer.done);
     if (!writer.begun) {
         pthread_join(writer.thread, NULL);
         return false;
