@@ -52,7 +52,7 @@ static enum oriel_status accumulate_execute(struct oriel_window *window, const s
     if (status != ORIEL_OK)
         return status;
     oriel_check_passed(window);
-    oriel_element_keep(target.side.type, given->sides.target_datatype, given->op, operator);
+    oriel_element_remember(target.side.type, given->sides.target_datatype, given->op, operator);
     return oriel_accumulate(window, &target, elements, operator, & from,
                             form->has_result ? &to : NULL);
 }
@@ -143,7 +143,7 @@ static int accumulate_dispatch(const struct form *form, const struct accumulate_
         return accumulate_checked(window, form, given);
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
-    struct oriel_asked *asked;
+    struct oriel_request_state *asked;
     int code =
         oriel_request_begin(window, form->call, given->sides.target_rank, form->has_result, &asked);
     if (code != MPI_SUCCESS)

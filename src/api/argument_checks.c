@@ -54,7 +54,7 @@ static enum oriel_status check_attached(const struct oriel_window *window, MPI_A
     const struct oriel_type *type = target->side.type;
     uint64_t address = (uint64_t)target_disp;
     target->offset_bytes = address;
-    if (oriel_is_far(window, target->rank))
+    if (oriel_is_internode(window, target->rank))
         return ORIEL_OK; /* the target has the table and checks it */
     if (!oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes,
                              &high_bytes))

@@ -39,7 +39,7 @@ static int fetch_and_op_checked(struct oriel_window *window, const void *origin_
         status = oriel_check_buffer("result", result_addr, &target.side);
     if (status == ORIEL_OK) {
         oriel_check_passed(window);
-        oriel_element_keep(target.side.type, datatype, op, operator);
+        oriel_element_remember(target.side.type, datatype, op, operator);
         status = oriel_accumulate(
             window, &target, (struct oriel_elements){target.side.type->kind, 1}, operator, & from,
             &to);

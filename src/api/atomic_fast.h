@@ -9,8 +9,8 @@
 #include "sync/atomic_mode.h"
 
 /* Records for the fast path that elements of target's datatype were updated with this operator. */
-static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatype datatype,
-                                      MPI_Op op, enum oriel_operator operator)
+static inline void oriel_element_remember(const struct oriel_type *type, MPI_Datatype datatype,
+                                          MPI_Op op, enum oriel_operator operator)
 {
     oriel_element *kernel = type->predefined ? oriel_kinds[type->kind].native[operator] : NULL;
     oriel_atomic_mode_claim();

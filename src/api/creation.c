@@ -28,7 +28,7 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
     if (oriel_handle_in_child())
         return oriel_error_not_a_window(call);
     oriel_host_confirm_once();
-    oriel_past_look();
+    oriel_unserved_calls_check();
     if (comm == MPI_COMM_NULL)
         return oriel_error_raise_nowhere(
             call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));

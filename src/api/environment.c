@@ -25,13 +25,13 @@ static int after_host_init(int code)
 
 int oriel_entry_Init(int *argc, char ***argv)
 {
-    oriel_launch_enter(ORIEL_CALLER);
+    oriel_spawn_env_enter(ORIEL_CALLER);
     return after_host_init(oriel_host()->Init(argc, argv));
 }
 
 int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    oriel_launch_enter(ORIEL_CALLER);
+    oriel_spawn_env_enter(ORIEL_CALLER);
     return after_host_init(oriel_host()->Init_thread(argc, argv, required, provided));
 }
 
@@ -76,12 +76,12 @@ int oriel_entry_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_
     struct oriel_spawn spawn;
     int rank;
     if (oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS || rank != root ||
-        !oriel_launch_wrap(command, argv, &spawn))
+        !oriel_spawn_env_wrap(command, argv, &spawn))
         return oriel_host()->Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm,
                                         array_of_errcodes);
     int code = oriel_host()->Comm_spawn(spawn.command, spawn.argv, maxprocs, info, root, comm,
                                         intercomm, array_of_errcodes);
-    oriel_launch_unwrap(&spawn);
+    oriel_spawn_env_unwrap(&spawn);
     return code;
 }
 
@@ -96,11 +96,11 @@ int oriel_entry_Comm_spawn_multiple(int count, char *array_of_commands[], char *
     char **commands = is_root ? calloc((unsigned)count, sizeof *commands) : NULL;
     char ***arguments = is_root ? calloc((unsigned)count, sizeof *arguments) : NULL;
     int wrapped = 0;
-    while (
-        spawns != NULL && commands != NULL && arguments != NULL && wrapped < count &&
-        oriel_launch_wrap(array_of_commands[wrapped],
-                          array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL : array_of_argv[wrapped],
-                          &spawns[wrapped])) {
+    while (spawns != NULL && commands != NULL && arguments != NULL && wrapped < count &&
+           oriel_spawn_env_wrap(array_of_commands[wrapped],
+                                array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL
+                                                                : array_of_argv[wrapped],
+                                &spawns[wrapped])) {
         commands[wrapped] = spawns[wrapped].command;
         arguments[wrapped] = spawns[wrapped].argv;
         wrapped++;
@@ -110,7 +110,7 @@ int oriel_entry_Comm_spawn_multiple(int count, char *array_of_commands[], char *
         count, all ? commands : array_of_commands, all ? arguments : array_of_argv,
         array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
     while (wrapped > 0)
-        oriel_launch_unwrap(&spawns[--wrapped]);
+        oriel_spawn_env_unwrap(&spawns[--wrapped]);
     free(spawns);
     free(commands);
     free(arguments);

@@ -31,7 +31,7 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
     if (oriel_unlikely(window == NULL) && !oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_lock");
     if (oriel_unlikely(window == NULL)) {
-        oriel_internode_settle(); /* internode/origin/lazy_lock.c, K4 */
+        oriel_lazy_lock_await(); /* internode/origin/lazy_lock.c, K4 */
         return oriel_host()->Win_lock(lock_type, rank, assert, win);
     }
     if (rank == MPI_PROC_NULL)
@@ -62,7 +62,7 @@ int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
     if (oriel_unlikely(!oriel_fast_window(win)) ||
         oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
         oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) ||
-        oriel_unlikely(((uint32_t)assert | oriel_internode_rides) != 0))
+        oriel_unlikely(((uint32_t)assert | oriel_lazy_lock_outstanding) != 0))
         return lock_general(lock_type, rank, assert, win);
     enum oriel_lock_step step = oriel_lock_begin(oriel_tls_cache.window, rank, &place);
     return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, place);
@@ -115,7 +115,7 @@ int oriel_entry_Win_lock_all(int assert, MPI_Win win)
     if (window == NULL && !oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_lock_all");
     if (window == NULL) {
-        oriel_internode_settle(); /* internode/origin/lazy_lock.c, K4 */
+        oriel_lazy_lock_await(); /* internode/origin/lazy_lock.c, K4 */
         return oriel_host()->Win_lock_all(assert, win);
     }
     enum oriel_status status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
@@ -138,7 +138,7 @@ static enum oriel_status flush_internode(struct oriel_window *window, int32_t ta
                                          enum oriel_status done)
 {
     oriel_tls_cache_flush();
-    if (target >= 0 && !oriel_is_far(window, target))
+    if (target >= 0 && !oriel_is_internode(window, target))
         return done;
     const enum oriel_status far = remote ? oriel_internode_flush(window, target)
                                          : oriel_internode_flush_local(window, target);

@@ -30,8 +30,8 @@ static void transfer_remember(uint64_t generation, const struct form *form,
 {
     const struct oriel_items at_origin = items_of(here);
     const struct oriel_items at_target = items_of(&target->side);
-    oriel_repeated_keep(generation, oriel_type_key(sides->origin_datatype), &at_origin,
-                        oriel_type_key(sides->target_datatype), &at_target, form->to_target);
+    oriel_transfer_cache_store(generation, oriel_type_key(sides->origin_datatype), &at_origin,
+                               oriel_type_key(sides->target_datatype), &at_target, form->to_target);
 }
 
 static int transfer_checked(struct oriel_window *window, const struct form *form, void *origin_addr,
@@ -121,7 +121,7 @@ static int transfer_dispatch(const struct form *form, void *origin_addr,
         return transfer_checked(window, form, origin_addr, sides);
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
-    struct oriel_asked *asked;
+    struct oriel_request_state *asked;
     int code =
         oriel_request_begin(window, form->call, sides->target_rank, !form->to_target, &asked);
     if (code != MPI_SUCCESS)
@@ -158,7 +158,7 @@ static const struct form get = {"MPI_Get", false, false, false};
 
 /* A transfer that this thread has done before, on the recent window; NULL if it is not, or is
  * invalid or merely unusual. */
-static inline __attribute__((always_inline)) const struct oriel_repeated *
+static inline __attribute__((always_inline)) const struct oriel_transfer_cache_entry *
 find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype origin_datatype,
               int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
               MPI_Win win, char **there)
@@ -166,10 +166,11 @@ find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype
     uint64_t span_bytes;
     const uint64_t origin_key = oriel_type_key(origin_datatype),
                    target_key = oriel_type_key(target_datatype);
-    const struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
+    const struct oriel_transfer_cache_entry *repeated =
+        oriel_transfer_cache_slot(origin_key, target_key, to_target);
     if (oriel_fast_window(win) &&
-        oriel_repeated_is(repeated, oriel_tls_cache.generation, origin_key, origin_count,
-                          target_key, target_count, to_target) &&
+        oriel_transfer_cache_matches(repeated, oriel_tls_cache.generation, origin_key, origin_count,
+                                     target_key, target_count, to_target) &&
         repeated->ready && origin != NULL &&
         oriel_fast_range(target_rank, target_disp, repeated->low_bytes, 1, &repeated->span_bytes,
                          there, &span_bytes))
@@ -223,7 +224,7 @@ static __attribute__((noinline)) int put_general(const void *origin_addr, int or
                                                  MPI_Datatype target_datatype, MPI_Win win)
 {
     char *there;
-    const struct oriel_repeated *repeated =
+    const struct oriel_transfer_cache_entry *repeated =
         find_repeated(true, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                       target_count, target_datatype, win, &there);
     if (oriel_unlikely(repeated == NULL))
@@ -241,7 +242,7 @@ static __attribute__((noinline)) int get_general(void *origin_addr, int origin_c
                                                  MPI_Datatype target_datatype, MPI_Win win)
 {
     char *there;
-    const struct oriel_repeated *repeated =
+    const struct oriel_transfer_cache_entry *repeated =
         find_repeated(false, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                       target_count, target_datatype, win, &there);
     if (oriel_unlikely(repeated == NULL))

@@ -1,4 +1,4 @@
-/* Requests of operations. The record of an outstanding one (struct oriel_asked) has two owners. One
+/* Requests of operations. The record of an outstanding one (struct oriel_request_state) has two owners. One
  * is the host, until it frees the request; some hosts do so when the program frees it, complete or
  * not. The other is the operation, until the host has been notified of its end. After a failure,
  * the thread that completes the request is a third owner until it has raised the error. */
@@ -11,20 +11,20 @@
 
 #include <stdlib.h>
 
-struct oriel_asked {
+struct oriel_request_state {
     struct oriel_rma_request pending; /* first */
     _Atomic uint32_t owners;
     MPI_Request handle;
     MPI_Win win;
     uint64_t window_id;
     bool noted; /* in this thread's list of failures */
-    struct oriel_asked *next_failed;
+    struct oriel_request_state *next_failed;
 };
 
 _Atomic uint32_t oriel_requests_open;
-static _Thread_local struct oriel_asked *failed;
+static _Thread_local struct oriel_request_state *failed;
 
-static void request_drop_owner(struct oriel_asked *asked)
+static void request_drop_owner(struct oriel_request_state *asked)
 {
     if (atomic_fetch_sub_explicit(&asked->owners, 1, memory_order_acq_rel) != 1)
         return;
@@ -37,7 +37,7 @@ static void request_drop_owner(struct oriel_asked *asked)
 
 static int request_query_callback(void *whose, MPI_Status *status)
 {
-    struct oriel_asked *asked = whose;
+    struct oriel_request_state *asked = whose;
     oriel_host_fill_status(status);
     if (asked->pending.status == ORIEL_OK || asked->noted)
         return MPI_SUCCESS;
@@ -59,7 +59,7 @@ static void report_ended_requests(void)
 {
     struct oriel_rma_request *next = oriel_rma_request_take_ended();
     while (next != NULL) {
-        struct oriel_asked *asked = (struct oriel_asked *)next;
+        struct oriel_request_state *asked = (struct oriel_request_state *)next;
         bool well = next->status == ORIEL_OK;
         next = next->next_ended;
         oriel_host_request_end(asked->handle);
@@ -71,9 +71,10 @@ static void report_ended_requests(void)
 
 /* --- making --- */
 
-static enum oriel_status request_create(struct oriel_window *window, struct oriel_asked **out)
+static enum oriel_status request_create(struct oriel_window *window,
+                                        struct oriel_request_state **out)
 {
-    struct oriel_asked *asked = calloc(1, sizeof *asked);
+    struct oriel_request_state *asked = calloc(1, sizeof *asked);
     if (asked == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
     atomic_init(&asked->owners, 2);
@@ -89,11 +90,11 @@ static enum oriel_status request_create(struct oriel_window *window, struct orie
 }
 
 int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads,
-                        struct oriel_asked **asked)
+                        struct oriel_request_state **asked)
 {
     *asked = NULL;
     if (!reads || window->far == NULL || (uint32_t)target_rank >= (uint32_t)window->n ||
-        !oriel_is_far(window, target_rank))
+        !oriel_is_internode(window, target_rank))
         return MPI_SUCCESS;
     if (oriel_requests_are_open())
         report_ended_requests();
@@ -106,7 +107,7 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
 }
 
 /* Requests sent before the operation failed continue without an MPI request. */
-static int request_abandon(struct oriel_asked *asked, int code)
+static int request_abandon(struct oriel_request_state *asked, int code)
 {
     if (asked == NULL)
         return code;
@@ -116,8 +117,8 @@ static int request_abandon(struct oriel_asked *asked, int code)
     return code;
 }
 
-int oriel_request_give(struct oriel_window *window, const char *call, struct oriel_asked *asked,
-                       int code, MPI_Request *request)
+int oriel_request_give(struct oriel_window *window, const char *call,
+                       struct oriel_request_state *asked, int code, MPI_Request *request)
 {
     if (code != MPI_SUCCESS)
         return request_abandon(asked, code);
@@ -137,7 +138,7 @@ void oriel_requests_progress(void)
 }
 
 /* The window of the operation, if it still exists. */
-static struct oriel_window *window_of(const struct oriel_asked *asked)
+static struct oriel_window *window_of(const struct oriel_request_state *asked)
 {
     struct oriel_window *window = oriel_handle_find(asked->win);
     return window != NULL && window->far != NULL && window->far->id == asked->window_id ? window
@@ -146,7 +147,7 @@ static struct oriel_window *window_of(const struct oriel_asked *asked)
 
 bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request)
 {
-    struct oriel_asked *asked = failed;
+    struct oriel_request_state *asked = failed;
     if (asked == NULL)
         return false;
     failed = asked->next_failed;
@@ -163,7 +164,7 @@ bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *requ
 void oriel_requests_ignore_failed(void)
 {
     while (failed != NULL) {
-        struct oriel_asked *asked = failed;
+        struct oriel_request_state *asked = failed;
         failed = asked->next_failed;
         asked->noted = false;
         request_drop_owner(asked);

@@ -10,17 +10,17 @@
 
 #include <stdatomic.h>
 
-struct oriel_asked;
+struct oriel_request_state;
 
 /* Before an operation with a request. *asked is NULL if it leaves nothing outstanding. give must
  * follow, unless this returns an error, which has been raised. */
 int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads,
-                        struct oriel_asked **asked);
+                        struct oriel_request_state **asked);
 
 /* After the operation, with its code: sets the request, or returns the code of a failure; then
  * *request is unchanged. */
-int oriel_request_give(struct oriel_window *window, const char *call, struct oriel_asked *asked,
-                       int code, MPI_Request *request);
+int oriel_request_give(struct oriel_window *window, const char *call,
+                       struct oriel_request_state *asked, int code, MPI_Request *request);
 
 /* Number of requests that a completion function must handle: not yet reported to the host, or
  * failed and not yet reported to the program. Hidden, so the compiler knows that it is local to the

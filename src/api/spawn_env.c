@@ -68,7 +68,7 @@ static void print_options(void)
             oriel_note("%s=%s", option.name, oriel_option_value(&option));
 }
 
-void oriel_launch_enter(const void *caller)
+void oriel_spawn_env_enter(const void *caller)
 {
     entered = true;
     oriel_options(); /* read before the environment changes */
@@ -78,7 +78,7 @@ void oriel_launch_enter(const void *caller)
     print_options();
 }
 
-bool oriel_launch_has_entered(void)
+bool oriel_spawn_env_has_entered(void)
 {
     return entered;
 }
@@ -110,7 +110,7 @@ static char *find_command(void)
     return command;
 }
 
-bool oriel_launch_wrap(const char *command, char **argv, struct oriel_spawn *out)
+bool oriel_spawn_env_wrap(const char *command, char **argv, struct oriel_spawn *out)
 {
     size_t count = 0;
     char *oriel = by_oriel_run && !oriel_options()->bypass ? find_command() : NULL;
@@ -135,7 +135,7 @@ bool oriel_launch_wrap(const char *command, char **argv, struct oriel_spawn *out
     return true;
 }
 
-void oriel_launch_unwrap(struct oriel_spawn *spawn)
+void oriel_spawn_env_unwrap(struct oriel_spawn *spawn)
 {
     free(spawn->command);
     free(spawn->argv);

@@ -9,10 +9,10 @@
  * effect without `oriel run`. With ORIEL_VERBOSE it prints the options that are set, once per
  * process. Before all that it ends a program of another host (host/confirm.h); caller is the
  * address of the program's call, ORIEL_CALLER. */
-void oriel_launch_enter(const void *caller);
+void oriel_spawn_env_enter(const void *caller);
 
 /* Whether MPI was started through Oriel. */
-bool oriel_launch_has_entered(void);
+bool oriel_spawn_env_has_entered(void);
 
 /* For entries, which exported names jump to. Without compiler optimisation this is an address in
  * Oriel. */
@@ -26,7 +26,7 @@ struct oriel_spawn {
 
 /* Rewrites command and argv (MPI_ARGV_NULL is NULL) to run under `oriel run`. False if this program
  * was not started by it, or the command is not next to the library. */
-bool oriel_launch_wrap(const char *command, char **argv, struct oriel_spawn *out);
-void oriel_launch_unwrap(struct oriel_spawn *spawn);
+bool oriel_spawn_env_wrap(const char *command, char **argv, struct oriel_spawn *out);
+void oriel_spawn_env_unwrap(struct oriel_spawn *spawn);
 
 #endif

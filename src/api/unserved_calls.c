@@ -161,7 +161,7 @@ static int read_loads(struct dl_phdr_info *object, size_t len_bytes, void *conte
     return 1;
 }
 
-void oriel_past_look(void)
+void oriel_unserved_calls_check(void)
 {
     static _Atomic unsigned long long seen;
     unsigned long long loads = 0;
@@ -216,7 +216,7 @@ static void report_unserved_mpi(void)
         oriel_warn("the program used the MPI in %s, and Oriel serves %s: Oriel did not serve "
                    "its windows",
                    other->l_name, host->l_name);
-    else if (!oriel_launch_has_entered())
+    else if (!oriel_spawn_env_has_entered())
         oriel_warn("the program started the MPI in %s without Oriel (linked ahead of it, or "
                    "found without dlsym): Oriel did not serve its windows",
                    host->l_name);

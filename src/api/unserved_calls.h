@@ -3,6 +3,6 @@
 #define ORIEL_API_UNSERVED_CALLS_H
 
 /* Before a window is created. Costs about 100 ns if no library was loaded since the last call. */
-void oriel_past_look(void);
+void oriel_unserved_calls_check(void);
 
 #endif

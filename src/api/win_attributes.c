@@ -6,7 +6,7 @@
 #include "window/handle.h"
 #include "window/host_objects.h"
 
-bool oriel_mark(MPI_Win win)
+bool oriel_win_attributes_mark(MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
@@ -17,18 +17,19 @@ bool oriel_mark(MPI_Win win)
 
 int oriel_entry_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 {
-    return oriel_mark(win) ? oriel_host()->Win_set_attr(win, win_keyval, attribute_val)
-                           : oriel_error_not_a_window("MPI_Win_set_attr");
+    return oriel_win_attributes_mark(win)
+               ? oriel_host()->Win_set_attr(win, win_keyval, attribute_val)
+               : oriel_error_not_a_window("MPI_Win_set_attr");
 }
 
 int oriel_entry_Win_set_name(MPI_Win win, const char *win_name)
 {
-    return oriel_mark(win) ? oriel_host()->Win_set_name(win, win_name)
-                           : oriel_error_not_a_window("MPI_Win_set_name");
+    return oriel_win_attributes_mark(win) ? oriel_host()->Win_set_name(win, win_name)
+                                          : oriel_error_not_a_window("MPI_Win_set_name");
 }
 
 int oriel_entry_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
-    return oriel_mark(win) ? oriel_host()->Win_set_errhandler(win, errhandler)
-                           : oriel_error_not_a_window("MPI_Win_set_errhandler");
+    return oriel_win_attributes_mark(win) ? oriel_host()->Win_set_errhandler(win, errhandler)
+                                          : oriel_error_not_a_window("MPI_Win_set_errhandler");
 }

@@ -6,6 +6,6 @@
 #include <stdbool.h>
 
 /* Before the host changes it. Returns false if it is neither a window nor one of the host's. */
-bool oriel_mark(MPI_Win win);
+bool oriel_win_attributes_mark(MPI_Win win);
 
 #endif

@@ -45,7 +45,7 @@ enum oriel_internode_wanted {
 
 /* Limit on the heads and data that may follow a lock that its epoch does not wait for
  * (internode/origin/lazy_lock.c). */
-enum { ORIEL_INTERNODE_RIDE_BYTES = 8 << 10 };
+enum { ORIEL_LAZY_LOCK_BYTES = 8 << 10 };
 
 /* The head of every message. The receiver trusts none of it: it validates window, numbers and
  * ranges. */
@@ -61,14 +61,14 @@ struct oriel_internode_head {
 };
 
 /* The head of every reply. Without a failure it ends before the text. */
-struct oriel_internode_answer {
+struct oriel_internode_reply {
     /* enum oriel_status: the first failure among this origin's messages for this window since the
      * last reply */
     uint32_t status;
     char text[124]; /* its message */
 };
-#define ORIEL_INTERNODE_WELL_BYTES offsetof(struct oriel_internode_answer, text)
-_Static_assert(sizeof(struct oriel_internode_answer) <= ORIEL_NET_HEAD_BYTES,
+#define ORIEL_INTERNODE_REPLY_OK_BYTES offsetof(struct oriel_internode_reply, text)
+_Static_assert(sizeof(struct oriel_internode_reply) <= ORIEL_NET_HEAD_BYTES,
                "it is an answer's head");
 
 /* A request to a target, with the handling of its reply. From malloc. A flush frees it, or the end
@@ -84,20 +84,21 @@ struct oriel_internode_request {
 };
 
 /* Flags of a target, for this process. */
-enum oriel_internode_mark {
-    ORIEL_INTERNODE_TOLD = 1,     /* messages were sent since the last flush */
-    ORIEL_INTERNODE_HELD = 2,     /* its lock is held, since this lock_all epoch began */
-    ORIEL_INTERNODE_FOLLOWED = 4, /* the last lock_all epoch kept an exclusive lock waiting there */
+enum oriel_internode_target_flag {
+    ORIEL_INTERNODE_SENT = 1,   /* messages were sent since the last flush */
+    ORIEL_INTERNODE_LOCKED = 2, /* its lock is held, since this lock_all epoch began */
+    ORIEL_INTERNODE_WRITER_WAITS =
+        4, /* the last lock_all epoch kept an exclusive lock waiting there */
     /* RDMA puts were issued since the last check that all have arrived */
-    ORIEL_INTERNODE_PLACED = 8,
+    ORIEL_INTERNODE_RDMA_SENT = 8,
     /* the target refused its lock, which this process did not wait for and has not released yet
      * (internode/origin/lazy_lock.c, K3) */
-    ORIEL_INTERNODE_REFUSED = 16,
+    ORIEL_INTERNODE_LOCK_REFUSED = 16,
 };
 
 /* In refused: the origin's lock was refused and its epoch continues, but the target executes
  * nothing of it (internode/target/target_sync.c, K3). */
-enum { ORIEL_INTERNODE_SHUT = 0x80 };
+enum { ORIEL_INTERNODE_EPOCH_REFUSED = 0x80 };
 
 struct oriel_internode {
     uint64_t id; /* the window's id for other processes */
@@ -120,12 +121,12 @@ struct oriel_internode {
     struct oriel_internode_lock *spare_lock;
     /* the locks above that their epochs do not wait for and that are not held yet; agent's thread
      * only */
-    uint32_t rides;
+    uint32_t lazy_locks;
     /* positions of lock_all epochs in its queue, oldest first (internode/target/lock_all_queue.c);
      * agent's thread only */
     struct oriel_internode_share *shares;
     /* by win_rank, enum oriel_status: the unreported failure of a rank's messages; may hold
-     * ORIEL_INTERNODE_SHUT; agent's thread only */
+     * ORIEL_INTERNODE_EPOCH_REFUSED; agent's thread only */
     uint8_t *refused;
     /* the error messages for refused, except where memory was short; agent's thread only */
     struct oriel_internode_refusal *refusals;
@@ -141,14 +142,14 @@ struct oriel_internode {
     /* request to a leader for asked_rank's process (internode/origin/origin_peers.c) */
     struct oriel_internode_question *asked;
     int32_t asked_rank;
-    _Atomic uint8_t *marks; /* by win_rank, enum oriel_internode_mark */
-    pthread_mutex_t mutex;  /* protects all below */
-    int32_t *marked;        /* ranks with a flag, each once; room for n */
-    int32_t marked_count;
+    _Atomic uint8_t *target_flags; /* by win_rank, enum oriel_internode_target_flag */
+    pthread_mutex_t mutex;         /* protects all below */
+    int32_t *flagged;              /* ranks with a flag, each once; room for n */
+    int32_t flagged_count;
     struct oriel_internode_request *open; /* requests not awaited yet, newest first */
     unsigned open_count;
     /* preallocated requests, one for the unlock of each held lock */
-    struct oriel_internode_request *put_by;
+    struct oriel_internode_request *unlock_requests;
     /* the first failure that a reply reported since the last flush, with its message */
     enum oriel_status failure;
     uint64_t failure_number; /* the request-based operation of that reply, or 0 */
@@ -158,7 +159,7 @@ struct oriel_internode {
     pthread_mutex_t flushing;
 };
 
-static inline bool oriel_is_far(const struct oriel_window *window, int32_t win_rank)
+static inline bool oriel_is_internode(const struct oriel_window *window, int32_t win_rank)
 {
     return window->targets[win_rank].mechanism == ORIEL_BY_NETWORK;
 }
@@ -166,7 +167,7 @@ static inline bool oriel_is_far(const struct oriel_window *window, int32_t win_r
 /* --- at the target: agent's thread only --- */
 
 /* Messages deferred until their epoch's lock is acquired (lazy_lock.c, K2). */
-struct oriel_internode_kept {
+struct oriel_internode_deferred {
     struct oriel_internode_message *first;
     struct oriel_internode_message *last;
     size_t len_bytes;
@@ -196,8 +197,8 @@ struct oriel_internode_lock {
     uint32_t joins; /* the first position's joins by J5 when the request arrived */
     uint64_t since_ns;
     uint64_t looked_ns;
-    bool rides; /* its epoch does not wait for it */
-    struct oriel_internode_kept kept;
+    bool is_lazy; /* its epoch does not wait for it */
+    struct oriel_internode_deferred deferred;
 };
 
 #endif

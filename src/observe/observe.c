@@ -92,7 +92,7 @@ static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)value;
     (void)extra;
     if (oriel_observe_gathers || oriel_tracing)
-        oriel_sites_resolve();
+        oriel_window_sites_resolve();
     oriel_trace_stop();
     if (oriel_observe_gathers)
         oriel_statistics_write(statistics_file);

@@ -27,13 +27,14 @@ void oriel_state_set_records(uint64_t offset);
 
 /* --- waits (wait_observer.c): this thread's waiting time in calls of Oriel, for any rank --- */
 
-struct oriel_waited {
+struct oriel_thread_waits {
     uint64_t total_ns; /* total of this thread */
     /* of one wait of the call, if it is traced; rank and cause belong to that wait */
     uint64_t longest_ns;
     int32_t rank;  /* win_rank it waited for; -1: no single one */
     uint8_t cause; /* enum oriel_counted_cause */
 };
-extern _Thread_local struct oriel_waited oriel_waited __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_thread_waits oriel_thread_waits
+    __attribute__((visibility("hidden")));
 
 #endif

@@ -89,7 +89,7 @@ static enum oriel_status update_staged(const struct update *update, const struct
         }
         done += now;
     }
-    return oriel_remote_status(status, update->window, update->rank);
+    return oriel_path_status(status, update->window, update->rank);
 }
 
 static enum oriel_status queue_flush(const struct update *update)
@@ -103,7 +103,7 @@ static enum oriel_status queue_flush(const struct update *update)
     const struct oriel_piece *out = update->returns ? queue->out : NULL;
     enum oriel_status status =
         oriel_agent_update(&queue->there, update->kind, update->operator, in, out, count);
-    return oriel_remote_status(status, update->window, update->rank);
+    return oriel_path_status(status, update->window, update->rank);
 }
 
 /* The agent at the target reads, computes and writes. Elements in many runs are batched into few
@@ -120,7 +120,7 @@ static enum oriel_status update_by_agent(const struct update *update,
         enum oriel_status status =
             oriel_agent_update(there, update->kind, update->operator, origin != NULL ? &in : NULL,
                                result != NULL ? &out : NULL, 1);
-        return oriel_remote_status(status, update->window, update->rank);
+        return oriel_path_status(status, update->window, update->rank);
     }
     if (queue->count == 0)
         queue->there = *there;
@@ -209,8 +209,8 @@ static enum oriel_status update_one_path(struct update *update, uint64_t offset_
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
     struct oriel_path way =
-        oriel_remote_find(update->window, update->rank, offset_bytes, 0,
-                          (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
+        oriel_path_find(update->window, update->rank, offset_bytes, 0,
+                        (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
     bool by_cpu = kind->native[update->operator] != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes);
     if (oriel_likely(by_cpu))
         return update_words(update, way.there.direct, origin, result, count);
@@ -218,7 +218,7 @@ static enum oriel_status update_one_path(struct update *update, uint64_t offset_
     if (status != ORIEL_OK)
         return status;
     if (update_by_request(update, &way.there, origin, result, count, &status))
-        return oriel_remote_status(status, update->window, update->rank);
+        return oriel_path_status(status, update->window, update->rank);
     if (way.by == &oriel_transport_agent)
         return update_by_agent(update, &way.there, origin, result, count);
     if (way.by != &oriel_transport_shared)
@@ -231,8 +231,8 @@ static enum oriel_status update_one_path(struct update *update, uint64_t offset_
  * the bytes that every CPU reaches, and each element's path must depend on its own offset only. */
 static uint64_t count_one_path(const struct update *update, uint64_t offset_bytes, uint64_t count)
 {
-    const struct oriel_alike reached =
-        oriel_remote_alike(update->window, update->rank, offset_bytes);
+    const struct oriel_path_range reached =
+        oriel_path_range_at(update->window, update->rank, offset_bytes);
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t left_bytes = reached.end - offset_bytes;
     uint64_t alike = left_bytes / extent_bytes;
@@ -362,8 +362,8 @@ static bool find_direct(const struct update *update, const struct oriel_side *ta
     const struct oriel_type *type = target->type;
     int64_t low_bytes, high_bytes;
     oriel_layout_bounds(type->layout, target->count, type->extent_bytes, &low_bytes, &high_bytes);
-    const struct oriel_path way = oriel_remote_find(update->window, update->rank,
-                                                    update->offset_bytes, low_bytes, high_bytes);
+    const struct oriel_path way =
+        oriel_path_find(update->window, update->rank, update->offset_bytes, low_bytes, high_bytes);
     *at = way.there.direct;
     return way.by == &oriel_transport_shared;
 }
@@ -484,7 +484,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     const uint64_t count = elements.count;
     if (count == 0)
         return ORIEL_OK;
-    if (oriel_unlikely(oriel_is_far(window, target->rank)))
+    if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_accumulate(window, target, elements, operator, origin, result);
     if (dense && origin != NULL && result == NULL &&
         accumulate_defer(window, target, elements, operator, origin))

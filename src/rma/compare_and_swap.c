@@ -45,7 +45,7 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
     oriel_accumulate_mutex_unlock(window, rank);
     if (status == ORIEL_OK)
         memcpy(result, found, len_bytes);
-    return oriel_remote_status(status, window, rank);
+    return oriel_path_status(status, window, rank);
 }
 
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
@@ -53,11 +53,11 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
                                          const void *compare, void *result)
 {
     uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
-    if (oriel_unlikely(oriel_is_far(window, target->rank)))
+    if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);
     struct oriel_path way =
-        oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
+        oriel_path_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
     if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES ||
         ((uintptr_t)way.there.direct & (len_bytes - 1)) != 0)
         return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);

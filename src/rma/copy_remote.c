@@ -179,9 +179,10 @@ static bool get_whole(const struct oriel_transport *by, const struct oriel_remot
     return came;
 }
 
-enum oriel_status oriel_move(const struct oriel_transport *by, const struct oriel_remote *there,
-                             const struct oriel_items *target, char *here,
-                             const struct oriel_items *origin, bool to_target)
+enum oriel_status oriel_copy_remote(const struct oriel_transport *by,
+                                    const struct oriel_remote *there,
+                                    const struct oriel_items *target, char *here,
+                                    const struct oriel_items *origin, bool to_target)
 {
     if (by != &oriel_transport_shared && !to_target && get_whole(by, there, target, here, origin))
         return ORIEL_OK;

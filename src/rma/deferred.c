@@ -75,7 +75,7 @@ struct oriel_deferred {
 static struct oriel_path deferred_path(struct oriel_window *window,
                                        const struct oriel_deferred *deferred, const struct run *run)
 {
-    return oriel_remote_find(window, deferred->rank, run->offset_bytes, 0, run->len_bytes);
+    return oriel_path_find(window, deferred->rank, run->offset_bytes, 0, run->len_bytes);
 }
 
 static enum oriel_status put_one(struct oriel_window *window, struct oriel_deferred *deferred,
@@ -83,8 +83,8 @@ static enum oriel_status put_one(struct oriel_window *window, struct oriel_defer
 {
     const struct oriel_path way = deferred_path(window, deferred, run);
     const enum oriel_status status =
-        oriel_remote_write(&way, deferred->data + run->at_bytes, run->len_bytes);
-    return oriel_remote_status(status, window, deferred->rank);
+        oriel_path_write(&way, deferred->data + run->at_bytes, run->len_bytes);
+    return oriel_path_status(status, window, deferred->rank);
 }
 
 /* Returns false if none is known to be done. */
@@ -141,7 +141,7 @@ static enum oriel_status stage_write(const struct oriel_path *way, struct stage 
                                      uint64_t len_bytes)
 {
     const struct oriel_path there = {way->by, oriel_remote_advance(&way->there, at), false};
-    return oriel_remote_write(&there, stage->bytes + at, len_bytes);
+    return oriel_path_write(&there, stage->bytes + at, len_bytes);
 }
 
 static enum oriel_status stage_write_touched(const struct oriel_path *way, struct stage *stage)
@@ -197,8 +197,8 @@ static void stage_write_by_page(struct oriel_window *window, struct oriel_deferr
         const uint64_t to_page = ORIEL_PAGE_BYTES - (address + at) % ORIEL_PAGE_BYTES;
         const uint64_t touched = next_touched(stage, at, false) - at;
         now = touched < to_page ? touched : to_page;
-        failure_record(deferred, oriel_remote_status(stage_write(way, stage, at, now), window,
-                                                     deferred->rank));
+        failure_record(deferred,
+                       oriel_path_status(stage_write(way, stage, at, now), window, deferred->rank));
     }
 }
 
@@ -212,7 +212,7 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
     const struct oriel_path way = deferred_path(window, deferred, &all);
     if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)
         return false;
-    const bool is_read = oriel_remote_read(&way, stage->bytes, all.len_bytes) == ORIEL_OK;
+    const bool is_read = oriel_path_read(&way, stage->bytes, all.len_bytes) == ORIEL_OK;
     oriel_delay();
     if (is_read) {
         memset(stage->touched, 0, sizeof stage->touched);

@@ -6,7 +6,7 @@
 
 enum { DYING_MS = 1000 };
 
-_Thread_local bool oriel_remote_for_others;
+_Thread_local bool oriel_path_serves_internode;
 
 /* The last process that this thread found alive without memory. */
 static _Thread_local struct oriel_identity without_memory;
@@ -27,8 +27,8 @@ static bool has_died(const struct oriel_identity *who)
     return false;
 }
 
-enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here,
-                                     uint64_t len_bytes)
+enum oriel_status oriel_path_write(const struct oriel_path *way, const void *here,
+                                   uint64_t len_bytes)
 {
     const struct oriel_polled_wanted wanted = {
         .operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
@@ -38,7 +38,7 @@ enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *h
                : way->by->write(&way->there, here, len_bytes);
 }
 
-enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, uint64_t len_bytes)
+enum oriel_status oriel_path_read(const struct oriel_path *way, void *here, uint64_t len_bytes)
 {
     const struct oriel_polled_wanted wanted = {
         .operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
@@ -48,8 +48,8 @@ enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, ui
                : way->by->read(&way->there, here, len_bytes);
 }
 
-enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window,
-                                      int32_t target)
+enum oriel_status oriel_path_failed(enum oriel_status status, const struct oriel_window *window,
+                                    int32_t target)
 {
     char reason[400];
     if (status == ORIEL_E_PEER) {

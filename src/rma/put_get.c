@@ -31,7 +31,7 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
     struct oriel_items at_target = items_of(&target->side);
     struct oriel_items at_origin = items_of(origin);
     enum oriel_status status;
-    if (oriel_is_far(window, target->rank))
+    if (oriel_is_internode(window, target->rank))
         return to_target ? oriel_internode_put(window, target, here, origin)
                          : oriel_internode_get(window, target, here, origin);
     const bool is_plain = oriel_side_is_plain(origin) && oriel_side_is_plain(&target->side);
@@ -43,14 +43,14 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
                         &high_bytes);
     struct oriel_path way =
-        oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
+        oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     items_trim(to_target ? &at_target : &at_origin, len_bytes);
     if (!is_plain)
-        status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);
+        status = oriel_copy_remote(way.by, &way.there, &at_target, here, &at_origin, to_target);
     else
-        status = to_target ? oriel_remote_write(&way, here, len_bytes)
-                           : oriel_remote_read(&way, here, len_bytes);
-    return oriel_remote_status(status, window, target->rank);
+        status = to_target ? oriel_path_write(&way, here, len_bytes)
+                           : oriel_path_read(&way, here, len_bytes);
+    return oriel_path_status(status, window, target->rank);
 }
 
 static __attribute__((noinline)) enum oriel_status
@@ -58,7 +58,7 @@ move_direct(char *there, const struct oriel_items *target, char *here,
             const struct oriel_items *origin, bool to_target)
 {
     struct oriel_remote remote = {.direct = there};
-    return oriel_move(&oriel_transport_shared, &remote, target, here, origin, to_target);
+    return oriel_copy_remote(&oriel_transport_shared, &remote, target, here, origin, to_target);
 }
 
 static inline __attribute__((always_inline)) enum oriel_status

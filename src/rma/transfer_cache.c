@@ -1,7 +1,8 @@
 /* Records transfers of derived datatypes, and prepares a copy plan for those that repeat. */
 #include "rma/transfer_cache.h"
 
-_Thread_local struct oriel_repeated oriel_repeated[1 << ORIEL_REPEATED_BITS];
+_Thread_local struct oriel_transfer_cache_entry
+    oriel_transfer_cache[1 << ORIEL_TRANSFER_CACHE_BITS];
 
 /* The items that len_bytes fill, as in put_get.c. */
 static struct oriel_items items_trimmed(const struct oriel_items *sink, uint64_t len_bytes)
@@ -12,8 +13,8 @@ static struct oriel_items items_trimmed(const struct oriel_items *sink, uint64_t
     return items;
 }
 
-static bool plan_prepare(struct oriel_repeated *repeated, const struct oriel_items *origin,
-                         const struct oriel_items *target)
+static bool plan_prepare(struct oriel_transfer_cache_entry *repeated,
+                         const struct oriel_items *origin, const struct oriel_items *target)
 {
     int64_t low_bytes, high_bytes;
     const struct oriel_items *source = repeated->to_target ? origin : target;
@@ -31,13 +32,15 @@ static bool plan_prepare(struct oriel_repeated *repeated, const struct oriel_ite
     return true;
 }
 
-void oriel_repeated_keep(uint64_t generation, uint64_t origin_key, const struct oriel_items *origin,
-                         uint64_t target_key, const struct oriel_items *target, bool to_target)
+void oriel_transfer_cache_store(uint64_t generation, uint64_t origin_key,
+                                const struct oriel_items *origin, uint64_t target_key,
+                                const struct oriel_items *target, bool to_target)
 {
-    struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
+    struct oriel_transfer_cache_entry *repeated =
+        oriel_transfer_cache_slot(origin_key, target_key, to_target);
     const int64_t at_origin = (int64_t)origin->count, at_target = (int64_t)target->count;
-    if (!oriel_repeated_is(repeated, generation, origin_key, at_origin, target_key, at_target,
-                           to_target)) {
+    if (!oriel_transfer_cache_matches(repeated, generation, origin_key, at_origin, target_key,
+                                      at_target, to_target)) {
         repeated->generation = generation; /* the old plan stays: fewer stores */
         repeated->origin_key = origin_key;
         repeated->target_key = target_key;

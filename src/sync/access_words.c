@@ -4,7 +4,7 @@
  *
  * Several threads may lock for the first time at once; the mutex lets one create the words. A
  * thread that still reads the group's words finds ABSENT, with which no step begins (L1 expects
- * NONE). It enters oriel_access_make and finds the words created. A thread that has set a word
+ * NONE). It enters oriel_access_words_create and finds the words created. A thread that has set a word
  * loaded the pointer to the window's words, and later loads of that pointer return no older one. */
 #include "sync/access_words.h"
 
@@ -29,7 +29,7 @@ static enum oriel_status access_words_create(struct oriel_window *window)
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_access_make(struct oriel_window *window)
+enum oriel_status oriel_access_words_create(struct oriel_window *window)
 {
     pthread_mutex_lock(&making);
     enum oriel_status status = access_words_create(window);

@@ -7,14 +7,14 @@
 #include "window/window.h"
 
 /* Creates them, unless another thread has. ORIEL_E_NO_MEM: nothing has changed. */
-enum oriel_status oriel_access_make(struct oriel_window *window) __attribute__((cold));
+enum oriel_status oriel_access_words_create(struct oriel_window *window) __attribute__((cold));
 
 /* Creates them if there are none. */
-static inline enum oriel_status oriel_access_need(struct oriel_window *window)
+static inline enum oriel_status oriel_access_words_require(struct oriel_window *window)
 {
     return oriel_likely(oriel_window_access(window) != window->group->absent)
                ? ORIEL_OK
-               : oriel_access_make(window);
+               : oriel_access_words_create(window);
 }
 
 /* Frees them, when no peer reads them any more. */

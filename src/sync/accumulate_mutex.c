@@ -51,7 +51,7 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
     const uint64_t since_ns = oriel_now_ns();
     uint64_t asked_ns = since_ns;
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    const struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_UPDATE};
+    const struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_UPDATE};
     bool told = false;
     if (suspect == mutex && !holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
         return status;

@@ -50,7 +50,7 @@ static enum oriel_status lock_begin(struct oriel_window *window, int32_t target)
     uint8_t none = ORIEL_ACCESS_NONE;
     enum oriel_status status = check_lock_allowed(window);
     if (status == ORIEL_OK)
-        status = oriel_access_need(window);
+        status = oriel_access_words_require(window);
     if (status == ORIEL_OK)
         status = oriel_epoch_leave_fence(window);
     if (status == ORIEL_OK && !atomic_compare_exchange_strong_explicit(
@@ -74,7 +74,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch at_gate = {oriel_liveness_reads, &watched, ORIEL_WAITING_LOCK};
+    struct oriel_watch at_gate = {oriel_liveness_lock_all_holders, &watched, ORIEL_WAITING_LOCK};
     struct oriel_watch in_queue = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
     enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? lock_begin(window, target) : ORIEL_OK;
     if (status != ORIEL_OK)
@@ -132,7 +132,7 @@ static enum oriel_status unlock_internode(struct oriel_window *window, int32_t t
 enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     uint64_t place;
-    if (window->far != NULL && oriel_is_far(window, target))
+    if (window->far != NULL && oriel_is_internode(window, target))
         return lock_internode(window, target, exclusive, oriel_internode_lock);
     if (!exclusive)
         return lock_shared(window, target);
@@ -142,8 +142,8 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    oriel_internode_settle(); /* lazy_lock.c, K4 */
-    return window->far != NULL && oriel_is_far(window, target)
+    oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
+    return window->far != NULL && oriel_is_internode(window, target)
                ? lock_internode(window, target, exclusive, oriel_internode_lock_later)
                : oriel_lock(window, target, exclusive);
 }
@@ -164,7 +164,7 @@ void oriel_unlock_wake(struct oriel_window *window, int32_t target)
 
 enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
 {
-    if (window->far != NULL && oriel_is_far(window, target))
+    if (window->far != NULL && oriel_is_internode(window, target))
         return unlock_internode(window, target);
     enum oriel_lock_end end = oriel_unlock_exclusive(window, target);
     if (end == ORIEL_LOCK_LEFT_SLEEPERS)
@@ -197,11 +197,11 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     enum oriel_status status = check_lock_all_allowed(window);
     if (status != ORIEL_OK)
         return status;
-    oriel_internode_settle(); /* lazy_lock.c, K4 */
+    oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_watched watched = {
         .window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
-    struct oriel_watch watch = {oriel_liveness_locks, &watched, ORIEL_WAITING_LOCK_ALL};
+    struct oriel_watch watch = {oriel_liveness_lock_holders, &watched, ORIEL_WAITING_LOCK_ALL};
     oriel_store_release(&window->control->lock_all, 1);
     status = oriel_gate_enter_reader(gate, &watch);
     if (status != ORIEL_OK) {
@@ -210,7 +210,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     }
     atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
     if (window->far != NULL)
-        oriel_internode_take_turns(window);
+        oriel_internode_lock_followed(window);
     return ORIEL_OK;
 }
 

@@ -37,7 +37,7 @@ oriel_lock_begin(struct oriel_window *window, int32_t target, uint64_t *place)
     if (oriel_unlikely(!oriel_gate_push_writer(gate)))
         return ORIEL_LOCK_PUSHED;
     oriel_delay();
-    *place = oriel_ticket_take(lock);
+    *place = oriel_ticket_draw(lock);
     if (oriel_unlikely(!oriel_ticket_is_first(lock, *place)))
         return ORIEL_LOCK_QUEUED;
     atomic_store_explicit(access, ORIEL_ACCESS_EXCLUSIVE, memory_order_release); /* L2 */

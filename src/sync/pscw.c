@@ -67,7 +67,7 @@ notify_internode(struct oriel_window *window, const struct oriel_pscw_counter *o
                  enum oriel_status first)
 {
     int32_t rank = oriel_pscw_counter_rank(own);
-    enum oriel_status status = oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;
+    enum oriel_status status = oriel_is_internode(window, rank) ? tell(window, rank) : ORIEL_OK;
     return first != ORIEL_OK ? first : status;
 }
 
@@ -148,7 +148,7 @@ static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ran
     }
     replace_members(&window->started, targets, count);
     if (window->started.count > 0)
-        status = oriel_access_need(window);
+        status = oriel_access_words_require(window);
     return status == ORIEL_OK ? oriel_epoch_leave_fence(window) : status;
 }
 

@@ -67,7 +67,7 @@ enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t
 enum oriel_status oriel_ticket_lock(struct oriel_ticket *lock, bool exclusive,
                                     const struct oriel_watch *watch)
 {
-    uint64_t place = exclusive ? oriel_ticket_take(lock) : oriel_ticket_come(lock);
+    uint64_t place = exclusive ? oriel_ticket_draw(lock) : oriel_ticket_enter_reader(lock);
     oriel_delay();
     return exclusive ? oriel_ticket_await(lock, place, watch)
                      : oriel_ticket_await_writers(lock, place, watch);

@@ -22,14 +22,14 @@ static inline uint32_t oriel_ticket_readers(uint64_t place)
 }
 
 /* For a writer. */
-static inline uint64_t oriel_ticket_take(struct oriel_ticket *lock)
+static inline uint64_t oriel_ticket_draw(struct oriel_ticket *lock)
 {
     return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32,
                                      memory_order_relaxed); /* T1 */
 }
 
 /* For a reader. */
-static inline uint64_t oriel_ticket_come(struct oriel_ticket *lock)
+static inline uint64_t oriel_ticket_enter_reader(struct oriel_ticket *lock)
 {
     return atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed); /* R1 */
 }

@@ -23,14 +23,14 @@ LOCKS = [
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place)) {\n"
                         "        (void)oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_AT_LEAST, "
                         "oriel_ticket_number(place), watch);\n"
-                        "        oriel_ticket_depart(lock);\n        oriel_delay();\n        place = oriel_ticket_come(lock);\n    }\n"
+                        "        oriel_ticket_depart(lock);\n        oriel_delay();\n        place = oriel_ticket_enter_reader(lock);\n    }\n"
                         "    uint32_t ticket = oriel_ticket_number(place);\n")],
      "ticket", "ticket_overtakes_nobody", "a reader that must wait keeps its place"),
     ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
                         "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
-                        "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_draw(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
      "ticket", "ticket_overtakes_nobody", "a writer that must wait for readers keeps its place"),
@@ -38,7 +38,7 @@ LOCKS = [
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
                         "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
-                        "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_draw(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
      "lock", "lock_that_waits_is_overtaken_by_nobody", "an exclusive lock that must wait keeps its place"),
@@ -143,9 +143,9 @@ LOCKS = [
      "lock", "lock_kinds_exclude_as_the_standard_says", "L2: the access word says what is to be left"),
     ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
      "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to those who wait for it"),
-    ("sync/lock.c", [("at_gate = {oriel_liveness_reads,", "at_gate = {oriel_liveness_lock,")],
+    ("sync/lock.c", [("at_gate = {oriel_liveness_lock_all_holders,", "at_gate = {oriel_liveness_lock,")],
      "faults", "killed_lock_all_holder_is_reported", "writers at the gate watch readers"),
-    ("sync/lock.c", [("in_queue = {oriel_liveness_lock,", "in_queue = {oriel_liveness_reads,")],
+    ("sync/lock.c", [("in_queue = {oriel_liveness_lock,", "in_queue = {oriel_liveness_lock_all_holders,")],
      "faults", "killed_shared_holder_is_reported", "writers in the queue watch who holds or waits for the lock"),
 
     ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
@@ -233,10 +233,10 @@ LOCKS = [
                       "    enum oriel_status status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK && ranks != NULL)\n"
                       "        status = make_entries(window, ranks, count, &targets);")],
      "partners", "partners_and_access_without_memory_change_nothing", "a start allocates before anything changes"),
-    ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_need(window);\n    if (status == ORIEL_OK)\n"
+    ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_words_require(window);\n    if (status == ORIEL_OK)\n"
                       "        status = oriel_epoch_leave_fence(window);\n",
                       "    if (status == ORIEL_OK)\n        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = oriel_access_need(window);\n")],
+                      "        status = oriel_access_words_require(window);\n")],
      "partners", "partners_and_access_without_memory_change_nothing", "a lock allocates before anything changes"),
     ("sync/access_words.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
      "faults", "killed_shared_holder_is_reported", "access words are published before L1"),

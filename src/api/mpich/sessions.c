@@ -13,7 +13,7 @@ static _Atomic int sessions;
 
 ORIEL_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
-    oriel_launch_enter(ORIEL_CALLER);
+    oriel_spawn_env_enter(ORIEL_CALLER);
     int code = ((initialiser *)oriel_host_symbol("PMPI_Session_init"))(info, handler, session);
     if (code == MPI_SUCCESS)
         atomic_fetch_add(&sessions, 1);

@@ -54,8 +54,9 @@ ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyva
 ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval,
                                       const MPI_Aint *value, MPI_Fint *code)
 {
-    int refused =
-        oriel_mark(PMPI_Win_f2c(*win)) ? MPI_SUCCESS : oriel_error_not_a_window("MPI_Win_set_attr");
+    int refused = oriel_win_attributes_mark(PMPI_Win_f2c(*win))
+                      ? MPI_SUCCESS
+                      : oriel_error_not_a_window("MPI_Win_set_attr");
     if (refused == MPI_SUCCESS)
         ((setter *)oriel_host_symbol("ompi_win_set_attr_f"))(win, keyval, value, code);
     else if (code != NULL)

@@ -15,7 +15,7 @@
  *
  * So a process has at most one such lock. It has none if several threads may be in calls at once:
  * they would wait for each other's locks. The origin bounds what the target defers to
- * ORIEL_INTERNODE_RIDE_BYTES (K5): a longer message waits for the lock first. RDMA puts and gets
+ * ORIEL_LAZY_LOCK_BYTES (K5): a longer message waits for the lock first. RDMA puts and gets
  * take effect at once, so they wait for the lock, too. */
 #include "internode/origin/origin_sync.h"
 
@@ -24,7 +24,7 @@
 
 #include <stdlib.h>
 
-uint32_t oriel_internode_rides;
+uint32_t oriel_lazy_lock_outstanding;
 
 static struct {
     struct oriel_window *window;
@@ -33,54 +33,54 @@ static struct {
     int32_t target;
 } ride;
 
-void oriel_internode_ride_begin(struct oriel_window *window, int32_t target,
-                                struct oriel_internode_question *question)
+void oriel_lazy_lock_begin(struct oriel_window *window, int32_t target,
+                           struct oriel_internode_question *question)
 {
     ride.window = window;
     ride.question = question;
-    ride.left_bytes = ORIEL_INTERNODE_RIDE_BYTES;
+    ride.left_bytes = ORIEL_LAZY_LOCK_BYTES;
     ride.target = target;
-    oriel_internode_rides = 1;
+    oriel_lazy_lock_outstanding = 1;
 }
 
-void oriel_internode_settle(void)
+void oriel_lazy_lock_await(void)
 {
-    if (!oriel_internode_rides)
+    if (!oriel_lazy_lock_outstanding)
         return;
-    oriel_internode_rides = 0;
+    oriel_lazy_lock_outstanding = 0;
     enum oriel_status status =
-        oriel_internode_question_end(ride.window, ride.target, &ride.question);
+        oriel_internode_question_await(ride.window, ride.target, &ride.question);
     if (status != ORIEL_OK)
-        oriel_internode_note_failure(ride.window->far, status, 0, oriel_fail_message(),
-                                     true); /* K3 */
+        oriel_internode_operation_failed(ride.window->far, status, 0, oriel_fail_message(),
+                                         true); /* K3 */
     if (status != ORIEL_OK)
-        oriel_internode_set_mark(ride.window->far, ride.target,
-                                 ORIEL_INTERNODE_REFUSED); /* K3: RDMA is refused, too */
+        oriel_internode_flag_set(ride.window->far, ride.target,
+                                 ORIEL_INTERNODE_LOCK_REFUSED); /* K3: RDMA is refused, too */
     free(ride.question);
 }
 
-void oriel_internode_ride_leave(const struct oriel_internode *far)
+void oriel_lazy_lock_free(const struct oriel_internode *far)
 {
-    if (oriel_internode_rides && ride.window->far == far) {
-        oriel_internode_question_leave(ride.question);
-        oriel_internode_rides = 0;
+    if (oriel_lazy_lock_outstanding && ride.window->far == far) {
+        oriel_internode_question_abandon(ride.question);
+        oriel_lazy_lock_outstanding = 0;
     }
 }
 
 static bool is_at(const struct oriel_window *window, int32_t target)
 {
-    return oriel_unlikely(oriel_internode_rides) && ride.window == window &&
+    return oriel_unlikely(oriel_lazy_lock_outstanding) && ride.window == window &&
            (target < 0 || target == ride.target);
 }
 
-void oriel_internode_settle_at(const struct oriel_window *window, int32_t target)
+void oriel_lazy_lock_await_at(const struct oriel_window *window, int32_t target)
 {
     if (is_at(window, target))
-        oriel_internode_settle();
+        oriel_lazy_lock_await();
 }
 
-void oriel_internode_ride(const struct oriel_window *window, int32_t target,
-                          const struct iovec *data, unsigned pieces)
+void oriel_lazy_lock_before_message(const struct oriel_window *window, int32_t target,
+                                    const struct iovec *data, unsigned pieces)
 {
     size_t len_bytes = sizeof(struct oriel_internode_head);
     if (!is_at(window, target))
@@ -88,7 +88,7 @@ void oriel_internode_ride(const struct oriel_window *window, int32_t target,
     for (unsigned i = 0; i < pieces; i++)
         len_bytes += data[i].iov_len;
     if (len_bytes > ride.left_bytes)
-        oriel_internode_settle(); /* K5 */
+        oriel_lazy_lock_await(); /* K5 */
     else
         ride.left_bytes -= len_bytes;
 }

@@ -59,7 +59,7 @@ int32_t oriel_liveness_members(const struct oriel_window *window)
     return -1;
 }
 
-enum oriel_status oriel_liveness_nobody(void *context)
+enum oriel_status oriel_liveness_none(void *context)
 {
     (void)context;
     return ORIEL_OK;
@@ -77,8 +77,8 @@ enum oriel_status oriel_liveness_rank(void *context)
         enum oriel_status status = oriel_internode_peer(window, watched->win_rank, &peer);
         if (status == ORIEL_OK &&
             (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
-            status = oriel_internode_serves(window, watched->win_rank, peer,
-                                            &watched->dead); /* it may have left the window */
+            status = oriel_internode_check_serving(
+                window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
         if (status != ORIEL_OK)
             return status;
     }
@@ -204,12 +204,12 @@ enum oriel_status oriel_liveness_lock(void *context)
     return status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;
 }
 
-enum oriel_status oriel_liveness_reads(void *context)
+enum oriel_status oriel_liveness_lock_all_holders(void *context)
 {
     return watch_blockers(context, holds_lock_all);
 }
 
-enum oriel_status oriel_liveness_locks(void *context)
+enum oriel_status oriel_liveness_lock_holders(void *context)
 {
     struct oriel_watched *watched = context;
     enum oriel_status status = ORIEL_OK;
@@ -239,7 +239,7 @@ bool oriel_liveness_blocks(const struct oriel_watch *watch, int32_t i, bool queu
     const struct oriel_watched *watched = watch->context;
     const struct oriel_window *window = watched->window;
     const _Atomic uint8_t *access = access_words_of(window, i);
-    if (watch->check == oriel_liveness_reads)
+    if (watch->check == oriel_liveness_lock_all_holders)
         return !queued && holds_lock_all(window, i, -1);
     if (watch->check == oriel_liveness_lock)
         return access != NULL && blocks_target(access, watched->win_rank, true, queued);

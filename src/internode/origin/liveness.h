@@ -14,7 +14,7 @@ struct oriel_watched {
      * rank: that rank, the dead rank because of which it left the window, or -1 if the process that
      * knows its address does not reply. */
     int32_t dead;
-    uint32_t patience; /* checks left before oriel_liveness_locks may return ORIEL_E_AGAIN */
+    uint32_t patience; /* checks left before oriel_liveness_lock_holders may return ORIEL_E_AGAIN */
 };
 
 /* How many of n processes one check covers, every 100 ms, where all wait for all. A check costs a
@@ -30,15 +30,16 @@ static inline int32_t oriel_liveness_share(int32_t n)
 enum { ORIEL_WATCH_ASKS = 5 };
 
 /* Context of all: struct oriel_watched. */
-enum oriel_status oriel_liveness_nobody(void *context); /* the caller checks in another way */
-enum oriel_status oriel_liveness_rank(void *context);   /* that one rank */
-enum oriel_status oriel_liveness_all(void *context);    /* every rank of the window */
+enum oriel_status oriel_liveness_none(void *context); /* the caller checks in another way */
+enum oriel_status oriel_liveness_rank(void *context); /* that one rank */
+enum oriel_status oriel_liveness_all(void *context);  /* every rank of the window */
 enum oriel_status
 oriel_liveness_lock(void *context); /* ranks that hold or wait for the lock of win_rank */
-enum oriel_status oriel_liveness_reads(void *context); /* ranks that hold or wait for lock_all */
+enum oriel_status
+oriel_liveness_lock_all_holders(void *context); /* ranks that hold or wait for lock_all */
 enum oriel_status
 /* ranks that hold an exclusive lock or wait for any lock; G6 */
-oriel_liveness_locks(void *context);
+oriel_liveness_lock_holders(void *context);
 
 /* Whether rank i blocks a wait for a lock, as its words show: it holds the lock, or, if queued is
  * set, waits for one itself. */

@@ -19,7 +19,7 @@ static enum oriel_status send_kind(struct oriel_window *window, int32_t target,
     if (status != ORIEL_OK)
         return status;
     oriel_internode_address(window, target, &head);
-    return oriel_internode_missed(oriel_net_tell(peer, &bytes), target);
+    return oriel_internode_send_status(oriel_net_tell(peer, &bytes), target);
 }
 
 enum oriel_status oriel_internode_post(struct oriel_window *window, int32_t target)
@@ -29,7 +29,7 @@ enum oriel_status oriel_internode_post(struct oriel_window *window, int32_t targ
 
 enum oriel_status oriel_internode_complete(struct oriel_window *window, int32_t target)
 {
-    enum oriel_status status = oriel_internode_flush_placed(window, target); /* origin_sync.c, D1 */
+    enum oriel_status status = oriel_internode_flush_rdma(window, target); /* origin_sync.c, D1 */
     return status != ORIEL_OK ? status : send_kind(window, target, ORIEL_INTERNODE_COMPLETE, 0);
 }
 
@@ -49,8 +49,8 @@ static enum oriel_status watch_node(void *context)
     struct node_wait *waiting = context;
     enum oriel_status status = oriel_liveness_all(&waiting->watched);
     if (status == ORIEL_OK && ++waiting->looks % ORIEL_WATCH_ASKS == 0)
-        status = oriel_internode_serves(waiting->watched.window, waiting->rank, waiting->leader,
-                                        &waiting->watched.dead);
+        status = oriel_internode_check_serving(waiting->watched.window, waiting->rank,
+                                               waiting->leader, &waiting->watched.dead);
     return status;
 }
 
@@ -84,7 +84,7 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
     return status;
 }
 
-void oriel_internode_tell_lost(struct oriel_window *window, int32_t rank)
+void oriel_internode_notify_lost(struct oriel_window *window, int32_t rank)
 {
     const struct oriel_machines *machines = oriel_internode_machines(window);
     char text[400]; /* preserves the thread's last failure */
@@ -102,5 +102,5 @@ void oriel_internode_break(struct oriel_window *window, int32_t rank)
     if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1,
                                                 memory_order_release, memory_order_relaxed) &&
         window->far != NULL)
-        oriel_internode_tell_lost(window, rank);
+        oriel_internode_notify_lost(window, rank);
 }

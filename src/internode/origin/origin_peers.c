@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES <= ORIEL_
 
 struct oriel_internode_question {
     struct oriel_net_request net;
-    struct oriel_internode_answer answer;
+    struct oriel_internode_reply answer;
     size_t len_bytes;
     _Alignas(uint64_t) char data[ORIEL_NET_KEY_BYTES];
 };
@@ -29,7 +29,7 @@ static void question_take_reply(struct oriel_net_request *request,
                                 const struct oriel_net_arrived *answer)
 {
     struct oriel_internode_question *question = (struct oriel_internode_question *)request;
-    if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES ||
+    if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES ||
         answer->head_bytes == sizeof question->answer)
         memcpy(&question->answer, answer->head, answer->head_bytes);
     question->len_bytes =
@@ -37,7 +37,7 @@ static void question_take_reply(struct oriel_net_request *request,
     memcpy(question->data, answer->data, question->len_bytes);
 }
 
-enum oriel_status oriel_internode_missed(enum oriel_status status, int32_t target)
+enum oriel_status oriel_internode_send_status(enum oriel_status status, int32_t target)
 {
     char reason[300];
     if (status == ORIEL_OK)
@@ -77,7 +77,8 @@ static enum oriel_status question_send(const struct oriel_window *window, int32_
     question->answer.status = ORIEL_E_OTHER;
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
-    enum oriel_status status = oriel_internode_missed(by(peer, &bytes, &question->net), target);
+    enum oriel_status status =
+        oriel_internode_send_status(by(peer, &bytes, &question->net), target);
     if (status == ORIEL_OK)
         *out = question;
     else
@@ -90,9 +91,9 @@ static enum oriel_status question_await(const struct oriel_window *window, int32
                                         struct oriel_internode_question **question)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
+    struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_MACHINE};
     enum oriel_status status =
-        oriel_internode_missed(oriel_net_await(&(*question)->net, &watch), target);
+        oriel_internode_send_status(oriel_net_await(&(*question)->net, &watch), target);
     if (status != ORIEL_OK) {
         free(*question);
         *question = NULL;
@@ -100,7 +101,7 @@ static enum oriel_status question_await(const struct oriel_window *window, int32
     return status;
 }
 
-enum oriel_status oriel_internode_question_later(const struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_question_queue(const struct oriel_window *window, int32_t target,
                                                  struct oriel_net_peer *peer,
                                                  struct oriel_internode_head *head,
                                                  struct oriel_internode_question **out)
@@ -108,10 +109,10 @@ enum oriel_status oriel_internode_question_later(const struct oriel_window *wind
     return question_send(window, target, peer, head, oriel_net_ask_later, out);
 }
 
-enum oriel_status oriel_internode_question_end(const struct oriel_window *window, int32_t target,
-                                               struct oriel_internode_question **question)
+enum oriel_status oriel_internode_question_await(const struct oriel_window *window, int32_t target,
+                                                 struct oriel_internode_question **question)
 {
-    struct oriel_internode_answer *answer = &(*question)->answer;
+    struct oriel_internode_reply *answer = &(*question)->answer;
     enum oriel_status status = question_await(window, target, question);
     if (status != ORIEL_OK || answer->status == ORIEL_OK)
         return status;
@@ -128,10 +129,10 @@ enum oriel_status oriel_internode_question(const struct oriel_window *window, in
                                            struct oriel_internode_question **out)
 {
     enum oriel_status status = question_send(window, target, peer, head, oriel_net_ask, out);
-    return status == ORIEL_OK ? oriel_internode_question_end(window, target, out) : status;
+    return status == ORIEL_OK ? oriel_internode_question_await(window, target, out) : status;
 }
 
-uint64_t oriel_internode_answered(const struct oriel_internode_question *question)
+uint64_t oriel_internode_question_number(const struct oriel_internode_question *question)
 {
     uint64_t number = 0;
     if (question->len_bytes == sizeof number)
@@ -139,8 +140,8 @@ uint64_t oriel_internode_answered(const struct oriel_internode_question *questio
     return number;
 }
 
-const void *oriel_internode_answered_bytes(const struct oriel_internode_question *question,
-                                           size_t *len_bytes)
+const void *oriel_internode_question_data(const struct oriel_internode_question *question,
+                                          size_t *len_bytes)
 {
     *len_bytes = question->len_bytes;
     return question->data;
@@ -219,8 +220,8 @@ enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_
     return status;
 }
 
-enum oriel_status oriel_internode_serves(const struct oriel_window *window, int32_t target,
-                                         struct oriel_net_peer *peer, int32_t *dead)
+enum oriel_status oriel_internode_check_serving(const struct oriel_window *window, int32_t target,
+                                                struct oriel_net_peer *peer, int32_t *dead)
 {
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
@@ -229,7 +230,7 @@ enum oriel_status oriel_internode_serves(const struct oriel_window *window, int3
         status = question_await(window, target, &question);
     *dead = target;
     if (status == ORIEL_OK && question->answer.status == ORIEL_E_PEER) {
-        uint64_t named = oriel_internode_answered(question) - 1;
+        uint64_t named = oriel_internode_question_number(question) - 1;
         *dead = named < (uint64_t)window->n ? (int32_t)named : target;
         status = oriel_fail(ORIEL_E_PEER,
                             "rank %d has died, and rank %d has left the window because of that",
@@ -269,7 +270,7 @@ struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *window, i
     return peer != NULL ? peer : leader;
 }
 
-void oriel_internode_question_leave(struct oriel_internode_question *question)
+void oriel_internode_question_abandon(struct oriel_internode_question *question)
 {
     if (question != NULL && atomic_load_explicit(&question->net.done, memory_order_acquire))
         free(question);
@@ -277,7 +278,7 @@ void oriel_internode_question_leave(struct oriel_internode_question *question)
 
 void oriel_internode_peers_close(struct oriel_window *window)
 {
-    oriel_internode_question_leave(window->far->asked);
+    oriel_internode_question_abandon(window->far->asked);
     window->far->asked = NULL;
 }
 

@@ -16,7 +16,7 @@ void oriel_internode_address(const struct oriel_window *window, int32_t target,
 
 /* Returns the net's status, with the rank in front of its reason. The rank stays usable after any
  * status but ORIEL_E_PEER. */
-enum oriel_status oriel_internode_missed(enum oriel_status status, int32_t target);
+enum oriel_status oriel_internode_send_status(enum oriel_status status, int32_t target);
 
 /* Sends a request and waits for its reply. The caller frees *out; NULL after an error. */
 enum oriel_status oriel_internode_question(const struct oriel_window *window, int32_t target,
@@ -26,27 +26,27 @@ enum oriel_status oriel_internode_question(const struct oriel_window *window, in
 
 /* The same in two steps. The first queues the request: it leaves with the next message or request,
  * as oriel_net_ask_later does. The second waits for the reply; after an error *question is NULL. */
-enum oriel_status oriel_internode_question_later(const struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_question_queue(const struct oriel_window *window, int32_t target,
                                                  struct oriel_net_peer *peer,
                                                  struct oriel_internode_head *head,
                                                  struct oriel_internode_question **out);
-enum oriel_status oriel_internode_question_end(const struct oriel_window *window, int32_t target,
-                                               struct oriel_internode_question **question);
+enum oriel_status oriel_internode_question_await(const struct oriel_window *window, int32_t target,
+                                                 struct oriel_internode_question **question);
 
 /* Abandons the reply. A request without a reply yet is left to the net. May be NULL. */
-void oriel_internode_question_leave(struct oriel_internode_question *question);
+void oriel_internode_question_abandon(struct oriel_internode_question *question);
 
 /* The number in its reply; 0 for none. */
-uint64_t oriel_internode_answered(const struct oriel_internode_question *question);
+uint64_t oriel_internode_question_number(const struct oriel_internode_question *question);
 
 /* The data of its reply, truncated to the room in the question. */
-const void *oriel_internode_answered_bytes(const struct oriel_internode_question *question,
-                                           size_t *len_bytes);
+const void *oriel_internode_question_data(const struct oriel_internode_question *question,
+                                          size_t *len_bytes);
 
 /* Whether the rank's process still serves the window. ORIEL_E_PEER if it left the window after a
  * death, or is lost; *dead is the rank that died. */
-enum oriel_status oriel_internode_serves(const struct oriel_window *window, int32_t target,
-                                         struct oriel_net_peer *peer, int32_t *dead);
+enum oriel_status oriel_internode_check_serving(const struct oriel_window *window, int32_t target,
+                                                struct oriel_net_peer *peer, int32_t *dead);
 
 /* For the agent's thread, which cannot wait: returns the rank's process if it is known. Else it
  * asks the leader of the rank's node for it and returns the leader. NULL without memory. */
@@ -55,16 +55,16 @@ void oriel_internode_peers_close(struct oriel_window *window);
 
 /* Records a failed operation for the call that completes operations next, if it is the first or the
  * cause of others. number: of a request-based operation, or 0. */
-void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status status,
-                                  uint64_t number, const char *text, bool is_cause);
+void oriel_internode_operation_failed(struct oriel_internode *far, enum oriel_status status,
+                                      uint64_t number, const char *text, bool is_cause);
 
 /* lazy_lock.c. begin: question is the request for a lock that is not awaited. settle_at: before a
  * step that must not follow a lazy lock. ride: before a message, which waits for the lock if it is
  * too long. */
-void oriel_internode_ride_begin(struct oriel_window *window, int32_t target,
-                                struct oriel_internode_question *question);
-void oriel_internode_settle_at(const struct oriel_window *window, int32_t target);
-void oriel_internode_ride(const struct oriel_window *window, int32_t target,
-                          const struct iovec *data, unsigned pieces);
+void oriel_lazy_lock_begin(struct oriel_window *window, int32_t target,
+                           struct oriel_internode_question *question);
+void oriel_lazy_lock_await_at(const struct oriel_window *window, int32_t target);
+void oriel_lazy_lock_before_message(const struct oriel_window *window, int32_t target,
+                                    const struct iovec *data, unsigned pieces);
 
 #endif

@@ -69,7 +69,8 @@ static void expected_reply_take(struct oriel_net_request *request,
 {
     struct expected_reply *wanted = (struct expected_reply *)request;
     const char *next = answer->data;
-    if (!oriel_internode_took(&wanted->request, answer) || answer->len_bytes != wanted->len_bytes)
+    if (!oriel_internode_reply_check(&wanted->request, answer) ||
+        answer->len_bytes != wanted->len_bytes)
         return;
     for (uint64_t i = 0; i < wanted->count; i++)
         next += oriel_internode_unpack(next, &wanted->batches[i], NULL);
@@ -244,13 +245,13 @@ static enum oriel_status send_message(struct sender *sender, uint64_t left_bytes
     if (sender->origin.open)
         data[pieces++] = pack_operands(sender);
     if (!sender->result.open)
-        return oriel_internode_tell(sender->window, sender->rank, sender->peer, &head, data,
+        return oriel_internode_send(sender->window, sender->rank, sender->peer, &head, data,
                                     pieces);
     struct expected_reply *wanted = expected_reply_for_side(&sender->result, sender->moved_bytes);
     if (wanted == NULL)
         return no_memory_for(sender->rank);
-    return oriel_internode_ask(sender->window, sender->rank, sender->peer, &head, data, pieces,
-                               &wanted->request);
+    return oriel_internode_send_request(sender->window, sender->rank, sender->peer, &head, data,
+                                        pieces, &wanted->request);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -348,8 +349,8 @@ static enum oriel_status rdma_put(struct oriel_window *window, const struct orie
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
         now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
-        status = oriel_internode_place(window, target->rank, way->key, target->offset_bytes + done,
-                                       here + done, now);
+        status = oriel_internode_rdma_put(window, target->rank, way->key,
+                                          target->offset_bytes + done, here + done, now);
     }
     return status;
 }
@@ -363,8 +364,8 @@ static enum oriel_status rdma_get(struct oriel_window *window, const struct orie
         struct expected_reply *wanted = expected_reply_for_run(here + done, now);
         if (wanted == NULL)
             return no_memory_for(target->rank);
-        status = oriel_internode_fetch(window, target->rank, way->peer, way->key,
-                                       target->offset_bytes + done, now, &wanted->request);
+        status = oriel_internode_rdma_get(window, target->rank, way->peer, way->key,
+                                          target->offset_bytes + done, now, &wanted->request);
     }
     return status;
 }
@@ -444,5 +445,6 @@ enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
     struct expected_reply *wanted = expected_reply_for_run(result, len_bytes);
     if (wanted == NULL)
         return no_memory_for(target->rank);
-    return oriel_internode_ask(window, target->rank, peer, &head, data, 2, &wanted->request);
+    return oriel_internode_send_request(window, target->rank, peer, &head, data, 2,
+                                        &wanted->request);
 }

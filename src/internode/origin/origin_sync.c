@@ -25,7 +25,7 @@
  * programs that acquire several locks in one order everywhere rely on this. With MPI_MODE_NOCHECK
  * no lock is acquired (TRUSTED).
  *
- * far->mutex is never held around calls of the net, since the net calls oriel_internode_took with
+ * far->mutex is never held around calls of the net, since the net calls oriel_internode_reply_check with
  * its own lock held. */
 #include "internode/origin/origin_sync.h"
 
@@ -43,24 +43,24 @@ enum { OPEN_MOST = 1024 };
 
 /* --- messages --- */
 
-enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_send(struct oriel_window *window, int32_t target,
                                        struct oriel_net_peer *peer,
                                        struct oriel_internode_head *head, const struct iovec *data,
                                        unsigned pieces)
 {
-    oriel_internode_ride(window, target, data, pieces);
+    oriel_lazy_lock_before_message(window, target, data, pieces);
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     enum oriel_status status = oriel_net_tell_later(peer, &bytes);
     if (status != ORIEL_OK)
-        return oriel_internode_missed(status, target);
+        return oriel_internode_send_status(status, target);
     oriel_delay();
-    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_TOLD); /* F1 */
+    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_SENT); /* F1 */
     return ORIEL_OK;
 }
 
-void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status status,
-                                  uint64_t number, const char *text, bool is_cause)
+void oriel_internode_operation_failed(struct oriel_internode *far, enum oriel_status status,
+                                      uint64_t number, const char *text, bool is_cause)
 {
     pthread_mutex_lock(&far->mutex);
     if (far->failure == ORIEL_OK || is_cause) {
@@ -71,14 +71,14 @@ void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status
     pthread_mutex_unlock(&far->mutex);
 }
 
-bool oriel_internode_took(struct oriel_internode_request *request,
-                          const struct oriel_net_arrived *answer)
+bool oriel_internode_reply_check(struct oriel_internode_request *request,
+                                 const struct oriel_net_arrived *answer)
 {
     struct oriel_internode *far = request->window->far;
-    const struct oriel_internode_answer *told = answer->head;
+    const struct oriel_internode_reply *told = answer->head;
     if (request->by_device)
         return true;
-    if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES && told->status == ORIEL_OK)
+    if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES && told->status == ORIEL_OK)
         return true;
     char text[sizeof far->failure_text];
     bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK &&
@@ -86,7 +86,7 @@ bool oriel_internode_took(struct oriel_internode_request *request,
     enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
     snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target,
              (int)sizeof told->text, whole ? told->text : "a malformed reply");
-    oriel_internode_note_failure(
+    oriel_internode_operation_failed(
         far, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {
         request->pending->status = status;
@@ -139,14 +139,14 @@ static enum oriel_status first_failure_raise(const struct first_failure *first)
 /* Waits for them, oldest first. */
 static void await_open(struct oriel_window *window, int32_t target, struct first_failure *first)
 {
-    oriel_internode_settle_at(window, target);
+    oriel_lazy_lock_await_at(window, target);
     struct oriel_internode_request *request = take_open_requests(window->far, target);
     while (request != NULL) {
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
-        struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
-        first_failure_record(
-            first, oriel_internode_missed(oriel_net_await(&request->net, &watch), request->target));
+        struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_MACHINE};
+        first_failure_record(first, oriel_internode_send_status(
+                                        oriel_net_await(&request->net, &watch), request->target));
         oriel_rma_request_release(request);
         request = next;
     }
@@ -198,7 +198,7 @@ static enum oriel_status request_sent(enum oriel_status status,
     *many = false;
     if (status != ORIEL_OK) {
         oriel_rma_request_detach(request);
-        return oriel_internode_missed(status, target);
+        return oriel_internode_send_status(status, target);
     }
     pthread_mutex_lock(&far->mutex);
     request->next = far->open;
@@ -235,13 +235,14 @@ static enum oriel_status await_open_requests(struct oriel_window *window, int32_
     return first_failure_raise(&first);
 }
 
-enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target,
-                                      struct oriel_net_peer *peer,
-                                      struct oriel_internode_head *head, const struct iovec *data,
-                                      unsigned pieces, struct oriel_internode_request *request)
+enum oriel_status oriel_internode_send_request(struct oriel_window *window, int32_t target,
+                                               struct oriel_net_peer *peer,
+                                               struct oriel_internode_head *head,
+                                               const struct iovec *data, unsigned pieces,
+                                               struct oriel_internode_request *request)
 {
     bool many;
-    oriel_internode_ride(window, target, data, pieces);
+    oriel_lazy_lock_before_message(window, target, data, pieces);
     enum oriel_status status =
         open_request(window, target, peer, head, data, pieces, request, &many);
     return many ? await_open_requests(window, -1, false) : status;
@@ -249,14 +250,15 @@ enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t targe
 
 static bool lock_is_refused(const struct oriel_window *window, int32_t target)
 {
-    return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) &
-                          ORIEL_INTERNODE_REFUSED);
+    return oriel_unlikely(
+        atomic_load_explicit(&window->far->target_flags[target], memory_order_relaxed) &
+        ORIEL_INTERNODE_LOCK_REFUSED);
 }
 
 /* RDMA does not wait for a lock, nor can its target refuse it (lazy_lock.c, K3). */
 static enum oriel_status check_rdma_allowed(const struct oriel_window *window, int32_t target)
 {
-    oriel_internode_settle_at(window, target);
+    oriel_lazy_lock_await_at(window, target);
     if (!lock_is_refused(window, target))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_OTHER,
@@ -264,25 +266,25 @@ static enum oriel_status check_rdma_allowed(const struct oriel_window *window, i
                       (int)target);
 }
 
-enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target,
-                                        struct oriel_net_key *key, uint64_t offset_bytes,
-                                        const void *from, size_t len_bytes)
+enum oriel_status oriel_internode_rdma_put(struct oriel_window *window, int32_t target,
+                                           struct oriel_net_key *key, uint64_t offset_bytes,
+                                           const void *from, size_t len_bytes)
 {
     enum oriel_status status = check_rdma_allowed(window, target);
     if (status != ORIEL_OK)
         return status;
     status = oriel_net_put(key, offset_bytes, from, len_bytes);
     if (status != ORIEL_OK)
-        return oriel_internode_missed(status, target);
+        return oriel_internode_send_status(status, target);
     oriel_delay();
-    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_PLACED); /* F1 */
+    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_RDMA_SENT); /* F1 */
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target,
-                                        struct oriel_net_peer *peer, struct oriel_net_key *key,
-                                        uint64_t offset_bytes, size_t len_bytes,
-                                        struct oriel_internode_request *request)
+enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t target,
+                                           struct oriel_net_peer *peer, struct oriel_net_key *key,
+                                           uint64_t offset_bytes, size_t len_bytes,
+                                           struct oriel_internode_request *request)
 {
     bool many;
     enum oriel_status status = check_rdma_allowed(window, target);
@@ -321,7 +323,7 @@ static bool send_rdma_checks(struct oriel_window *window, int32_t target,
     bool any = false;
     int32_t rank;
     *lacks = false;
-    while ((rank = oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_PLACED)) >=
+    while ((rank = oriel_internode_flag_take(window->far, target, ORIEL_INTERNODE_RDMA_SENT)) >=
            0) { /* F2 */
         oriel_delay();
         enum oriel_status status = send_rdma_check(window, rank);
@@ -331,7 +333,7 @@ static bool send_rdma_checks(struct oriel_window *window, int32_t target,
         }
         first_failure_record(first, status);
         if (status == ORIEL_E_NO_MEM) {
-            oriel_internode_set_mark(window->far, rank, ORIEL_INTERNODE_PLACED);
+            oriel_internode_flag_set(window->far, rank, ORIEL_INTERNODE_RDMA_SENT);
             *lacks = true;
             return any;
         }
@@ -343,16 +345,16 @@ static bool send_rdma_checks(struct oriel_window *window, int32_t target,
 static void ignore_reply_data(struct oriel_net_request *request,
                               const struct oriel_net_arrived *answer)
 {
-    (void)oriel_internode_took((struct oriel_internode_request *)request, answer);
+    (void)oriel_internode_reply_check((struct oriel_internode_request *)request, answer);
 }
 
 /* A request that a lock preallocated for its unlock; NULL if there is none. */
 static struct oriel_internode_request *unlock_request_take(struct oriel_internode *far)
 {
     pthread_mutex_lock(&far->mutex);
-    struct oriel_internode_request *request = far->put_by;
+    struct oriel_internode_request *request = far->unlock_requests;
     if (request != NULL)
-        far->put_by = request->next;
+        far->unlock_requests = request->next;
     pthread_mutex_unlock(&far->mutex);
     return request;
 }
@@ -361,8 +363,8 @@ static void unlock_request_store(struct oriel_internode *far,
                                  struct oriel_internode_request *request)
 {
     pthread_mutex_lock(&far->mutex);
-    request->next = far->put_by;
-    far->put_by = request;
+    request->next = far->unlock_requests;
+    far->unlock_requests = request;
     pthread_mutex_unlock(&far->mutex);
 }
 
@@ -389,7 +391,7 @@ static enum oriel_status send_flush(struct oriel_window *window, int32_t target,
 /* Sends requests to all targets with the flag, then awaits all open requests. *is_asked: false if
  * memory was short. */
 static enum oriel_status flush_targets(struct oriel_window *window, int32_t target,
-                                       enum oriel_internode_mark mark,
+                                       enum oriel_internode_target_flag mark,
                                        enum oriel_internode_kind kind, bool *is_asked)
 {
     struct oriel_internode *far = window->far;
@@ -399,7 +401,7 @@ static enum oriel_status flush_targets(struct oriel_window *window, int32_t targ
     if (send_rdma_checks(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
         await_open(window, target, &first); /* D1 */
     /* F2; nothing is sent after puts that may not have arrived */
-    int32_t rank = lacks ? -1 : oriel_internode_take_mark(far, target, mark);
+    int32_t rank = lacks ? -1 : oriel_internode_flag_take(far, target, mark);
     if (kind == ORIEL_INTERNODE_UNLOCK && target >= 0 && !lacks)
         rank = target; /* also if another thread has flushed it */
     *is_asked = !lacks;
@@ -414,8 +416,8 @@ static enum oriel_status flush_targets(struct oriel_window *window, int32_t targ
         *is_asked = status != ORIEL_E_NO_MEM;
         /* this target and all that follow are still to be flushed */
         if (!*is_asked)
-            oriel_internode_set_mark(far, rank, mark);
-        rank = target < 0 && *is_asked ? oriel_internode_take_mark(far, -1, mark) : -1;
+            oriel_internode_flag_set(far, rank, mark);
+        rank = target < 0 && *is_asked ? oriel_internode_flag_take(far, -1, mark) : -1;
     }
     await_open(window, target, &first);
     first_failure_record(&first, oriel_internode_take_failure(far));
@@ -426,10 +428,10 @@ static enum oriel_status flush_targets(struct oriel_window *window, int32_t targ
 enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t target)
 {
     bool is_asked;
-    return flush_targets(window, target, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, &is_asked);
+    return flush_targets(window, target, ORIEL_INTERNODE_SENT, ORIEL_INTERNODE_FLUSH, &is_asked);
 }
 
-enum oriel_status oriel_internode_flush_placed(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_t target)
 {
     struct first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
@@ -458,7 +460,7 @@ static enum oriel_status send_lock(struct oriel_window *window, int32_t target,
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {
-        .kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_later};
+        .kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_queue};
     /* preallocated, so that an acquired lock can be released */
     struct oriel_internode_request *unlock = calloc(1, sizeof *unlock);
     enum oriel_status status =
@@ -478,12 +480,12 @@ static enum oriel_status lock_acquire(struct oriel_window *window, int32_t targe
                                       enum oriel_internode_wanted wanted, bool *is_followed)
 {
     struct oriel_internode_question *question;
-    oriel_internode_settle();
+    oriel_lazy_lock_await();
     enum oriel_status status =
         send_lock(window, target, wanted, oriel_internode_question, &question);
     if (status != ORIEL_OK)
         return status;
-    *is_followed = oriel_internode_answered(question) != 0;
+    *is_followed = oriel_internode_question_number(question) != 0;
     free(question);
     return ORIEL_OK;
 }
@@ -502,9 +504,9 @@ enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_
     struct oriel_internode_question *question;
     enum oriel_status status = send_lock(
         window, target, exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
-        oriel_internode_question_later, &question);
+        oriel_internode_question_queue, &question);
     if (status == ORIEL_OK)
-        oriel_internode_ride_begin(window, target, question);
+        oriel_lazy_lock_begin(window, target, question);
     return status;
 }
 
@@ -517,18 +519,18 @@ static enum oriel_status lock_all_acquire(struct oriel_window *window, int32_t t
     if (status != ORIEL_OK)
         return status;
     oriel_delay();
-    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_HELD);
+    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_LOCKED);
     if (is_followed)
-        oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_FOLLOWED); /* J2 */
+        oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_WRITER_WAITS); /* J2 */
     return ORIEL_OK;
 }
 
-void oriel_internode_take_turns(struct oriel_window *window)
+void oriel_internode_lock_followed(struct oriel_window *window)
 {
     pthread_mutex_lock(&window->far->entering);
-    for (int32_t rank = -1; (rank = oriel_internode_next_marked(
-                                 window->far, rank, ORIEL_INTERNODE_FOLLOWED)) >= 0;) { /* J3 */
-        (void)oriel_internode_take_mark(window->far, rank, ORIEL_INTERNODE_FOLLOWED);
+    for (int32_t rank = -1; (rank = oriel_internode_flag_next(
+                                 window->far, rank, ORIEL_INTERNODE_WRITER_WAITS)) >= 0;) { /* J3 */
+        (void)oriel_internode_flag_take(window->far, rank, ORIEL_INTERNODE_WRITER_WAITS);
         (void)lock_all_acquire(window, rank, ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     }
     pthread_mutex_unlock(&window->far->entering);
@@ -538,19 +540,19 @@ enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t ta
                                          bool *is_given_back)
 {
     enum oriel_status status =
-        flush_targets(window, target, ORIEL_INTERNODE_TOLD,
+        flush_targets(window, target, ORIEL_INTERNODE_SENT,
                       trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
     if (*is_given_back && lock_is_refused(window, target))
-        (void)oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_REFUSED);
+        (void)oriel_internode_flag_take(window->far, target, ORIEL_INTERNODE_LOCK_REFUSED);
     return status;
 }
 
 enum oriel_status oriel_internode_unlock_all(struct oriel_window *window, bool trusted,
                                              bool *is_given_back)
 {
-    return trusted ? flush_targets(window, -1, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH,
+    return trusted ? flush_targets(window, -1, ORIEL_INTERNODE_SENT, ORIEL_INTERNODE_FLUSH,
                                    is_given_back)
-                   : flush_targets(window, -1, ORIEL_INTERNODE_HELD, ORIEL_INTERNODE_UNLOCK,
+                   : flush_targets(window, -1, ORIEL_INTERNODE_LOCKED, ORIEL_INTERNODE_UNLOCK,
                                    is_given_back);
 }
 
@@ -560,12 +562,12 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
     enum oriel_status status = oriel_internode_peer(window, target, peer);
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_TRUSTED) ||
-        (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
-         ORIEL_INTERNODE_HELD))
+        (atomic_load_explicit(&window->far->target_flags[target], memory_order_acquire) &
+         ORIEL_INTERNODE_LOCKED))
         return status;
     pthread_mutex_lock(&window->far->entering); /* one thread acquires it */
-    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
-          ORIEL_INTERNODE_HELD))
+    if (!(atomic_load_explicit(&window->far->target_flags[target], memory_order_acquire) &
+          ORIEL_INTERNODE_LOCKED))
         status = lock_all_acquire(window, target, ORIEL_INTERNODE_WANTS_ALL);
     pthread_mutex_unlock(&window->far->entering);
     return status;

@@ -21,36 +21,37 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
                                         struct oriel_net_peer **peer);
 
 /* Sends a one-way message. Sets the head's window and from. */
-enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_send(struct oriel_window *window, int32_t target,
                                        struct oriel_net_peer *peer,
                                        struct oriel_internode_head *head, const struct iovec *data,
                                        unsigned pieces);
 
 /* Sends a request. The window owns the request from here on, also after an error. Its take must
- * call oriel_internode_took first. */
-enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target,
-                                      struct oriel_net_peer *peer,
-                                      struct oriel_internode_head *head, const struct iovec *data,
-                                      unsigned pieces, struct oriel_internode_request *request);
+ * call oriel_internode_reply_check first. */
+enum oriel_status oriel_internode_send_request(struct oriel_window *window, int32_t target,
+                                               struct oriel_net_peer *peer,
+                                               struct oriel_internode_head *head,
+                                               const struct iovec *data, unsigned pieces,
+                                               struct oriel_internode_request *request);
 
 /* The RDMA key of an internode target's memory; NULL if its operations are messages. */
 struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target,
                                           struct oriel_net_peer *peer);
 
 /* RDMA with that key, of at most ORIEL_NET_DATA_BYTES. A put's data is copied before it returns. A
- * get's request is as for oriel_internode_ask. */
-enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target,
-                                        struct oriel_net_key *key, uint64_t offset_bytes,
-                                        const void *from, size_t len_bytes);
-enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target,
-                                        struct oriel_net_peer *peer, struct oriel_net_key *key,
-                                        uint64_t offset_bytes, size_t len_bytes,
-                                        struct oriel_internode_request *request);
+ * get's request is as for oriel_internode_send_request. */
+enum oriel_status oriel_internode_rdma_put(struct oriel_window *window, int32_t target,
+                                           struct oriel_net_key *key, uint64_t offset_bytes,
+                                           const void *from, size_t len_bytes);
+enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t target,
+                                           struct oriel_net_peer *peer, struct oriel_net_key *key,
+                                           uint64_t offset_bytes, size_t len_bytes,
+                                           struct oriel_internode_request *request);
 
 /* Records the failure that a reply reports. Returns false if it reports one; the reply has no data
  * then. */
-bool oriel_internode_took(struct oriel_internode_request *request,
-                          const struct oriel_net_arrived *answer);
+bool oriel_internode_reply_check(struct oriel_internode_request *request,
+                                 const struct oriel_net_arrived *answer);
 
 /* Completes all operations of this process on an internode target, or on all for -1, at origin and
  * target. Returns the failure of any. */
@@ -58,7 +59,7 @@ enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t tar
 
 /* Completes those that need no message: RDMA operations, and those that return data to this
  * process. Failures that replies reported are left. */
-enum oriel_status oriel_internode_flush_placed(struct oriel_window *window, int32_t target);
+enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_t target);
 
 /* Waits until operations that return data to this process are complete here, or have failed. */
 enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target);
@@ -71,23 +72,23 @@ enum oriel_status oriel_internode_take_failure(struct oriel_internode *far);
 enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t target, bool exclusive);
 
 /* The same, but lazy: the lock leaves with the messages of its epoch (lazy_lock.c). The calls that
- * complete operations there report its failure. Call it after oriel_internode_settle, and only if
+ * complete operations there report its failure. Call it after oriel_lazy_lock_await, and only if
  * no other thread of the program may be in a call. */
 enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target,
                                              bool exclusive);
 
 /* Whether this process has a lazy lock that is not acquired yet; settle waits for it. Call settle
  * before any other lock is requested or acquired. */
-extern uint32_t oriel_internode_rides __attribute__((visibility("hidden")));
-void oriel_internode_settle(void);
+extern uint32_t oriel_lazy_lock_outstanding __attribute__((visibility("hidden")));
+void oriel_lazy_lock_await(void);
 
 /* Frees the lazy lock of a window that ends inside the epoch. An outstanding request is left to the
  * net. */
-void oriel_internode_ride_leave(const struct oriel_internode *far);
+void oriel_lazy_lock_free(const struct oriel_internode *far);
 
 /* At the beginning of lock_all, after its gate: acquires the locks of targets at which the previous
  * epoch kept an exclusive lock waiting. A failure is left to the first operation there. */
-void oriel_internode_take_turns(struct oriel_window *window);
+void oriel_internode_lock_followed(struct oriel_window *window);
 
 /* trusted: MPI_MODE_NOCHECK, so no lock was acquired and only the flush remains. *is_given_back:
  * false if memory was short for the request (ORIEL_E_NO_MEM); then the lock is still held. */
@@ -114,7 +115,7 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
                                           int32_t *lost_rank);
 
 /* Notifies all reachable nodes that a rank is lost. */
-void oriel_internode_tell_lost(struct oriel_window *window, int32_t rank);
+void oriel_internode_notify_lost(struct oriel_window *window, int32_t rank);
 
 /* Marks the window broken, once, and notifies all nodes: waits in barriers end, and no barrier
  * opens any more. */
@@ -123,47 +124,49 @@ void oriel_internode_break(struct oriel_window *window, int32_t rank);
 /* --- at the target, in the agent's thread --- */
 
 /* Sends a reply with the failure so far, or with data if there is none. */
-void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker,
-                            int32_t from, const struct iovec *data, unsigned pieces);
+void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_asker *asker,
+                           int32_t from, const struct iovec *data, unsigned pieces);
 
 /* Sends a reply to a request that is neither operation nor flush. Failures are left to the next
  * reply. */
-void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data,
-                                 unsigned pieces);
+void oriel_internode_reply_ok(const struct oriel_net_asker *asker, const struct iovec *data,
+                              unsigned pieces);
 
 /* Sends a reply that refuses the request, with the thread's message. */
-void oriel_internode_refuse(const struct oriel_net_asker *asker, enum oriel_status status);
-void oriel_internode_answers_close(struct oriel_internode *far);
+void oriel_internode_reply_refusal(const struct oriel_net_asker *asker, enum oriel_status status);
+void oriel_internode_replies_close(struct oriel_internode *far);
 
 /* Records that a message of this origin failed, with the thread's message, for the next reply to
  * it. */
-void oriel_internode_failed(struct oriel_window *window, int32_t from, enum oriel_status status);
+void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
+                                    enum oriel_status status);
 
 /* Whether a message of an epoch must not be served now: its lock is not acquired yet, and again
  * runs when it is, or the lock was refused. */
-typedef void oriel_internode_again(struct oriel_window *window, const struct oriel_net_asker *asker,
-                                   const struct oriel_internode_head *head,
-                                   const struct oriel_net_arrived *message);
-bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_asker *asker,
-                           const struct oriel_internode_head *head,
-                           const struct oriel_net_arrived *message, bool is_asked,
-                           oriel_internode_again *again);
+typedef void oriel_internode_serve_fn(struct oriel_window *window,
+                                      const struct oriel_net_asker *asker,
+                                      const struct oriel_internode_head *head,
+                                      const struct oriel_net_arrived *message);
+bool oriel_internode_defers(struct oriel_window *window, const struct oriel_net_asker *asker,
+                            const struct oriel_internode_head *head,
+                            const struct oriel_net_arrived *message, bool is_asked,
+                            oriel_internode_serve_fn *again);
 
 /* Serves any message but an operation's. */
 void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
                            const struct oriel_internode_head *head);
 
 /* Whether any window has a waiting lock; and advances the waiting locks of one window. */
-bool oriel_internode_waits(void);
-void oriel_internode_look(struct oriel_window *window);
+bool oriel_internode_has_waiting_locks(void);
+void oriel_internode_advance_locks(struct oriel_window *window);
 
 /* An internode rank is lost. */
-void oriel_internode_forget(struct oriel_window *window, int32_t rank);
+void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank);
 
 /* Serves ORIEL_INTERNODE_KEY. withdraw ends RDMA to the window's memory, after all ranks have left
  * it. */
-void oriel_internode_tell_key(struct oriel_window *window, const struct oriel_net_asker *asker);
-void oriel_internode_withdraw(struct oriel_internode *far);
+void oriel_internode_reply_key(struct oriel_window *window, const struct oriel_net_asker *asker);
+void oriel_internode_rdma_withdraw(struct oriel_internode *far);
 void oriel_internode_keys_close(struct oriel_internode *far);
 
 /* When the window is no longer served. */

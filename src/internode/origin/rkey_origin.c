@@ -17,7 +17,7 @@ static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_n
     size_t len_bytes;
     if (oriel_internode_question(window, target, peer, &head, &question) != ORIEL_OK)
         return &none; /* the operation's own message reports the cause */
-    const void *text = oriel_internode_answered_bytes(question, &len_bytes);
+    const void *text = oriel_internode_question_data(question, &len_bytes);
     struct oriel_net_key *key = oriel_net_key_open(peer, text, len_bytes);
     free(question);
     if (key == NULL)

@@ -5,16 +5,16 @@
 
 #include "internode/internode.h"
 
-void oriel_internode_set_mark(struct oriel_internode *far, int32_t target,
-                              enum oriel_internode_mark mark);
+void oriel_internode_flag_set(struct oriel_internode *far, int32_t target,
+                              enum oriel_internode_target_flag mark);
 
 /* Clears a flag of target, or of the first rank that has it for -1. Returns that rank, or -1 if
  * there is none. */
-int32_t oriel_internode_take_mark(struct oriel_internode *far, int32_t target,
-                                  enum oriel_internode_mark mark);
+int32_t oriel_internode_flag_take(struct oriel_internode *far, int32_t target,
+                                  enum oriel_internode_target_flag mark);
 
 /* The lowest rank above this one that has the flag, or -1. */
-int32_t oriel_internode_next_marked(struct oriel_internode *far, int32_t above,
-                                    enum oriel_internode_mark mark);
+int32_t oriel_internode_flag_next(struct oriel_internode *far, int32_t above,
+                                  enum oriel_internode_target_flag mark);
 
 #endif

@@ -65,7 +65,7 @@ static void reply_error(const struct oriel_net_asker *asker,
                         const struct oriel_internode_head *head, enum oriel_status status,
                         const char *why)
 {
-    struct oriel_internode_answer answer = {.status = status};
+    struct oriel_internode_reply answer = {.status = status};
     struct oriel_net_bytes bytes = {&answer, sizeof answer, NULL, 0};
     snprintf(answer.text, sizeof answer.text, "%s", why);
     if (expects_reply(head))
@@ -75,7 +75,7 @@ static void reply_error(const struct oriel_net_asker *asker,
 static void reply_given_up(const struct oriel_net_asker *asker,
                            const struct oriel_internode_head *head, int32_t dead)
 {
-    struct oriel_internode_answer answer = {.status = ORIEL_E_PEER};
+    struct oriel_internode_reply answer = {.status = ORIEL_E_PEER};
     uint64_t number = (uint64_t)dead + 1;
     struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number},
                                     1};
@@ -109,7 +109,7 @@ static void reply_address(struct oriel_window *window, const struct oriel_net_as
     }
     struct iovec data[] = {{(void *)(uintptr_t)&peer->identity, sizeof peer->identity},
                            {(void *)(uintptr_t)reached->address, reached->address_bytes}};
-    oriel_internode_answer_well(asker, data, 2);
+    oriel_internode_reply_ok(asker, data, 2);
 }
 
 /* Whether the sender is the rank in the head. */
@@ -134,7 +134,7 @@ static void message_serve_now(struct oriel_window *window, const struct oriel_ne
     case ORIEL_INTERNODE_ACCUMULATE:
     case ORIEL_INTERNODE_SWAP: oriel_internode_serve_operation(window, asker, head, message); break;
     case ORIEL_INTERNODE_ADDRESS: reply_address(window, asker, head); break;
-    case ORIEL_INTERNODE_KEY: oriel_internode_tell_key(window, asker); break;
+    case ORIEL_INTERNODE_KEY: oriel_internode_reply_key(window, asker); break;
     default: oriel_internode_serve(window, asker, head); break;
     }
 }
@@ -154,8 +154,8 @@ static void message_serve(const struct oriel_net_asker *asker, const struct orie
                     "the window is not complete yet"); /* from a sender that ignores is_settled */
     else if (!sender_is_valid(window, head, from))
         reply_error(asker, head, ORIEL_E_WIN, "the sender is not a rank of the window");
-    else if (!oriel_internode_keeps(window, asker, head, message, expects_reply(head),
-                                    message_serve_now))
+    else if (!oriel_internode_defers(window, asker, head, message, expects_reply(head),
+                                     message_serve_now))
         message_serve_now(window, asker, head, message);
     pthread_mutex_unlock(&serving);
 }
@@ -163,15 +163,15 @@ static void message_serve(const struct oriel_net_asker *asker, const struct orie
 static void locks_advance_window(void *window, void *context)
 {
     (void)context;
-    oriel_internode_look(window);
+    oriel_internode_advance_locks(window);
 }
 
 static bool locks_advance_all(void)
 {
     pthread_mutex_lock(&serving);
-    if (oriel_internode_waits())
+    if (oriel_internode_has_waiting_locks())
         oriel_hash_table_visit(&windows, locks_advance_window, NULL);
-    bool waiting = oriel_internode_waits();
+    bool waiting = oriel_internode_has_waiting_locks();
     pthread_mutex_unlock(&serving);
     return waiting;
 }
@@ -183,7 +183,7 @@ static void window_forget_process(void *value, void *context)
     for (int32_t i = 0; i < window->n; i++)
         if (window->group->ids[i].id[0] == identity->id[0] &&
             window->group->ids[i].id[1] == identity->id[1])
-            oriel_internode_forget(window, i);
+            oriel_internode_rank_lost(window, i);
 }
 
 static void process_lost(const struct oriel_identity *who)

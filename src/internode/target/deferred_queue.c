@@ -5,23 +5,23 @@
 #include <string.h>
 
 /* the origin's limit does not count flushes */
-enum { MOST_BYTES = 2 * ORIEL_INTERNODE_RIDE_BYTES };
+enum { MOST_BYTES = 2 * ORIEL_LAZY_LOCK_BYTES };
 
 struct oriel_internode_message {
     struct oriel_internode_message *next;
     struct oriel_net_asker asker;
     struct oriel_internode_head head;
-    oriel_internode_again *again;
+    oriel_internode_serve_fn *again;
     bool is_asked;
     size_t len_bytes;
     _Alignas(uint64_t) char data[];
 };
 
-enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
-                                       const struct oriel_net_asker *asker,
-                                       const struct oriel_internode_head *head,
-                                       const struct oriel_net_arrived *message, bool is_asked,
-                                       oriel_internode_again *again)
+enum oriel_status oriel_internode_deferred_add(struct oriel_internode_deferred *kept,
+                                               const struct oriel_net_asker *asker,
+                                               const struct oriel_internode_head *head,
+                                               const struct oriel_net_arrived *message,
+                                               bool is_asked, oriel_internode_serve_fn *again)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK && !kept->has_unlock) {
         kept->has_unlock = true;
@@ -54,7 +54,7 @@ enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
     return ORIEL_OK;
 }
 
-static struct oriel_internode_message *take_first(struct oriel_internode_kept *kept)
+static struct oriel_internode_message *take_first(struct oriel_internode_deferred *kept)
 {
     struct oriel_internode_message *first = kept->first;
     if (first == NULL)
@@ -65,7 +65,8 @@ static struct oriel_internode_message *take_first(struct oriel_internode_kept *k
     return first;
 }
 
-void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_internode_kept *kept)
+void oriel_internode_deferred_serve(struct oriel_window *window,
+                                    struct oriel_internode_deferred *kept)
 {
     struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL) {
@@ -76,17 +77,18 @@ void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_intern
     }
 }
 
-void oriel_internode_kept_refuse(struct oriel_internode_kept *kept, enum oriel_status status)
+void oriel_internode_deferred_refuse(struct oriel_internode_deferred *kept,
+                                     enum oriel_status status)
 {
     struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL) {
         if (message->is_asked)
-            oriel_internode_refuse(&message->asker, status);
+            oriel_internode_reply_refusal(&message->asker, status);
         free(message);
     }
 }
 
-void oriel_internode_kept_drop(struct oriel_internode_kept *kept)
+void oriel_internode_deferred_drop(struct oriel_internode_deferred *kept)
 {
     struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL)

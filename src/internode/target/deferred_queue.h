@@ -6,19 +6,21 @@
 #include "internode/origin/origin_sync.h"
 
 /* Appends a copy of the message; ORIEL_E_NO_MEM. An unlock needs no memory. */
-enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
-                                       const struct oriel_net_asker *asker,
-                                       const struct oriel_internode_head *head,
-                                       const struct oriel_net_arrived *message, bool is_asked,
-                                       oriel_internode_again *again);
+enum oriel_status oriel_internode_deferred_add(struct oriel_internode_deferred *kept,
+                                               const struct oriel_net_asker *asker,
+                                               const struct oriel_internode_head *head,
+                                               const struct oriel_net_arrived *message,
+                                               bool is_asked, oriel_internode_serve_fn *again);
 
 /* Serves all messages but the unlock, in their order. */
-void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_internode_kept *kept);
+void oriel_internode_deferred_serve(struct oriel_window *window,
+                                    struct oriel_internode_deferred *kept);
 
 /* Discards all messages. Requests are refused, with the thread's message. */
-void oriel_internode_kept_refuse(struct oriel_internode_kept *kept, enum oriel_status status);
+void oriel_internode_deferred_refuse(struct oriel_internode_deferred *kept,
+                                     enum oriel_status status);
 
 /* Discards all messages of a lost origin. */
-void oriel_internode_kept_drop(struct oriel_internode_kept *kept);
+void oriel_internode_deferred_drop(struct oriel_internode_deferred *kept);
 
 #endif

@@ -72,7 +72,7 @@ struct oriel_internode_share *oriel_internode_share_join(struct oriel_window *wi
         if (share == NULL)
             return NULL;
         oriel_delay();
-        share->place = oriel_ticket_come(&window->control->lock);
+        share->place = oriel_ticket_enter_reader(&window->control->lock);
         *link = share;
     }
     share->members++;
@@ -94,7 +94,7 @@ uint32_t oriel_internode_shares_joins(const struct oriel_internode *far)
     return far->shares == NULL ? 0 : far->shares->joins;
 }
 
-struct oriel_internode_share *oriel_internode_share_join_inside(struct oriel_window *window)
+struct oriel_internode_share *oriel_internode_share_join_first(struct oriel_window *window)
 {
     struct oriel_internode_share *first = window->far->shares;
     if (!oriel_internode_share_is_in(window, first))

@@ -21,7 +21,7 @@ bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_inter
 /* Joins the first position, for a lock that has another one, if the epochs of the first position
  * hold the lock; else NULL (J5). joins returns how many locks joined the first position that way.
  */
-struct oriel_internode_share *oriel_internode_share_join_inside(struct oriel_window *window);
+struct oriel_internode_share *oriel_internode_share_join_first(struct oriel_window *window);
 uint32_t oriel_internode_shares_joins(const struct oriel_internode *far);
 
 /* A holder of the position leaves. A lost origin never does, and the position stays in use. */

@@ -135,8 +135,8 @@ static void operation_reply(const struct oriel_internode_order *order,
     struct iovec data = {answer, order->moved_bytes};
     enum oriel_status status = operation_execute(order, answer);
     if (status != ORIEL_OK)
-        oriel_internode_failed(window, head->from, status);
-    oriel_internode_answer(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
+        oriel_internode_record_failure(window, head->from, status);
+    oriel_internode_reply(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
 }
 
 /* Sends a run of memory that loads can read directly from its place. Loads a word in one piece, for
@@ -146,7 +146,7 @@ static bool reply_with_run(const struct oriel_internode_order *order,
 {
     const struct oriel_internode_head *head = order->head;
     const struct oriel_path way =
-        oriel_remote_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
+        oriel_path_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
     uint64_t word;
     struct iovec data = {way.there.direct, head->b};
     if (way.by != &oriel_transport_shared)
@@ -155,7 +155,7 @@ static bool reply_with_run(const struct oriel_internode_order *order,
         way.by->read(&way.there, &word, head->b);
         data.iov_base = &word;
     }
-    oriel_internode_answer(order->window, asker, head->from, &data, 1);
+    oriel_internode_reply(order->window, asker, head->from, &data, 1);
     return true;
 }
 
@@ -175,7 +175,7 @@ static void operation_serve(struct oriel_window *window, const struct oriel_net_
     else
         status = oriel_internode_order_read(&order, message);
     if (status == ORIEL_OK && head->kind == ORIEL_INTERNODE_SWAP) {
-        oriel_internode_answer(window, asker, head->from, &data, 1);
+        oriel_internode_reply(window, asker, head->from, &data, 1);
     } else if (status == ORIEL_OK && asked) {
         if (head->kind != ORIEL_INTERNODE_GET || head->c != 0 || !reply_with_run(&order, asker))
             operation_reply(&order, asker);
@@ -183,9 +183,9 @@ static void operation_serve(struct oriel_window *window, const struct oriel_net_
         if (status == ORIEL_OK)
             status = operation_execute(&order, NULL);
         if (status != ORIEL_OK)
-            oriel_internode_failed(window, head->from, status);
+            oriel_internode_record_failure(window, head->from, status);
         if (asked)
-            oriel_internode_answer(window, asker, head->from, NULL, 0);
+            oriel_internode_reply(window, asker, head->from, NULL, 0);
     }
 }
 
@@ -195,13 +195,13 @@ void oriel_internode_serve_operation(struct oriel_window *window,
                                      const struct oriel_net_arrived *message)
 {
     struct oriel_remote_writers *writers = oriel_file_writers(oriel_file_base());
-    oriel_remote_for_others = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
+    oriel_path_serves_internode = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
     /* While pages move, this thread waits: in the kernel's copies, which announce themselves, or
      * here. */
     struct oriel_remote_writers_slot *slot =
-        oriel_remote_for_others ? NULL : oriel_remote_writers_enter(writers);
+        oriel_path_serves_internode ? NULL : oriel_remote_writers_enter(writers);
     operation_serve(window, asker, head, message);
     if (slot != NULL)
         oriel_remote_writers_leave(slot);
-    oriel_remote_for_others = false;
+    oriel_path_serves_internode = false;
 }

@@ -43,7 +43,7 @@ static void lock_join_first(struct oriel_window *window, struct oriel_internode_
 {
     struct oriel_internode_lock *keeper = calloc(1, sizeof *keeper);
     struct oriel_internode_share *inside =
-        keeper == NULL ? NULL : oriel_internode_share_join_inside(window);
+        keeper == NULL ? NULL : oriel_internode_share_join_first(window);
     if (inside == NULL) {
         free(keeper);
         return;
@@ -86,7 +86,7 @@ static bool lock_advance(struct oriel_window *window, struct oriel_internode_loc
             return false;
         lock->stage = STAGE_GATE;
         if (oriel_gate_push_writer(gate) && !is_behind) {
-            lock->place = oriel_ticket_take(queue);
+            lock->place = oriel_ticket_draw(queue);
             lock->stage = STAGE_QUEUE;
         }
     }
@@ -94,7 +94,7 @@ static bool lock_advance(struct oriel_window *window, struct oriel_internode_loc
         if (is_behind || oriel_gate_has_readers(gate))
             return false;
         (void)oriel_gate_await_readers(gate, NULL); /* returns at once */
-        lock->place = oriel_ticket_take(queue);
+        lock->place = oriel_ticket_draw(queue);
         lock->stage = STAGE_QUEUE;
     }
     return oriel_ticket_is_first(queue, lock->place);
@@ -122,8 +122,8 @@ static void lock_leave_gate(struct oriel_window *window, const struct oriel_inte
 static void lock_free(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     waiting -= lock->stage != STAGE_HELD;
-    window->far->rides -= lock->rides && lock->stage != STAGE_HELD;
-    oriel_internode_kept_drop(&lock->kept);
+    window->far->lazy_locks -= lock->is_lazy && lock->stage != STAGE_HELD;
+    oriel_internode_deferred_drop(&lock->deferred);
     free(lock);
 }
 
@@ -160,7 +160,7 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
         struct oriel_net_peer *peer =
             lock->stage == STAGE_HELD ? oriel_internode_peer_known(window, lock->from) : NULL;
         if (peer != NULL && oriel_net_check(peer) != ORIEL_OK) {
-            oriel_internode_forget(window, lock->from);
+            oriel_internode_rank_lost(window, lock->from);
             return;
         }
     }
@@ -186,12 +186,12 @@ static void lock_release(struct oriel_window *window, const struct oriel_net_ask
 {
     struct oriel_internode_lock *lock = lock_take_held(window, from);
     if (lock == NULL)
-        oriel_internode_failed(window, from,
-                               oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
+        oriel_internode_record_failure(
+            window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
     else
         lock_leave_queue(window, lock);
     free(lock);
-    oriel_internode_answer(window, asker, from, NULL, 0);
+    oriel_internode_reply(window, asker, from, NULL, 0);
 }
 
 /* --- advancing locks --- */
@@ -205,7 +205,7 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_in
         return ORIEL_OK;
     lock->looked_ns = now_ns;
     return lock->stage == STAGE_QUEUE ? oriel_liveness_lock(&watched)
-                                      : oriel_liveness_reads(&watched);
+                                      : oriel_liveness_lock_all_holders(&watched);
 }
 
 /* Replies to the lock request, whatever failed before. Reports to a lock_all epoch whether it keeps
@@ -215,8 +215,8 @@ static void lock_send_grant(const struct oriel_window *window,
 {
     uint64_t is_followed =
         lock->share != NULL && oriel_internode_share_is_followed(window, lock->share);
-    oriel_internode_answer_well(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed},
-                                lock->share != NULL);
+    oriel_internode_reply_ok(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed},
+                             lock->share != NULL);
 }
 
 /* The lock's turn has come. NOBODY's leaves at once. Returns the link to the next lock. */
@@ -232,7 +232,7 @@ static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
     }
     lock->stage = STAGE_HELD;
     waiting--;
-    window->far->rides -= lock->rides;
+    window->far->lazy_locks -= lock->is_lazy;
     holder_publish(window);
     lock_send_grant(window, lock);
     return &lock->next;
@@ -241,7 +241,7 @@ static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
 static void lock_refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
 {
     if (lock->from != NOBODY)
-        oriel_internode_refuse(&lock->asker, status);
+        oriel_internode_reply_refusal(&lock->asker, status);
 }
 
 /* K3, with the thread's message. */
@@ -249,11 +249,11 @@ static void epoch_refuse(struct oriel_window *window, struct oriel_internode_loc
                          enum oriel_status status)
 {
     lock_refuse(lock, status);
-    oriel_internode_kept_refuse(&lock->kept, status);
-    if (lock->kept.has_unlock)
-        oriel_internode_refuse(&lock->kept.unlock, status);
-    else if (lock->rides)
-        window->far->refused[lock->from] |= ORIEL_INTERNODE_SHUT;
+    oriel_internode_deferred_refuse(&lock->deferred, status);
+    if (lock->deferred.has_unlock)
+        oriel_internode_reply_refusal(&lock->deferred.unlock, status);
+    else if (lock->is_lazy)
+        window->far->refused[lock->from] |= ORIEL_INTERNODE_EPOCH_REFUSED;
 }
 
 /* K2: executes the messages deferred for the first lock that is acquired now, and its unlock.
@@ -261,16 +261,16 @@ static void epoch_refuse(struct oriel_window *window, struct oriel_internode_loc
 static bool deferred_serve(struct oriel_window *window)
 {
     struct oriel_internode_lock *lock = window->far->locks;
-    while (lock != NULL &&
-           (lock->stage != STAGE_HELD || (lock->kept.first == NULL && !lock->kept.has_unlock)))
+    while (lock != NULL && (lock->stage != STAGE_HELD ||
+                            (lock->deferred.first == NULL && !lock->deferred.has_unlock)))
         lock = lock->next;
     if (lock == NULL)
         return false;
-    oriel_internode_kept_serve(window, &lock->kept);
-    if (lock->kept.has_unlock) {
-        const struct oriel_net_asker unlock = lock->kept.unlock;
+    oriel_internode_deferred_serve(window, &lock->deferred);
+    if (lock->deferred.has_unlock) {
+        const struct oriel_net_asker unlock = lock->deferred.unlock;
         /* replied to once, even if a rank with two locks releases the other one by it */
-        lock->kept.has_unlock = false;
+        lock->deferred.has_unlock = false;
         lock_release(window, &unlock, lock->from);
     }
     return true;
@@ -299,20 +299,20 @@ static void locks_advance(struct oriel_window *window, uint64_t now_ns)
 }
 
 /* After a deferred epoch has ended, the next lock's turn may have come without a message. */
-void oriel_internode_look(struct oriel_window *window)
+void oriel_internode_advance_locks(struct oriel_window *window)
 {
     uint64_t now_ns = oriel_now_ns();
     watch_holders(window, now_ns);
     for (bool any = true; any;) {
-        const uint32_t rides = window->far->rides;
+        const uint32_t lazy_locks_before = window->far->lazy_locks;
         locks_advance(window, now_ns);
         any = false;
-        while (window->far->rides != rides && deferred_serve(window))
+        while (window->far->lazy_locks != lazy_locks_before && deferred_serve(window))
             any = true;
     }
 }
 
-bool oriel_internode_waits(void)
+bool oriel_internode_has_waiting_locks(void)
 {
     return waiting > 0;
 }
@@ -342,29 +342,30 @@ static void lock_request_serve(struct oriel_window *window, const struct oriel_n
     if (lock == NULL || (is_all && lock->share == NULL)) {
         free(lock);
         if (head->b != 0 && !is_all)
-            window->far->refused[head->from] |= ORIEL_INTERNODE_SHUT; /* K3 */
-        oriel_internode_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d",
-                                                 (int)window->rank));
+            window->far->refused[head->from] |= ORIEL_INTERNODE_EPOCH_REFUSED; /* K3 */
+        oriel_internode_reply_refusal(
+            asker,
+            oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
         return;
     }
     lock->asker = *asker;
     lock->from = head->from;
     lock->exclusive = head->a == ORIEL_INTERNODE_WANTS_EXCLUSIVE;
-    lock->rides = head->b != 0 && !is_all;
-    window->far->rides += lock->rides;
+    lock->is_lazy = head->b != 0 && !is_all;
+    window->far->lazy_locks += lock->is_lazy;
     lock->since_ns = lock->looked_ns = oriel_now_ns();
     lock->joins = oriel_internode_shares_joins(window->far);
     lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
     lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
     oriel_delay();
     if (!lock->exclusive && lock->share == NULL)
-        lock->place = oriel_ticket_come(&window->control->lock);
+        lock->place = oriel_ticket_enter_reader(&window->control->lock);
     struct oriel_internode_lock **link = &window->far->locks; /* after those that arrived before */
     while (*link != NULL)
         link = &(*link)->next;
     *link = lock;
     waiting++;
-    oriel_internode_look(window);
+    oriel_internode_advance_locks(window);
 }
 
 /* --- epochs that do not wait for their lock --- */
@@ -374,16 +375,16 @@ static void epoch_refuse_message(struct oriel_window *window, const struct oriel
                                  const struct oriel_internode_head *head, bool is_asked)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK)
-        window->far->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_SHUT;
+        window->far->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_EPOCH_REFUSED;
     if (is_asked)
-        oriel_internode_refuse(
+        oriel_internode_reply_refusal(
             asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
 }
 
 static struct oriel_internode_lock *lazy_lock_find(const struct oriel_internode *far, int32_t from)
 {
-    struct oriel_internode_lock *lock = far->rides == 0 ? NULL : far->locks;
-    while (lock != NULL && (lock->from != from || !lock->rides || lock->stage == STAGE_HELD))
+    struct oriel_internode_lock *lock = far->lazy_locks == 0 ? NULL : far->locks;
+    while (lock != NULL && (lock->from != from || !lock->is_lazy || lock->stage == STAGE_HELD))
         lock = lock->next;
     return lock;
 }
@@ -393,14 +394,14 @@ static bool kind_is_of_epoch(uint32_t kind)
     return kind <= ORIEL_INTERNODE_SWAP || kind == ORIEL_INTERNODE_UNLOCK;
 }
 
-bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_asker *asker,
-                           const struct oriel_internode_head *head,
-                           const struct oriel_net_arrived *message, bool is_asked,
-                           oriel_internode_again *again)
+bool oriel_internode_defers(struct oriel_window *window, const struct oriel_net_asker *asker,
+                            const struct oriel_internode_head *head,
+                            const struct oriel_net_arrived *message, bool is_asked,
+                            oriel_internode_serve_fn *again)
 {
     if (!kind_is_of_epoch(head->kind))
         return false;
-    if (oriel_unlikely(window->far->refused[head->from] & ORIEL_INTERNODE_SHUT)) {
+    if (oriel_unlikely(window->far->refused[head->from] & ORIEL_INTERNODE_EPOCH_REFUSED)) {
         epoch_refuse_message(window, asker, head, is_asked);
         return true;
     }
@@ -408,11 +409,11 @@ bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_a
     if (lock == NULL)
         return false;
     enum oriel_status status =
-        oriel_internode_keep(&lock->kept, asker, head, message, is_asked, again);
+        oriel_internode_deferred_add(&lock->deferred, asker, head, message, is_asked, again);
     if (status != ORIEL_OK && is_asked)
-        oriel_internode_refuse(asker, status);
+        oriel_internode_reply_refusal(asker, status);
     else if (status != ORIEL_OK)
-        oriel_internode_failed(window, head->from, status);
+        oriel_internode_record_failure(window, head->from, status);
     return true;
 }
 
@@ -449,7 +450,7 @@ void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_a
                            const struct oriel_internode_head *head)
 {
     switch ((enum oriel_internode_kind)head->kind) {
-    case ORIEL_INTERNODE_FLUSH: oriel_internode_answer(window, asker, head->from, NULL, 0); break;
+    case ORIEL_INTERNODE_FLUSH: oriel_internode_reply(window, asker, head->from, NULL, 0); break;
     case ORIEL_INTERNODE_LOCK: lock_request_serve(window, asker, head); break;
     case ORIEL_INTERNODE_UNLOCK: lock_release(window, asker, head->from); break;
     case ORIEL_INTERNODE_POST:
@@ -469,7 +470,7 @@ static void lost_holder_publish(struct oriel_window *window,
     oriel_store_release(&window->control->far_lost, ((uint32_t)lock->from + 1) | now);
 }
 
-void oriel_internode_forget(struct oriel_window *window, int32_t rank)
+void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank)
 {
     for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;) {
         struct oriel_internode_lock *lock = *link;
@@ -503,11 +504,11 @@ void oriel_internode_close(struct oriel_window *window)
         lock_free(window, lock);
     }
     if (dead == 0)
-        oriel_internode_withdraw(window->far);
+        oriel_internode_rdma_withdraw(window->far);
     else if (window->far->exposed != NULL)
         window->memory_offset =
             -1; /* not freed: other ranks may still put, and RDMA reaches it until the net stops */
     oriel_internode_shares_close(window->far);
-    oriel_internode_answers_close(window->far);
+    oriel_internode_replies_close(window->far);
     oriel_internode_peers_close(window);
 }

@@ -14,10 +14,10 @@ struct creation_start {
 
 static struct creation_start creation_begin(void)
 {
-    oriel_doing.observed = NULL;
-    oriel_waited.rank = -1;
-    oriel_waited.cause = ORIEL_CAUSE_late_fence;
-    return (struct creation_start){oriel_now_ns(), oriel_waited.total_ns};
+    oriel_current_call.observed = NULL;
+    oriel_thread_waits.rank = -1;
+    oriel_thread_waits.cause = ORIEL_CAUSE_late_fence;
+    return (struct creation_start){oriel_now_ns(), oriel_thread_waits.total_ns};
 }
 
 static void trace_creation(const struct oriel_observed *observed,
@@ -35,7 +35,7 @@ static int creation_end(const struct creation_start *making,
     if (code != MPI_SUCCESS)
         return code;
     creation->time_ns = oriel_now_ns() - making->begin_ns;
-    creation->waiting_ns = oriel_waited.total_ns - making->waited_ns;
+    creation->waiting_ns = oriel_thread_waits.total_ns - making->waited_ns;
     struct oriel_observed *observed = oriel_observed_add(*win, creation);
     if (observed != NULL && oriel_tracing)
         trace_creation(observed, making, ORIEL_CALL_OF_create, creation->time_ns);
@@ -107,14 +107,14 @@ static int observe_Win_free(MPI_Win *win)
     struct oriel_timed *timed = &observed->record->calls[ORIEL_CALL_OF_free];
     struct creation_start making = creation_begin();
     const struct oriel_window_record **others = oriel_waiting_find_others(observed);
-    oriel_doing = (struct oriel_doing){
+    oriel_current_call = (struct oriel_current_call){
         .observed = observed, .target = -1, .call = ORIEL_CALL_OF_free, .others = others};
     oriel_waiting_arrive(observed, making.begin_ns);
     int code = oriel_observe_before.Win_free(win);
-    oriel_doing = (struct oriel_doing){.observed = NULL};
+    oriel_current_call = (struct oriel_current_call){.observed = NULL};
     free(others);
     uint64_t time_ns = oriel_now_ns() - making.begin_ns;
-    uint64_t waiting_ns = oriel_waited.total_ns - making.waited_ns;
+    uint64_t waiting_ns = oriel_thread_waits.total_ns - making.waited_ns;
     oriel_count(observed, &timed->count, 1);
     oriel_count(observed, &timed->time_ns, time_ns);
     oriel_count(observed, &timed->waiting_ns, waiting_ns);

@@ -52,7 +52,7 @@ static __attribute__((noinline)) uint8_t
 path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, uint64_t len_bytes)
 {
     uint64_t offset_bytes = (uint64_t)(disp * window->targets[target].disp_unit);
-    struct oriel_alike alike = oriel_remote_alike(window, target, offset_bytes);
+    struct oriel_path_range alike = oriel_path_range_at(window, target, offset_bytes);
     if (alike.cpu_reaches && offset_bytes + len_bytes <= alike.end)
         return oriel_load_relaxed(&oriel_window_control(window, target)->promoted)
                    ? ORIEL_PATH_promoted
@@ -64,12 +64,12 @@ path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, u
 
 static inline struct oriel_traced operation_begin(const struct oriel_observed *observed, int target)
 {
-    oriel_doing.observed = observed;
-    oriel_doing.target = target;
-    oriel_doing.call = ORIEL_COUNTED_CALLS;
+    oriel_current_call.observed = observed;
+    oriel_current_call.target = target;
+    oriel_current_call.call = ORIEL_COUNTED_CALLS;
     oriel_polled_served = false;
     return oriel_unlikely(oriel_tracing)
-               ? (struct oriel_traced){oriel_now_ns(), oriel_waited.total_ns}
+               ? (struct oriel_traced){oriel_now_ns(), oriel_thread_waits.total_ns}
                : (struct oriel_traced){0, 0};
 }
 
@@ -77,7 +77,7 @@ static inline void operation_end(struct oriel_observed *observed, const struct o
                                  enum oriel_counted_operation kind, int code, int target,
                                  MPI_Aint disp, MPI_Count count, MPI_Datatype datatype)
 {
-    oriel_doing.observed = NULL;
+    oriel_current_call.observed = NULL;
     if (oriel_unlikely(code != MPI_SUCCESS) || oriel_unlikely((uint32_t)target >= observed->n))
         return;
     uint64_t bytes = operation_bytes(observed, count, datatype);

@@ -26,11 +26,13 @@ struct call {
 static inline struct call call_begin(struct oriel_observed *observed, enum oriel_counted_call kind,
                                      int target, bool may_be_short)
 {
-    struct call call = {
-        .observed = observed, .waited_ns = oriel_waited.total_ns, .weight = 1, .target = target};
-    oriel_doing.observed = observed;
-    oriel_doing.target = target;
-    oriel_doing.call = (uint8_t)kind;
+    struct call call = {.observed = observed,
+                        .waited_ns = oriel_thread_waits.total_ns,
+                        .weight = 1,
+                        .target = target};
+    oriel_current_call.observed = observed;
+    oriel_current_call.target = target;
+    oriel_current_call.call = (uint8_t)kind;
     uint64_t before =
         atomic_load_explicit(&observed->record->calls[kind].count, memory_order_relaxed);
     if (may_be_short && observed->is_quick && before >= SAMPLE && oriel_likely(!oriel_tracing)) {
@@ -46,7 +48,7 @@ static __attribute__((noinline)) void count_time(const struct call *call,
                                                  enum oriel_counted_call kind)
 {
     struct oriel_timed *timed = &call->observed->record->calls[kind];
-    uint64_t waiting_ns = oriel_waited.total_ns - call->waited_ns;
+    uint64_t waiting_ns = oriel_thread_waits.total_ns - call->waited_ns;
     uint64_t took_ns = call->begin_ns != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
     uint64_t working_ns = took_ns > waiting_ns + clock_ns ? took_ns - waiting_ns - clock_ns : 0;
     oriel_count(call->observed, &timed->time_ns,
@@ -64,10 +66,10 @@ static __attribute__((noinline)) void count_time(const struct call *call,
 
 static inline int call_end(const struct call *call, enum oriel_counted_call kind, int code)
 {
-    oriel_doing.observed = NULL;
+    oriel_current_call.observed = NULL;
     oriel_count(call->observed, &call->observed->record->calls[kind].count, 1);
     if (oriel_unlikely(call->begin_ns != 0) ||
-        oriel_unlikely(oriel_waited.total_ns != call->waited_ns))
+        oriel_unlikely(oriel_thread_waits.total_ns != call->waited_ns))
         count_time(call, kind);
     return code;
 }

@@ -45,7 +45,7 @@ extern bool oriel_observe_gathers __attribute__((visibility("hidden")));
 extern bool oriel_observe_threads __attribute__((visibility("hidden")));
 
 /* This thread's current call, for its waits. */
-struct oriel_doing {
+struct oriel_current_call {
     const struct oriel_observed *observed; /* NULL: no observed call */
     int32_t target;                        /* -1: none, or all */
     uint8_t call;    /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
@@ -53,7 +53,8 @@ struct oriel_doing {
     /* in MPI_Win_free: of the window's ranks, NULL for unknown ones */
     const struct oriel_window_record **others;
 };
-extern _Thread_local struct oriel_doing oriel_doing __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_current_call oriel_current_call
+    __attribute__((visibility("hidden")));
 
 struct oriel_observed_recent {
     uint64_t generation;
@@ -159,10 +160,10 @@ uint64_t oriel_observed_host_id(const int32_t *ranks, int n);
 /* --- window_sites.c --- */
 
 /* In the creating call: its call site in the program. */
-void oriel_sites_keep(struct oriel_window_record *record);
+void oriel_window_sites_add(struct oriel_window_record *record);
 
 /* At the end: adds file and line, where they are known. */
-void oriel_sites_resolve(void);
+void oriel_window_sites_resolve(void);
 
 /* --- entries: each puts its functions into the table --- */
 void oriel_observe_operations(struct oriel_api *table);

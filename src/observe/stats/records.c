@@ -160,7 +160,7 @@ static struct oriel_window_record *record_create(struct oriel_observed *observed
     observed->record = record;
     record_fill(record, observed, group, rank, creation);
     oriel_observed_set_path(observed);
-    oriel_sites_keep(record);
+    oriel_window_sites_add(record);
     oriel_traced_describe(record);
     record_publish(record);
     if (observed->window != NULL)

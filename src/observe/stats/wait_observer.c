@@ -9,16 +9,16 @@
 
 #include <stdlib.h>
 
-_Thread_local struct oriel_waited oriel_waited = {.rank = -1};
-_Thread_local struct oriel_doing oriel_doing;
+_Thread_local struct oriel_thread_waits oriel_thread_waits = {.rank = -1};
+_Thread_local struct oriel_current_call oriel_current_call;
 
 static void attribute_wait(const struct oriel_observed *observed, enum oriel_counted_cause cause,
                            int32_t rank, uint64_t waited_ns)
 {
-    if (waited_ns >= oriel_waited.longest_ns) {
-        oriel_waited.longest_ns = waited_ns;
-        oriel_waited.cause = (uint8_t)cause;
-        oriel_waited.rank = rank;
+    if (waited_ns >= oriel_thread_waits.longest_ns) {
+        oriel_thread_waits.longest_ns = waited_ns;
+        oriel_thread_waits.cause = (uint8_t)cause;
+        oriel_thread_waits.rank = rank;
     }
     if ((uint32_t)rank < observed->n)
         oriel_count(observed, &observed->toward[rank].caused_ns[cause], waited_ns);
@@ -68,12 +68,12 @@ const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_
 
 static int32_t find_latest(const struct oriel_window *window, unsigned turn, uint64_t *latest_ns)
 {
-    bool is_last = oriel_doing.call == ORIEL_CALL_OF_free;
+    bool is_last = oriel_current_call.call == ORIEL_CALL_OF_free;
     int32_t latest = -1;
     *latest_ns = 0;
-    for (int32_t i = 0; i < window->n && (!is_last || oriel_doing.others != NULL); i++) {
+    for (int32_t i = 0; i < window->n && (!is_last || oriel_current_call.others != NULL); i++) {
         const struct oriel_window_record *record =
-            is_last ? oriel_doing.others[i] : record_of(window, i);
+            is_last ? oriel_current_call.others[i] : record_of(window, i);
         uint64_t arrived_ns =
             record == NULL ? 0
                            : atomic_load_explicit(&record->arrived_ns[turn], memory_order_relaxed);
@@ -122,8 +122,8 @@ static bool is_for_lock(const struct oriel_watch *watch)
 /* The blocking rank is known only while it blocks. */
 static void observer_wait_begin(const struct oriel_watch *watch)
 {
-    if (oriel_doing.observed != NULL && is_for_lock(watch))
-        oriel_doing.blocker = find_blocker(watch);
+    if (oriel_current_call.observed != NULL && is_for_lock(watch))
+        oriel_current_call.blocker = find_blocker(watch);
 }
 
 static int32_t watched_rank(const struct oriel_watch *watch)
@@ -135,8 +135,8 @@ static int32_t watched_rank(const struct oriel_watch *watch)
  * node. */
 static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_ns)
 {
-    const struct oriel_observed *observed = oriel_doing.observed;
-    oriel_waited.total_ns += waited_ns;
+    const struct oriel_observed *observed = oriel_current_call.observed;
+    oriel_thread_waits.total_ns += waited_ns;
     if (observed == NULL)
         return;
     switch (watch == NULL ? ORIEL_WAITING_NOTHING : watch->what) {
@@ -150,7 +150,7 @@ static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_n
         break;
     case ORIEL_WAITING_LOCK:
     case ORIEL_WAITING_LOCK_ALL:
-        attribute_wait(observed, ORIEL_CAUSE_busy_lock, oriel_doing.blocker, waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_busy_lock, oriel_current_call.blocker, waited_ns);
         break;
     case ORIEL_WAITING_UPDATE:
         attribute_wait(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns);
@@ -159,7 +159,7 @@ static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_n
         attribute_wait(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns);
         break;
     default:
-        attribute_wait(observed, ORIEL_CAUSE_busy_target, oriel_doing.target, waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_busy_target, oriel_current_call.target, waited_ns);
         break;
     }
 }

@@ -70,7 +70,7 @@ static bool resolves_site(const struct oriel_window_record *record)
     return first == record->rank;
 }
 
-void oriel_sites_keep(struct oriel_window_record *record)
+void oriel_window_sites_add(struct oriel_window_record *record)
 {
     struct oriel_code_address place;
     if (!oriel_code_address_caller(&place))
@@ -85,7 +85,7 @@ void oriel_sites_keep(struct oriel_window_record *record)
     pthread_mutex_unlock(&mutex);
 }
 
-void oriel_sites_resolve(void)
+void oriel_window_sites_resolve(void)
 {
     void *answer = NULL;
     size_t answer_bytes = 0;

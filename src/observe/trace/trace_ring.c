@@ -134,9 +134,9 @@ static struct ring *ring_at(uint32_t number)
     return number < RINGS_MOST ? atomic_load_explicit(&rings[number], memory_order_acquire) : NULL;
 }
 
-struct oriel_trace_look oriel_trace_rings_look(void)
+struct oriel_trace_snapshot oriel_trace_rings_snapshot(void)
 {
-    struct oriel_trace_look look = {
+    struct oriel_trace_snapshot look = {
         .dropped = atomic_load_explicit(&dropped_elsewhere, memory_order_relaxed),
         .rings = oriel_load_acquire(&rings_count)};
     for (uint32_t i = 0; i < look.rings; i++) {

@@ -13,11 +13,11 @@
 void oriel_trace_rings_open(void (*rung)(void));
 
 /* A snapshot of all rings: their current contents, and the number of events dropped so far. */
-struct oriel_trace_look {
+struct oriel_trace_snapshot {
     uint64_t dropped;
     uint32_t rings;
 };
-struct oriel_trace_look oriel_trace_rings_look(void);
+struct oriel_trace_snapshot oriel_trace_rings_snapshot(void);
 
 /* Passes the events of the last snapshot to take, in pieces, and frees their slots; false from take
  * ends it. Only the thread that took the snapshot may call it. */

@@ -80,7 +80,7 @@ static bool write_events(const struct oriel_trace_event *events, size_t count)
 /* Windows must precede the events that name them, so the rings are read first. */
 static void writer_flush(void)
 {
-    writer.dropped = oriel_trace_rings_look().dropped;
+    writer.dropped = oriel_trace_rings_snapshot().dropped;
     oriel_trace_windows_empty(write_window);
     oriel_trace_rings_empty(write_events);
 }
