@@ -30,7 +30,7 @@ static enum oriel_status accumulate_execute(struct oriel_window *window, const s
                                             const struct accumulate_arguments *given)
 {
     struct oriel_elements elements;
-    enum oriel_operator operator;
+    enum oriel_operator oriel_op;
     struct oriel_span target;
     struct oriel_operand from = {.here = (char *)(uintptr_t)given->origin};
     struct oriel_operand to = {.here = given->result};
@@ -41,7 +41,7 @@ static enum oriel_status accumulate_execute(struct oriel_window *window, const s
         oriel_check_accumulate(window, &given->sides, given->op, &target, &from.side, &elements);
     if (status == ORIEL_OK)
         status = oriel_check_operator(
-            given->op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE, &operator);
+            given->op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE, &oriel_op);
     if (status == ORIEL_OK && form->has_result)
         status = oriel_check_result(&target.side, elements, given->result_count,
                                     given->result_datatype, &to.side);
@@ -52,8 +52,8 @@ static enum oriel_status accumulate_execute(struct oriel_window *window, const s
     if (status != ORIEL_OK)
         return status;
     oriel_check_passed(window);
-    oriel_element_remember(target.side.type, given->sides.target_datatype, given->op, operator);
-    return oriel_accumulate(window, &target, elements, operator, & from,
+    oriel_element_remember(target.side.type, given->sides.target_datatype, given->op, oriel_op);
+    return oriel_accumulate(window, &target, elements, oriel_op, &from,
                             form->has_result ? &to : NULL);
 }
 

@@ -25,24 +25,24 @@ static int fetch_and_op_checked(struct oriel_window *window, const void *origin_
                                 MPI_Aint target_disp, MPI_Op op)
 {
     struct oriel_span target;
-    enum oriel_operator operator;
+    enum oriel_operator oriel_op;
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
     struct oriel_operand from = {(char *)(uintptr_t)origin_addr, target.side};
     struct oriel_operand to = {result_addr, target.side};
     if (status == ORIEL_OK)
-        status = oriel_check_operator(op, target.side.type->kind, &operator);
-    if (status == ORIEL_OK && operator!= ORIEL_OPERATOR_NO_OP)
+        status = oriel_check_operator(op, target.side.type->kind, &oriel_op);
+    if (status == ORIEL_OK && oriel_op != ORIEL_OPERATOR_NO_OP)
         status = oriel_check_buffer("origin", origin_addr, &target.side);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("result", result_addr, &target.side);
     if (status == ORIEL_OK) {
         oriel_check_passed(window);
-        oriel_element_remember(target.side.type, datatype, op, operator);
-        status = oriel_accumulate(
-            window, &target, (struct oriel_elements){target.side.type->kind, 1}, operator, & from,
-            &to);
+        oriel_element_remember(target.side.type, datatype, op, oriel_op);
+        status =
+            oriel_accumulate(window, &target, (struct oriel_elements){target.side.type->kind, 1},
+                             oriel_op, &from, &to);
     }
     return oriel_error_raise(window, "MPI_Fetch_and_op", status);
 }

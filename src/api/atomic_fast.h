@@ -10,16 +10,16 @@
 
 /* Records for the fast path that elements of target's datatype were updated with this operator. */
 static inline void oriel_element_remember(const struct oriel_type *type, MPI_Datatype datatype,
-                                          MPI_Op op, enum oriel_operator operator)
+                                          MPI_Op op, enum oriel_operator oriel_op)
 {
-    oriel_element *kernel = type->predefined ? oriel_kinds[type->kind].native[operator] : NULL;
+    oriel_element *kernel = type->predefined ? oriel_kinds[type->kind].native[oriel_op] : NULL;
     oriel_atomic_mode_claim();
     if (kernel == NULL || oriel_tls_cache.single == NULL)
         return;
     oriel_tls_cache.operator_key = (uint64_t)(uintptr_t)op;
     oriel_tls_cache.element_key = oriel_type_key(datatype);
     oriel_tls_cache.kernel = (void (*)(void))kernel;
-    oriel_tls_cache.plain = (void (*)(void))oriel_kinds[type->kind].plain[operator];
+    oriel_tls_cache.plain = (void (*)(void))oriel_kinds[type->kind].plain[oriel_op];
     oriel_tls_cache.element_mask = (uint64_t)type->extent_bytes - 1;
 }
 

@@ -34,7 +34,7 @@ struct update {
     int32_t rank;
     uint64_t offset_bytes; /* of the first item in the target's window */
     enum oriel_kind kind;
-    enum oriel_operator operator;
+    enum oriel_operator op;
     bool many; /* enough elements for a bulk update, even where native kernels exist */
     bool locked;
     bool in_bulk;        /* while locked: single updates are excluded */
@@ -81,9 +81,9 @@ static enum oriel_status update_staged(const struct update *update, const struct
         struct oriel_remote piece = oriel_remote_advance(&way->there, at);
         status = way->by->read(&piece, stage, len_bytes);
         if (status == ORIEL_OK) {
-            kind->plain[update->operator](stage, origin != NULL ? origin + at : NULL,
-                                          result != NULL ? result + at : NULL, now);
-            if (update->operator!= ORIEL_OPERATOR_NO_OP)
+            kind->plain[update->op](stage, origin != NULL ? origin + at : NULL,
+                                    result != NULL ? result + at : NULL, now);
+            if (update->op != ORIEL_OPERATOR_NO_OP)
                 status = kind->padded ? write_fields(way->by, &piece, stage, kind, now)
                                       : way->by->write(&piece, stage, len_bytes);
         }
@@ -99,10 +99,10 @@ static enum oriel_status queue_flush(const struct update *update)
         return ORIEL_OK;
     const unsigned count = queue->count;
     queue->count = 0;
-    const struct oriel_piece *in = update->operator!= ORIEL_OPERATOR_NO_OP ? queue->in : NULL;
+    const struct oriel_piece *in = update->op != ORIEL_OPERATOR_NO_OP ? queue->in : NULL;
     const struct oriel_piece *out = update->returns ? queue->out : NULL;
     enum oriel_status status =
-        oriel_agent_update(&queue->there, update->kind, update->operator, in, out, count);
+        oriel_agent_update(&queue->there, update->kind, update->op, in, out, count);
     return oriel_path_status(status, update->window, update->rank);
 }
 
@@ -118,7 +118,7 @@ static enum oriel_status update_by_agent(const struct update *update,
     struct queue *queue = update->queue;
     if (queue == NULL) {
         enum oriel_status status =
-            oriel_agent_update(there, update->kind, update->operator, origin != NULL ? &in : NULL,
+            oriel_agent_update(there, update->kind, update->op, origin != NULL ? &in : NULL,
                                result != NULL ? &out : NULL, 1);
         return oriel_path_status(status, update->window, update->rank);
     }
@@ -137,7 +137,7 @@ static bool update_by_request(const struct update *update, const struct oriel_re
 {
     const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE,
                                                .kind = update->kind,
-                                               .operator= update->operator,
+                                               .operator= update->op,
                                                .in = origin,
                                                .out = result,
                                                .len_bytes =
@@ -190,12 +190,13 @@ static enum oriel_status update_words(struct update *update, char *there, const 
     if (update->many)
         begin_bulk(update);
     if (update->in_bulk) {
-        oriel_kernel_many(kind->plain[update->operator], kind->extent_bytes, there, origin, result, count);
+        oriel_kernel_many(kind->plain[update->op], kind->extent_bytes, there, origin, result,
+                          count);
         return ORIEL_OK;
     }
     for (uint64_t at = 0; at < count * kind->extent_bytes; at += kind->extent_bytes)
-        kind->native[update->operator](there + at, origin != NULL ? origin + at : NULL, result != NULL ? result + at : NULL,
-                                       &nobody_looks);
+        kind->native[update->op](there + at, origin != NULL ? origin + at : NULL,
+                                 result != NULL ? result + at : NULL, &nobody_looks);
     if (inside != NULL)
         oriel_store_release(inside, 0);
     else
@@ -211,7 +212,8 @@ static enum oriel_status update_one_path(struct update *update, uint64_t offset_
     struct oriel_path way =
         oriel_path_find(update->window, update->rank, offset_bytes, 0,
                         (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
-    bool by_cpu = kind->native[update->operator] != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes);
+    bool by_cpu = kind->native[update->op] != NULL && way.cpu_reaches &&
+                  is_aligned(way.there.direct, kind->extent_bytes);
     if (oriel_likely(by_cpu))
         return update_words(update, way.there.direct, origin, result, count);
     enum oriel_status status = accumulate_lock(update);
@@ -223,7 +225,7 @@ static enum oriel_status update_one_path(struct update *update, uint64_t offset_
         return update_by_agent(update, &way.there, origin, result, count);
     if (way.by != &oriel_transport_shared)
         return update_staged(update, &way, origin, result, count);
-    kind->plain[update->operator](way.there.direct, origin, result, count);
+    kind->plain[update->op](way.there.direct, origin, result, count);
     return ORIEL_OK;
 }
 
@@ -372,7 +374,7 @@ static bool find_direct(const struct update *update, const struct oriel_side *ta
 static void update_step(struct update *update, struct oriel_scattered *scattered, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    if (kind->native[update->operator] != NULL)
+    if (kind->native[update->op] != NULL)
         begin_bulk(update);
     oriel_scattered_update(scattered, count);
     update->held_bytes += count * kind->extent_bytes;
@@ -394,7 +396,7 @@ static bool update_scattered(struct update *update, const struct oriel_side *tar
         !(oriel_scattered_pays(&there) || oriel_scattered_pays(&from) ||
           oriel_scattered_pays(&to)) ||
         !find_direct(update, target, &there.at) ||
-        !oriel_scattered_open(&scattered, update->kind, update->operator, & there,
+        !oriel_scattered_open(&scattered, update->kind, update->op, &there,
                               origin != NULL ? &from : NULL, result != NULL ? &to : NULL))
         return false;
     *status = ORIEL_OK;
@@ -437,57 +439,56 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
 
 /* Whether it is deferred. */
 static bool accumulate_defer(struct oriel_window *window, const struct oriel_span *target,
-                             struct oriel_elements elements, enum oriel_operator operator,
-                             const struct oriel_operand * origin)
+                             struct oriel_elements elements, enum oriel_operator op,
+                             const struct oriel_operand *origin)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[elements.kind];
     if (kind->padded ||
         !oriel_deferred_takes(window, target->rank, elements.count * kind->extent_bytes))
         return false;
-    oriel_deferred_accumulate(window, target->rank, target->offset_bytes, elements.kind, operator,
+    oriel_deferred_accumulate(window, target->rank, target->offset_bytes, elements.kind, op,
                               origin->here, elements.count);
     return true;
 }
 
 enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank,
                                        uint64_t offset_bytes, enum oriel_kind kind,
-                                       enum oriel_operator operator, const char * origin,
-                                       uint64_t count)
+                                       enum oriel_operator op, const char *origin, uint64_t count)
 {
     struct update update = {.window = window,
                             .rank = rank,
                             .offset_bytes = offset_bytes,
                             .kind = kind,
-                            .operator= operator,
-                            .many = count >= ORIEL_BULK_ELEMENTS };
+                            .op = op,
+                            .many = count >= ORIEL_BULK_ELEMENTS};
     enum oriel_status status = update_run(&update, 0, origin, NULL, count);
     accumulate_unlock(&update, true);
     return status;
 }
 
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                                   struct oriel_elements elements, enum oriel_operator operator,
-                                   const struct oriel_operand * origin,
+                                   struct oriel_elements elements, enum oriel_operator op,
+                                   const struct oriel_operand *origin,
                                    const struct oriel_operand *result)
 {
     struct update update = {.window = window,
                             .rank = target->rank,
                             .offset_bytes = target->offset_bytes,
                             .kind = elements.kind,
-                            .operator= operator,
+                            .op = op,
                             .many = elements.count >= ORIEL_BULK_ELEMENTS,
                             .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
-    origin = operator== ORIEL_OPERATOR_NO_OP ? NULL : origin;
+    origin = op == ORIEL_OPERATOR_NO_OP ? NULL : origin;
     dense = dense && (origin == NULL || origin->side.type->dense);
     enum oriel_status status = ORIEL_OK;
     const uint64_t count = elements.count;
     if (count == 0)
         return ORIEL_OK;
     if (oriel_unlikely(oriel_is_internode(window, target->rank)))
-        return oriel_internode_accumulate(window, target, elements, operator, origin, result);
+        return oriel_internode_accumulate(window, target, elements, op, origin, result);
     if (dense && origin != NULL && result == NULL &&
-        accumulate_defer(window, target, elements, operator, origin))
+        accumulate_defer(window, target, elements, op, origin))
         return ORIEL_OK;
     oriel_deferred_do(window, target->rank);
     if (dense)

@@ -62,7 +62,7 @@ struct oriel_deferred {
     uint32_t count;        /* of deferred runs */
     int32_t rank;          /* D3: of the deferred operations, like the next two */
     enum oriel_kind kind;  /* ORIEL_KIND_NONE: puts */
-    enum oriel_operator operator;
+    enum oriel_operator op;
     uint32_t used_bytes;
     enum oriel_status failure; /* P5; ORIEL_OK: none */
     char failure_text[512];
@@ -104,7 +104,7 @@ static enum oriel_status accumulate_one(struct oriel_window *window,
                                         struct oriel_deferred *deferred, const struct run *run)
 {
     return oriel_accumulate_run(window, deferred->rank, run->offset_bytes, deferred->kind,
-                                deferred->operator, deferred->data + run->at_bytes,
+                                deferred->op, deferred->data + run->at_bytes,
                                 run->len_bytes / oriel_kinds[deferred->kind].extent_bytes);
 }
 
@@ -218,8 +218,8 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
         memset(stage->touched, 0, sizeof stage->touched);
         for (unsigned i = 0; i < count; i++) {
             const uint64_t at = runs[i].offset_bytes - all.offset_bytes;
-            kind->plain[deferred->operator](stage->bytes + at, deferred->data + runs[i].at_bytes, NULL,
-                                            runs[i].len_bytes / kind->extent_bytes);
+            kind->plain[deferred->op](stage->bytes + at, deferred->data + runs[i].at_bytes, NULL,
+                                      runs[i].len_bytes / kind->extent_bytes);
             stage_touch(stage, at, runs[i].len_bytes);
         }
         if (stage_write_touched(&way, stage) != ORIEL_OK)
@@ -318,15 +318,15 @@ enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32
 struct operation_sort {
     int32_t rank;
     enum oriel_kind kind;
-    enum oriel_operator operator;
+    enum oriel_operator op;
 };
 
 static bool deferred_has_room(const struct oriel_deferred *deferred,
                               const struct operation_sort *sort, uint64_t len_bytes)
 {
     return deferred->rank == sort->rank && deferred->kind == sort->kind &&
-           deferred->operator== sort->operator&&
-           len_bytes <= ROOM_BYTES - deferred->used_bytes && deferred->count<RUNS;
+           deferred->op == sort->op && len_bytes <= ROOM_BYTES - deferred->used_bytes &&
+           deferred->count < RUNS;
 }
 
 /* A run that continues the last one extends it: their data is adjacent, too. */
@@ -355,7 +355,7 @@ static void deferred_add(struct oriel_window *window, const struct operation_sor
         deferred_execute(window, deferred); /* D4 */
         deferred->rank = sort->rank;
         deferred->kind = sort->kind;
-        deferred->operator= sort->operator;
+        deferred->op = sort->op;
     }
     deferred_append(deferred, offset_bytes, here, len_bytes);
     pthread_mutex_unlock(&deferred->mutex);
@@ -369,10 +369,11 @@ void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offs
 }
 
 void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
-                               enum oriel_kind kind, enum oriel_operator operator,
-                               const void * here, uint64_t count)
+                               enum oriel_kind kind, enum oriel_operator op, const void *here,
+                               uint64_t count)
 {
-    deferred_add(window, &(struct operation_sort){rank, kind, operator}, offset_bytes, here, count * oriel_kinds[kind].extent_bytes);
+    deferred_add(window, &(struct operation_sort){rank, kind, op}, offset_bytes, here,
+                 count * oriel_kinds[kind].extent_bytes);
 }
 
 /* --- per window --- */

@@ -27,8 +27,8 @@ static inline bool oriel_deferred_takes(const struct oriel_window *window, int32
 void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
                         const void *here, uint64_t len_bytes);
 void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
-                               enum oriel_kind kind, enum oriel_operator operator,
-                               const void * here, uint64_t count);
+                               enum oriel_kind kind, enum oriel_operator op, const void *here,
+                               uint64_t count);
 
 void oriel_deferred_do_all(struct oriel_window *window, int32_t rank);
 enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32_t rank);
@@ -53,7 +53,6 @@ static inline enum oriel_status oriel_deferred_complete(struct oriel_window *win
 /* An accumulate of one run, not deferred. */
 enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank,
                                        uint64_t offset_bytes, enum oriel_kind kind,
-                                       enum oriel_operator operator, const char * origin,
-                                       uint64_t count);
+                                       enum oriel_operator op, const char *origin, uint64_t count);
 
 #endif

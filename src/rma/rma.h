@@ -20,8 +20,8 @@ enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span
  * result may always differ. origin->here is not read for NO_OP; result is NULL for accumulate. The
  * operator must be allowed on the kind (oriel_kinds[kind].plain is not NULL). */
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                                   struct oriel_elements elements, enum oriel_operator operator,
-                                   const struct oriel_operand * origin,
+                                   struct oriel_elements elements, enum oriel_operator op,
+                                   const struct oriel_operand *origin,
                                    const struct oriel_operand *result);
 
 enum {

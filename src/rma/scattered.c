@@ -44,13 +44,13 @@ static void side_close(struct oriel_scattered_side *side)
         oriel_cursor_close(&side->cursor);
 }
 
-bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind,
-                          enum oriel_operator operator, const struct oriel_part * target,
-                          const struct oriel_part *origin, const struct oriel_part *result)
+bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind, enum oriel_operator op,
+                          const struct oriel_part *target, const struct oriel_part *origin,
+                          const struct oriel_part *result)
 {
     out->kind = &oriel_kinds[kind];
-    out->kernel = out->kind->plain[operator];
-    out->stores = operator!= ORIEL_OPERATOR_NO_OP;
+    out->kernel = out->kind->plain[op];
+    out->stores = op != ORIEL_OPERATOR_NO_OP;
     out->in_place = !has_blocks_below(target, IN_PLACE_ELEMENTS) ||
                     !oriel_layout_apart(target->node, target->count, target->stride_bytes);
     out->origin.dense = out->result.dense = out->target.dense = out->again.dense = true;

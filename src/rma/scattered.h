@@ -33,9 +33,9 @@ bool oriel_scattered_pays(const struct oriel_part *part);
 
 /* All parts have the same number of elements of the kind. origin and result may be NULL. False
  * without memory. */
-bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind,
-                          enum oriel_operator operator, const struct oriel_part * target,
-                          const struct oriel_part *origin, const struct oriel_part *result);
+bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind, enum oriel_operator op,
+                          const struct oriel_part *target, const struct oriel_part *origin,
+                          const struct oriel_part *result);
 
 /* Updates the next count elements, at most ORIEL_SCATTERED_BYTES of them. */
 void oriel_scattered_update(struct oriel_scattered *scattered, uint64_t count);

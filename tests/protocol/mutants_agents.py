@@ -241,7 +241,7 @@ AGENTS = [
      "deferred", "deferred_d4_is_for_one_target_at_a_time", "D3: what waits is for one target"),
     ("rma/deferred.c", [("deferred->kind == sort->kind && ", "")],
      "deferred", "deferred_p1_keeps_the_order", "D3: puts do not wait with accumulates"),
-    ("rma/deferred.c", [("deferred->operator == sort->operator &&", "true &&")],
+    ("rma/deferred.c", [("deferred->op == sort->op &&", "true &&")],
      "deferred", "deferred_p1_keeps_the_order", "D3: what waits has one operator"),
     ("rma/deferred.c", [("    deferred->count = 0;\n    deferred->used_bytes = 0;\n}", "}")],
      "deferred", "deferred_p1_keeps_the_order", "what is done waits no more"),

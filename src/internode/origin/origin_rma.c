@@ -407,22 +407,20 @@ enum oriel_status oriel_internode_get(struct oriel_window *window, const struct 
                           &result);
 }
 
-enum oriel_status
-oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                           struct oriel_elements elements, enum oriel_operator operator,
-                           const struct oriel_operand * origin, const struct oriel_operand *result)
+enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
+                                             const struct oriel_span *target,
+                                             struct oriel_elements elements, enum oriel_operator op,
+                                             const struct oriel_operand *origin,
+                                             const struct oriel_operand *result)
 {
     struct sender sender;
     sender.window = window;
     sender.head = (struct oriel_internode_head){
         .kind = ORIEL_INTERNODE_ACCUMULATE,
-        .d = oriel_internode_word(operator, elements.kind,
-                                  result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
+        .d = oriel_internode_word(op, elements.kind, result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
     sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
-    return send_operation(
-        &sender, target,
-        elements.count * sender.unit_bytes, operator!= ORIEL_OPERATOR_NO_OP ? origin : NULL,
-        result);
+    return send_operation(&sender, target, elements.count * sender.unit_bytes,
+                          op != ORIEL_OPERATOR_NO_OP ? origin : NULL, result);
 }
 
 enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,

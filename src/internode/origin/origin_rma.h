@@ -31,10 +31,10 @@ enum oriel_internode_flag {
     ORIEL_INTERNODE_BLOCKS = 2,
 };
 
-static inline uint32_t oriel_internode_word(enum oriel_operator operator, enum oriel_kind kind,
+static inline uint32_t oriel_internode_word(enum oriel_operator op, enum oriel_kind kind,
                                             unsigned flags)
 {
-    return (uint32_t) operator|(uint32_t) kind << 8 | flags << 16;
+    return (uint32_t)op | (uint32_t)kind << 8 | flags << 16;
 }
 
 /* --- at the origin; contracts as in rma.h --- */
@@ -43,10 +43,11 @@ enum oriel_status oriel_internode_put(struct oriel_window *window, const struct 
                                       const void *here, const struct oriel_side *origin);
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
                                       void *here, const struct oriel_side *origin);
-enum oriel_status
-oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                           struct oriel_elements elements, enum oriel_operator operator,
-                           const struct oriel_operand * origin, const struct oriel_operand *result);
+enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
+                                             const struct oriel_span *target,
+                                             struct oriel_elements elements, enum oriel_operator op,
+                                             const struct oriel_operand *origin,
+                                             const struct oriel_operand *result);
 enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
                                                    const struct oriel_span *target,
                                                    const void *origin, const void *compare,

@@ -226,17 +226,17 @@ enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order
 {
     const struct oriel_internode_head *head = order->head;
     const uint32_t kind = head->d >> 8 & 255;
-    const uint32_t operator= head->d & 255;
+    const uint32_t op = head->d & 255;
     bool carries = head->kind == ORIEL_INTERNODE_PUT;
     order->flags = head->d >> 16;
     order->kind = ORIEL_KIND_CHAR;
     if (head->kind == ORIEL_INTERNODE_ACCUMULATE) {
-        if (kind >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[kind]
-                                            .plain[operator] == NULL)
+        if (kind >= ORIEL_KIND_COUNT || op >= ORIEL_OPERATOR_COUNT ||
+            oriel_kinds[kind].plain[op] == NULL)
             return oriel_internode_malformed(order, "datatype or operator");
         order->kind = (enum oriel_kind)kind;
-        order->operator=(enum oriel_operator) operator;
-        carries = operator!= ORIEL_OPERATOR_NO_OP;
+        order->op = (enum oriel_operator)op;
+        carries = op != ORIEL_OPERATOR_NO_OP;
     }
     order->unit_bytes = oriel_kind_moving_bytes(order->kind);
     order->moved_bytes = head->b * order->unit_bytes;

@@ -10,7 +10,7 @@
 struct oriel_internode_order {
     struct oriel_window *window;
     const struct oriel_internode_head *head;
-    enum oriel_operator operator;
+    enum oriel_operator op;
     enum oriel_kind kind; /* of an accumulate's elements; ORIEL_KIND_CHAR of a put or get */
     unsigned flags;
     uint64_t unit_bytes; /* bytes that an element moves */

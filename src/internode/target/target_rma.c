@@ -66,7 +66,7 @@ static enum oriel_status accumulate_parts(const struct oriel_internode_order *or
                                          {&elements.type, 1}};
         status = oriel_accumulate(order->window, &target,
                                   (struct oriel_elements){order->kind, part.node.elements},
-                                  order->operator, & from, results != NULL ? &to : NULL);
+                                  order->op, &from, results != NULL ? &to : NULL);
         at += oriel_run_bytes(&elements.node);
     }
     return status;
