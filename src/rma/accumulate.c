@@ -66,7 +66,7 @@ static enum oriel_status write_fields(const struct oriel_transport *by,
 
 /* Reads, modifies and writes memory that only the kernel reaches, in pieces of whole elements. The
  * padding after the last pair may lie outside of the window and is left out. */
-static enum oriel_status update_staged(const struct update *update, const struct oriel_path *way,
+static enum oriel_status update_staged(const struct update *update, const struct oriel_path *path,
                                        const char *origin, char *result, uint64_t count)
 {
     char stage[STAGE_BYTES] __attribute__((aligned(64)));
@@ -78,14 +78,14 @@ static enum oriel_status update_staged(const struct update *update, const struct
         uint64_t now = count - done < most ? count - done : most;
         uint64_t at = done * kind->extent_bytes;
         uint64_t len_bytes = now * kind->extent_bytes - tail_bytes;
-        struct oriel_remote piece = oriel_remote_advance(&way->there, at);
-        status = way->by->read(&piece, stage, len_bytes);
+        struct oriel_remote piece = oriel_remote_advance(&path->remote, at);
+        status = path->transport->read(&piece, stage, len_bytes);
         if (status == ORIEL_OK) {
             kind->plain[update->op](stage, origin != NULL ? origin + at : NULL,
                                     result != NULL ? result + at : NULL, now);
             if (update->op != ORIEL_OPERATOR_NO_OP)
-                status = kind->padded ? write_fields(way->by, &piece, stage, kind, now)
-                                      : way->by->write(&piece, stage, len_bytes);
+                status = kind->padded ? write_fields(path->transport, &piece, stage, kind, now)
+                                      : path->transport->write(&piece, stage, len_bytes);
         }
         done += now;
     }
@@ -209,23 +209,23 @@ static enum oriel_status update_one_path(struct update *update, uint64_t offset_
                                          const char *origin, char *result, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    struct oriel_path way =
+    struct oriel_path path =
         oriel_path_find(update->window, update->rank, offset_bytes, 0,
                         (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
-    bool by_cpu = kind->native[update->op] != NULL && way.cpu_reaches &&
-                  is_aligned(way.there.direct, kind->extent_bytes);
+    bool by_cpu = kind->native[update->op] != NULL && path.cpu_reaches &&
+                  is_aligned(path.remote.direct, kind->extent_bytes);
     if (oriel_likely(by_cpu))
-        return update_words(update, way.there.direct, origin, result, count);
+        return update_words(update, path.remote.direct, origin, result, count);
     enum oriel_status status = accumulate_lock(update);
     if (status != ORIEL_OK)
         return status;
-    if (update_by_request(update, &way.there, origin, result, count, &status))
+    if (update_by_request(update, &path.remote, origin, result, count, &status))
         return oriel_path_status(status, update->window, update->rank);
-    if (way.by == &oriel_transport_agent)
-        return update_by_agent(update, &way.there, origin, result, count);
-    if (way.by != &oriel_transport_shared)
-        return update_staged(update, &way, origin, result, count);
-    kind->plain[update->op](way.there.direct, origin, result, count);
+    if (path.transport == &oriel_transport_agent)
+        return update_by_agent(update, &path.remote, origin, result, count);
+    if (path.transport != &oriel_transport_shared)
+        return update_staged(update, &path, origin, result, count);
+    kind->plain[update->op](path.remote.direct, origin, result, count);
     return ORIEL_OK;
 }
 
@@ -364,10 +364,10 @@ static bool find_direct(const struct update *update, const struct oriel_side *ta
     const struct oriel_type *type = target->type;
     int64_t low_bytes, high_bytes;
     oriel_layout_bounds(type->layout, target->count, type->extent_bytes, &low_bytes, &high_bytes);
-    const struct oriel_path way =
+    const struct oriel_path path =
         oriel_path_find(update->window, update->rank, update->offset_bytes, low_bytes, high_bytes);
-    *at = way.there.direct;
-    return way.by == &oriel_transport_shared;
+    *at = path.remote.direct;
+    return path.transport == &oriel_transport_shared;
 }
 
 /* While locked. */

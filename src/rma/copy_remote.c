@@ -21,8 +21,8 @@ enum {
 };
 
 struct mover {
-    const struct oriel_transport *by;
-    const struct oriel_remote *there;
+    const struct oriel_transport *transport;
+    const struct oriel_remote *remote;
     char *here;
     bool to_target;
     struct oriel_cursor target;
@@ -37,8 +37,8 @@ static enum oriel_status pieces_deliver(struct mover *mover)
     mover->collected = 0;
     if (count == 0)
         return ORIEL_OK;
-    return mover->to_target ? mover->by->write_pieces(mover->there, mover->pieces, count)
-                            : mover->by->read_pieces(mover->there, mover->pieces, count);
+    return mover->to_target ? mover->transport->write_pieces(mover->remote, mover->pieces, count)
+                            : mover->transport->read_pieces(mover->remote, mover->pieces, count);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -97,9 +97,9 @@ static bool move_strided(struct mover *mover)
     struct strided there = as_strided(target, run_bytes);
     struct strided here = as_strided(origin, run_bytes);
     uint64_t runs = smaller(there.runs, here.runs);
-    if (mover->by != &oriel_transport_shared || runs < 2)
+    if (mover->transport != &oriel_transport_shared || runs < 2)
         return false;
-    char *at_target = oriel_at(mover->there->direct, target->at_bytes);
+    char *at_target = oriel_at(mover->remote->direct, target->at_bytes);
     char *at_here = at_origin(mover);
     if (mover->to_target)
         oriel_copy_runs(at_target, there.stride_bytes, at_here, here.stride_bytes, run_bytes, runs);
@@ -121,14 +121,14 @@ static enum oriel_status copy_walk(struct mover *mover)
     return status == ORIEL_OK ? pieces_deliver(mover) : status;
 }
 
-static enum oriel_status move_by_cursors(const struct oriel_transport *by,
-                                         const struct oriel_remote *there,
+static enum oriel_status move_by_cursors(const struct oriel_transport *transport,
+                                         const struct oriel_remote *remote,
                                          const struct oriel_items *target, char *here,
                                          const struct oriel_items *origin, bool to_target)
 {
     struct mover mover;
-    mover.by = by;
-    mover.there = there;
+    mover.transport = transport;
+    mover.remote = remote;
     mover.here = here;
     mover.to_target = to_target;
     mover.collected = 0;
@@ -153,7 +153,7 @@ static uint64_t pieces_of(const struct oriel_items *items)
 /* Fetches everything between the target's first byte and its last in one transfer, and copies from
  * there. Returns false if that does not pay or fails, for example if a part of the gaps is not
  * mapped. The caller then uses another way. */
-static bool get_whole(const struct oriel_transport *by, const struct oriel_remote *there,
+static bool get_whole(const struct oriel_transport *transport, const struct oriel_remote *remote,
                       const struct oriel_items *target, char *here,
                       const struct oriel_items *origin)
 {
@@ -166,29 +166,31 @@ static bool get_whole(const struct oriel_transport *by, const struct oriel_remot
         __builtin_sub_overflow(high_bytes, low_bytes, &span_bytes) || span_bytes > WHOLE_BYTES ||
         (uint64_t)span_bytes / BYTES_OF_A_PIECE > pieces)
         return false;
-    const struct oriel_remote first = {oriel_at(there->direct, low_bytes),
-                                       there->address + (uint64_t)low_bytes,
-                                       there->agent,
-                                       there->pid,
-                                       there->writers,
-                                       there->polled};
+    const struct oriel_remote first = {oriel_at(remote->direct, low_bytes),
+                                       remote->address + (uint64_t)low_bytes,
+                                       remote->agent,
+                                       remote->pid,
+                                       remote->writers,
+                                       remote->polled};
     char *whole = malloc((size_t)span_bytes);
-    const bool came = whole != NULL && by->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&
+    const bool came = whole != NULL &&
+                      transport->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&
                       oriel_copy_items(here, origin, oriel_at(whole, -low_bytes), target);
     free(whole);
     return came;
 }
 
-enum oriel_status oriel_copy_remote(const struct oriel_transport *by,
-                                    const struct oriel_remote *there,
+enum oriel_status oriel_copy_remote(const struct oriel_transport *transport,
+                                    const struct oriel_remote *remote,
                                     const struct oriel_items *target, char *here,
                                     const struct oriel_items *origin, bool to_target)
 {
-    if (by != &oriel_transport_shared && !to_target && get_whole(by, there, target, here, origin))
+    if (transport != &oriel_transport_shared && !to_target &&
+        get_whole(transport, remote, target, here, origin))
         return ORIEL_OK;
-    if (by != &oriel_transport_shared || !oriel_copy_can(target, origin))
-        return move_by_cursors(by, there, target, here, origin, to_target);
-    bool copied = to_target ? oriel_copy_items(there->direct, target, here, origin)
-                            : oriel_copy_items(here, origin, there->direct, target);
+    if (transport != &oriel_transport_shared || !oriel_copy_can(target, origin))
+        return move_by_cursors(transport, remote, target, here, origin, to_target);
+    bool copied = to_target ? oriel_copy_items(remote->direct, target, here, origin)
+                            : oriel_copy_items(here, origin, remote->direct, target);
     return copied ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
 }

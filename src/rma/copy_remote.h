@@ -8,8 +8,8 @@
 
 /* Moves all bytes of the source side, in the order of the type maps; the other side has at least as
  * many. to_target selects the source side. */
-enum oriel_status oriel_copy_remote(const struct oriel_transport *by,
-                                    const struct oriel_remote *there,
+enum oriel_status oriel_copy_remote(const struct oriel_transport *transport,
+                                    const struct oriel_remote *remote,
                                     const struct oriel_items *target, char *here,
                                     const struct oriel_items *origin, bool to_target);
 

@@ -81,9 +81,9 @@ static struct oriel_path deferred_path(struct oriel_window *window,
 static enum oriel_status put_one(struct oriel_window *window, struct oriel_deferred *deferred,
                                  const struct run *run)
 {
-    const struct oriel_path way = deferred_path(window, deferred, run);
+    const struct oriel_path path = deferred_path(window, deferred, run);
     const enum oriel_status status =
-        oriel_path_write(&way, deferred->data + run->at_bytes, run->len_bytes);
+        oriel_path_write(&path, deferred->data + run->at_bytes, run->len_bytes);
     return oriel_path_status(status, window, deferred->rank);
 }
 
@@ -93,11 +93,11 @@ static bool put_many(struct oriel_window *window, struct oriel_deferred *deferre
     struct oriel_piece pieces[RUNS];
     const struct run *runs = deferred->list;
     const unsigned count = deferred->count;
-    const struct oriel_path way = deferred_path(window, deferred, &runs[0]);
+    const struct oriel_path path = deferred_path(window, deferred, &runs[0]);
     for (unsigned i = 0; i < count; i++)
         pieces[i] = (struct oriel_piece){(int64_t)(runs[i].offset_bytes - runs[0].offset_bytes),
                                          deferred->data + runs[i].at_bytes, runs[i].len_bytes};
-    return way.by->write_pieces(&way.there, pieces, count) == ORIEL_OK;
+    return path.transport->write_pieces(&path.remote, pieces, count) == ORIEL_OK;
 }
 
 static enum oriel_status accumulate_one(struct oriel_window *window,
@@ -137,14 +137,15 @@ static uint64_t next_touched(const struct stage *stage, uint64_t at, bool is_tou
     return STAGE_BYTES;
 }
 
-static enum oriel_status stage_write(const struct oriel_path *way, struct stage *stage, uint64_t at,
-                                     uint64_t len_bytes)
+static enum oriel_status stage_write(const struct oriel_path *path, struct stage *stage,
+                                     uint64_t at, uint64_t len_bytes)
 {
-    const struct oriel_path there = {way->by, oriel_remote_advance(&way->there, at), false};
+    const struct oriel_path there = {path->transport, oriel_remote_advance(&path->remote, at),
+                                     false};
     return oriel_path_write(&there, stage->bytes + at, len_bytes);
 }
 
-static enum oriel_status stage_write_touched(const struct oriel_path *way, struct stage *stage)
+static enum oriel_status stage_write_touched(const struct oriel_path *path, struct stage *stage)
 {
     struct oriel_piece pieces[RUNS];
     unsigned count = 0;
@@ -155,8 +156,8 @@ static enum oriel_status stage_write_touched(const struct oriel_path *way, struc
         at = end;
     }
     if (count != 1)
-        return way->by->write_pieces(&way->there, pieces, count);
-    return stage_write(way, stage, (uint64_t)pieces[0].offset_bytes, pieces[0].len_bytes);
+        return path->transport->write_pieces(&path->remote, pieces, count);
+    return stage_write(path, stage, (uint64_t)pieces[0].offset_bytes, pieces[0].len_bytes);
 }
 
 /* Chooses as many of the first runs as fit in a stage. */
@@ -189,7 +190,7 @@ static void failure_record(struct oriel_deferred *deferred, enum oriel_status st
 
 /* P5: writes the touched bytes page by page. These are stores, so a piece may be written twice. */
 static void stage_write_by_page(struct oriel_window *window, struct oriel_deferred *deferred,
-                                const struct oriel_path *way, struct stage *stage)
+                                const struct oriel_path *path, struct stage *stage)
 {
     const uint64_t address = window->targets[deferred->rank].address + stage->low_bytes;
     for (uint64_t at = next_touched(stage, 0, true), now; at < STAGE_BYTES;
@@ -197,8 +198,8 @@ static void stage_write_by_page(struct oriel_window *window, struct oriel_deferr
         const uint64_t to_page = ORIEL_PAGE_BYTES - (address + at) % ORIEL_PAGE_BYTES;
         const uint64_t touched = next_touched(stage, at, false) - at;
         now = touched < to_page ? touched : to_page;
-        failure_record(deferred,
-                       oriel_path_status(stage_write(way, stage, at, now), window, deferred->rank));
+        failure_record(
+            deferred, oriel_path_status(stage_write(path, stage, at, now), window, deferred->rank));
     }
 }
 
@@ -209,10 +210,10 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
     const struct oriel_kind_properties *kind = &oriel_kinds[deferred->kind];
     const struct run all = {.offset_bytes = stage->low_bytes,
                             .len_bytes = (uint32_t)(stage->end_bytes - stage->low_bytes)};
-    const struct oriel_path way = deferred_path(window, deferred, &all);
+    const struct oriel_path path = deferred_path(window, deferred, &all);
     if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)
         return false;
-    const bool is_read = oriel_path_read(&way, stage->bytes, all.len_bytes) == ORIEL_OK;
+    const bool is_read = oriel_path_read(&path, stage->bytes, all.len_bytes) == ORIEL_OK;
     oriel_delay();
     if (is_read) {
         memset(stage->touched, 0, sizeof stage->touched);
@@ -222,8 +223,8 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
                                       runs[i].len_bytes / kind->extent_bytes);
             stage_touch(stage, at, runs[i].len_bytes);
         }
-        if (stage_write_touched(&way, stage) != ORIEL_OK)
-            stage_write_by_page(window, deferred, &way, stage);
+        if (stage_write_touched(&path, stage) != ORIEL_OK)
+            stage_write_by_page(window, deferred, &path, stage);
     }
     oriel_accumulate_mutex_unlock(window, deferred->rank);
     return is_read;

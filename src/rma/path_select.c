@@ -27,25 +27,25 @@ static bool has_died(const struct oriel_identity *who)
     return false;
 }
 
-enum oriel_status oriel_path_write(const struct oriel_path *way, const void *here,
+enum oriel_status oriel_path_write(const struct oriel_path *path, const void *here,
                                    uint64_t len_bytes)
 {
     const struct oriel_polled_wanted wanted = {
         .operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
     enum oriel_status status;
-    return oriel_polled_ask(&way->there, &wanted, &status)
+    return oriel_polled_ask(&path->remote, &wanted, &status)
                ? status
-               : way->by->write(&way->there, here, len_bytes);
+               : path->transport->write(&path->remote, here, len_bytes);
 }
 
-enum oriel_status oriel_path_read(const struct oriel_path *way, void *here, uint64_t len_bytes)
+enum oriel_status oriel_path_read(const struct oriel_path *path, void *here, uint64_t len_bytes)
 {
     const struct oriel_polled_wanted wanted = {
         .operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
     enum oriel_status status;
-    return oriel_polled_ask(&way->there, &wanted, &status)
+    return oriel_polled_ask(&path->remote, &wanted, &status)
                ? status
-               : way->by->read(&way->there, here, len_bytes);
+               : path->transport->read(&path->remote, here, len_bytes);
 }
 
 enum oriel_status oriel_path_failed(enum oriel_status status, const struct oriel_window *window,

@@ -13,8 +13,8 @@
 extern _Thread_local bool oriel_path_serves_internode __attribute__((visibility("hidden")));
 
 struct oriel_path {
-    const struct oriel_transport *by;
-    struct oriel_remote there;
+    const struct oriel_transport *transport;
+    struct oriel_remote remote;
     /* from every origin and the target, so atomics may be CPU instructions */
     bool cpu_reaches;
 };
@@ -81,9 +81,9 @@ static inline struct oriel_path oriel_path_find(const struct oriel_window *windo
 
 /* Moves a run of bytes by the fastest means: a request to the target if it polls, else the path's
  * transport. */
-enum oriel_status oriel_path_write(const struct oriel_path *way, const void *here,
+enum oriel_status oriel_path_write(const struct oriel_path *path, const void *here,
                                    uint64_t len_bytes);
-enum oriel_status oriel_path_read(const struct oriel_path *way, void *here, uint64_t len_bytes);
+enum oriel_status oriel_path_read(const struct oriel_path *path, void *here, uint64_t len_bytes);
 
 /* Adds the rank to a transport's failure, which knows only processes. */
 enum oriel_status oriel_path_failed(enum oriel_status status, const struct oriel_window *window,

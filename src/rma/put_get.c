@@ -42,14 +42,15 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
     oriel_deferred_do(window, target->rank);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
                         &high_bytes);
-    struct oriel_path way =
+    struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     items_trim(to_target ? &at_target : &at_origin, len_bytes);
     if (!is_plain)
-        status = oriel_copy_remote(way.by, &way.there, &at_target, here, &at_origin, to_target);
+        status = oriel_copy_remote(path.transport, &path.remote, &at_target, here, &at_origin,
+                                   to_target);
     else
-        status = to_target ? oriel_path_write(&way, here, len_bytes)
-                           : oriel_path_read(&way, here, len_bytes);
+        status = to_target ? oriel_path_write(&path, here, len_bytes)
+                           : oriel_path_read(&path, here, len_bytes);
     return oriel_path_status(status, window, target->rank);
 }
 

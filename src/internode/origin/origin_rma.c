@@ -344,19 +344,20 @@ static enum oriel_status rdma_path_find(struct oriel_window *window,
 }
 
 static enum oriel_status rdma_put(struct oriel_window *window, const struct oriel_span *target,
-                                  const struct rdma_path *way, const char *here, uint64_t len_bytes)
+                                  const struct rdma_path *rdma, const char *here,
+                                  uint64_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
         now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
-        status = oriel_internode_rdma_put(window, target->rank, way->key,
+        status = oriel_internode_rdma_put(window, target->rank, rdma->key,
                                           target->offset_bytes + done, here + done, now);
     }
     return status;
 }
 
 static enum oriel_status rdma_get(struct oriel_window *window, const struct oriel_span *target,
-                                  const struct rdma_path *way, char *here, uint64_t len_bytes)
+                                  const struct rdma_path *rdma, char *here, uint64_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
@@ -364,7 +365,7 @@ static enum oriel_status rdma_get(struct oriel_window *window, const struct orie
         struct expected_reply *wanted = expected_reply_for_run(here + done, now);
         if (wanted == NULL)
             return no_memory_for(target->rank);
-        status = oriel_internode_rdma_get(window, target->rank, way->peer, way->key,
+        status = oriel_internode_rdma_get(window, target->rank, rdma->peer, rdma->key,
                                           target->offset_bytes + done, now, &wanted->request);
     }
     return status;
@@ -373,12 +374,12 @@ static enum oriel_status rdma_get(struct oriel_window *window, const struct orie
 enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target,
                                       const void *here, const struct oriel_side *origin)
 {
-    struct rdma_path way;
-    enum oriel_status status = rdma_path_find(window, target, origin, &way);
+    struct rdma_path rdma;
+    enum oriel_status status = rdma_path_find(window, target, origin, &rdma);
     if (status != ORIEL_OK)
         return status;
-    if (way.key != NULL)
-        return rdma_put(window, target, &way, here, origin->count * origin->type->size_bytes);
+    if (rdma.key != NULL)
+        return rdma_put(window, target, &rdma, here, origin->count * origin->type->size_bytes);
     struct sender sender;
     struct oriel_operand operand = {(char *)(uintptr_t)here, *origin};
     sender.window = window;
@@ -391,12 +392,12 @@ enum oriel_status oriel_internode_put(struct oriel_window *window, const struct 
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
                                       void *here, const struct oriel_side *origin)
 {
-    struct rdma_path way;
-    enum oriel_status status = rdma_path_find(window, target, origin, &way);
+    struct rdma_path rdma;
+    enum oriel_status status = rdma_path_find(window, target, origin, &rdma);
     if (status != ORIEL_OK)
         return status;
-    if (way.key != NULL)
-        return rdma_get(window, target, &way, here,
+    if (rdma.key != NULL)
+        return rdma_get(window, target, &rdma, here,
                         target->side.count * target->side.type->size_bytes);
     struct sender sender;
     struct oriel_operand result = {here, *origin};

@@ -145,14 +145,14 @@ static bool reply_with_run(const struct oriel_internode_order *order,
                            const struct oriel_net_asker *asker)
 {
     const struct oriel_internode_head *head = order->head;
-    const struct oriel_path way =
+    const struct oriel_path path =
         oriel_path_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
     uint64_t word;
-    struct iovec data = {way.there.direct, head->b};
-    if (way.by != &oriel_transport_shared)
+    struct iovec data = {path.remote.direct, head->b};
+    if (path.transport != &oriel_transport_shared)
         return false;
     if (head->b <= sizeof word) {
-        way.by->read(&way.there, &word, head->b);
+        path.transport->read(&path.remote, &word, head->b);
         data.iov_base = &word;
     }
     oriel_internode_reply(order->window, asker, head->from, &data, 1);

@@ -40,13 +40,13 @@ static void record_set_reason(struct oriel_window_record *record, const char *re
 void oriel_observed_set_path(struct oriel_observed *observed)
 {
     static const struct {
-        const char *way;
+        const char *name;
         enum oriel_counted_path path;
-    } ways[] = {{"agent", ORIEL_PATH_agent},
-                {"cma", ORIEL_PATH_cma},
-                {"promoted", ORIEL_PATH_promoted},
-                {"arena", ORIEL_PATH_direct},
-                {"ucx", ORIEL_PATH_ucx}};
+    } known_paths[] = {{"agent", ORIEL_PATH_agent},
+                       {"cma", ORIEL_PATH_cma},
+                       {"promoted", ORIEL_PATH_promoted},
+                       {"arena", ORIEL_PATH_direct},
+                       {"ucx", ORIEL_PATH_ucx}};
     struct oriel_window_record *record = observed->record;
     if (observed->window == NULL) {
         record->own_path = ORIEL_PATH_host;
@@ -55,9 +55,9 @@ void oriel_observed_set_path(struct oriel_observed *observed)
     }
     struct oriel_paths paths = oriel_paths_of(observed->window);
     record->own_path = ORIEL_PATH_direct;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        if (strstr(paths.ways, ways[i].way) != NULL) {
-            record->own_path = (uint8_t)ways[i].path;
+    for (size_t i = 0; i < sizeof known_paths / sizeof known_paths[0]; i++)
+        if (strstr(paths.ways, known_paths[i].name) != NULL) {
+            record->own_path = (uint8_t)known_paths[i].path;
             break;
         }
     record_set_reason(record, paths.reason);
