@@ -80,15 +80,15 @@ struct oriel_internode_request {
     struct oriel_rma_request *pending; /* the request-based operation it belongs to, or NULL */
     _Atomic uint32_t owners;           /* if pending is not NULL */
     int32_t target;
-    bool by_device; /* an RDMA get: the reply is the data alone */
+    bool is_rdma; /* an RDMA get: the reply is the data alone */
 };
 
 /* Flags of a target, for this process. */
 enum oriel_internode_target_flag {
     ORIEL_INTERNODE_SENT = 1,   /* messages were sent since the last flush */
     ORIEL_INTERNODE_LOCKED = 2, /* its lock is held, since this lock_all epoch began */
-    ORIEL_INTERNODE_WRITER_WAITS =
-        4, /* the last lock_all epoch kept an exclusive lock waiting there */
+    /* the last lock_all epoch kept an exclusive lock waiting there */
+    ORIEL_INTERNODE_WRITER_WAITS = 4,
     /* RDMA puts were issued since the last check that all have arrived */
     ORIEL_INTERNODE_RDMA_SENT = 8,
     /* the target refused its lock, which this process did not wait for and has not released yet

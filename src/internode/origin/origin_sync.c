@@ -76,7 +76,7 @@ bool oriel_internode_reply_check(struct oriel_internode_request *request,
 {
     struct oriel_internode *far = request->window->far;
     const struct oriel_internode_reply *told = answer->head;
-    if (request->by_device)
+    if (request->is_rdma)
         return true;
     if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES && told->status == ORIEL_OK)
         return true;
@@ -293,7 +293,7 @@ enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t 
         oriel_rma_request_detach(request);
         return status;
     }
-    request->by_device = true;
+    request->is_rdma = true;
     status =
         request_sent(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
     return many ? await_open_requests(window, -1, false) : status;
@@ -311,7 +311,7 @@ static enum oriel_status send_rdma_check(struct oriel_window *window, int32_t ta
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
     request_begin(window, target, peer, request);
-    request->by_device = true;
+    request->is_rdma = true;
     return request_sent(oriel_net_ask_arrival(peer, &request->net), request, &many);
 }
 
