@@ -140,9 +140,9 @@ static enum oriel_status flush_internode(struct oriel_window *window, int32_t ta
     oriel_tls_cache_flush();
     if (target >= 0 && !oriel_is_internode(window, target))
         return done;
-    const enum oriel_status far = remote ? oriel_internode_flush(window, target)
-                                         : oriel_internode_flush_local(window, target);
-    return far == ORIEL_OK ? done : far;
+    const enum oriel_status flushed = remote ? oriel_internode_flush(window, target)
+                                             : oriel_internode_flush_local(window, target);
+    return flushed == ORIEL_OK ? done : flushed;
 }
 
 /* Any of the four flushes; target is -1 for all. Local completion needs no step. */

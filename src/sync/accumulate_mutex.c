@@ -52,7 +52,7 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
     uint64_t asked_ns = since_ns;
     struct oriel_watched watched = {.window = window, .win_rank = target};
     const struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_UPDATE};
-    bool told = false;
+    bool reported = false;
     if (suspect == mutex && !holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
         return status;
     suspect = NULL;
@@ -67,7 +67,7 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
         oriel_delay();
         syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
         if (oriel_now_ns() - asked_ns >= (uint64_t)limit.tv_nsec) {
-            oriel_wait_lasts(&watch, since_ns, &told);
+            oriel_wait_lasts(&watch, since_ns, &reported);
             if (!holder_lives(window, oriel_load_relaxed(&mutex->word), &status)) {
                 suspect = mutex;
                 break;
@@ -75,7 +75,7 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
             asked_ns = oriel_now_ns();
         }
     }
-    oriel_wait_over(told);
+    oriel_wait_over(reported);
     return status;
 }
 

@@ -92,7 +92,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     return lock_set_access(window, target, ORIEL_ACCESS_EXCLUSIVE, status);
 }
 
-static enum oriel_status lock_shared(struct oriel_window *window, int32_t target)
+static enum oriel_status lock_target_shared(struct oriel_window *window, int32_t target)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
@@ -135,7 +135,7 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
     if (window->far != NULL && oriel_is_internode(window, target))
         return lock_internode(window, target, exclusive, oriel_internode_lock);
     if (!exclusive)
-        return lock_shared(window, target);
+        return lock_target_shared(window, target);
     enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
     return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, place);
 }

@@ -232,7 +232,7 @@ static struct iovec pack_operands(struct sender *sender)
 }
 
 /* Sends one message. left_bytes: the part of the operation that is not sent yet. */
-static enum oriel_status send_message(struct sender *sender, uint64_t left_bytes)
+static enum oriel_status send_next_message(struct sender *sender, uint64_t left_bytes)
 {
     struct oriel_internode_head head = sender->head;
     struct iovec data[2];
@@ -296,9 +296,10 @@ static void sender_free(struct sender *sender)
 
 /* Sends all messages of an operation that moves total_bytes. operand: the data to send; result: the
  * destination of the reply; either may be NULL. */
-static enum oriel_status send_operation(struct sender *sender, const struct oriel_span *target,
-                                        uint64_t total_bytes, const struct oriel_operand *operand,
-                                        const struct oriel_operand *result)
+static enum oriel_status send_all_messages(struct sender *sender, const struct oriel_span *target,
+                                           uint64_t total_bytes,
+                                           const struct oriel_operand *operand,
+                                           const struct oriel_operand *result)
 {
     sender->origin.open = sender->result.open = false;
     sender->stage = NULL;
@@ -315,7 +316,7 @@ static enum oriel_status send_operation(struct sender *sender, const struct orie
     if (!opened || !sender_alloc(sender, total_bytes))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     for (uint64_t done = 0; done < total_bytes && status == ORIEL_OK; done += sender->moved_bytes)
-        status = send_message(sender, total_bytes - done);
+        status = send_next_message(sender, total_bytes - done);
     sender_free(sender);
     walker_close(&sender->result);
     walker_close(&sender->origin);
@@ -385,8 +386,8 @@ enum oriel_status oriel_internode_put(struct oriel_window *window, const struct 
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_PUT};
     sender.unit_bytes = 1;
-    return send_operation(&sender, target, origin->count * origin->type->size_bytes, &operand,
-                          NULL);
+    return send_all_messages(&sender, target, origin->count * origin->type->size_bytes, &operand,
+                             NULL);
 }
 
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
@@ -404,8 +405,8 @@ enum oriel_status oriel_internode_get(struct oriel_window *window, const struct 
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_GET};
     sender.unit_bytes = 1;
-    return send_operation(&sender, target, target->side.count * target->side.type->size_bytes, NULL,
-                          &result);
+    return send_all_messages(&sender, target, target->side.count * target->side.type->size_bytes,
+                             NULL, &result);
 }
 
 enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
@@ -420,8 +421,8 @@ enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
         .kind = ORIEL_INTERNODE_ACCUMULATE,
         .d = oriel_internode_word(op, elements.kind, result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
     sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
-    return send_operation(&sender, target, elements.count * sender.unit_bytes,
-                          op != ORIEL_OPERATOR_NO_OP ? origin : NULL, result);
+    return send_all_messages(&sender, target, elements.count * sender.unit_bytes,
+                             op != ORIEL_OPERATOR_NO_OP ? origin : NULL, result);
 }
 
 enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,

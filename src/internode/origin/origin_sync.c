@@ -75,17 +75,17 @@ bool oriel_internode_reply_check(struct oriel_internode_request *request,
                                  const struct oriel_net_arrived *answer)
 {
     struct oriel_internode *far = request->window->far;
-    const struct oriel_internode_reply *told = answer->head;
+    const struct oriel_internode_reply *reply = answer->head;
     if (request->is_rdma)
         return true;
-    if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES && told->status == ORIEL_OK)
+    if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES && reply->status == ORIEL_OK)
         return true;
     char text[sizeof far->failure_text];
-    bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK &&
-                 told->status < ORIEL_STATUS_COUNT;
-    enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
+    bool whole = answer->head_bytes == sizeof *reply && reply->status != ORIEL_OK &&
+                 reply->status < ORIEL_STATUS_COUNT;
+    enum oriel_status status = whole ? (enum oriel_status)reply->status : ORIEL_E_OTHER;
     snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target,
-             (int)sizeof told->text, whole ? told->text : "a malformed reply");
+             (int)sizeof reply->text, whole ? reply->text : "a malformed reply");
     oriel_internode_operation_failed(
         far, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {

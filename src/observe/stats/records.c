@@ -223,7 +223,7 @@ static bool record_window(MPI_Win win, struct oriel_observed *observed, MPI_Grou
 struct oriel_observed *oriel_observed_add(MPI_Win win,
                                           const struct oriel_observed_creation *creation)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
     const struct oriel_host_calls *host = oriel_host();
     int n = 0;
     int rank = 0;
@@ -236,7 +236,7 @@ struct oriel_observed *oriel_observed_add(MPI_Win win,
     if (!record_window(win, observed, group, rank, creation)) {
         free(observed);
         observed = NULL;
-        if (!atomic_flag_test_and_set(&told))
+        if (!atomic_flag_test_and_set(&warned))
             oriel_warn("no room for a window's counters: it is missing in the statistics");
     }
     host->Group_free(&group);
