@@ -62,9 +62,8 @@ static void counts(void)
 {
     MPI_Win win;
     long *base;
-    const MPI_Aint size = 64 + 64 * rank;
-    const int unit = sizeof(long);
-    MPI_Win_allocate(size, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win); /* MADE here */
+    const MPI_Aint len = 64 + 64 * rank;
+    MPI_Win_allocate(len, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win); /* MADE here */
     MPI_Win_set_name(win, "counted");
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_lock_all(0, win);
