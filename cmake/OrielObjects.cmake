@@ -1,6 +1,6 @@
 # Objects of src/: each source is compiled once per variant, and libraries, the command and tests are linked from the objects.
 #
-#   oriel_objects(out VARIANT stem...)   the objects of src/<stem>.c in a variant
+#   oriel_objects(out VARIANT stem...)   the objects of src/<stem>.c in a variant; cli/<stem> is one of the command's
 #
 # A source that does not reach <mpi.h> is compiled once for all hosts. The variants:
 #
@@ -9,7 +9,16 @@
 #   delays    the same with random delays between the steps of protocols (ORIEL_DELAYS)
 #
 # The libraries of objects: oriel_free, oriel_delays_free for sources that do not reach <mpi.h>; oriel_with_<host>,
-# oriel_with_no_mpi, oriel_with_delays for the others. Only what something is linked from is built.
+# oriel_with_no_mpi, oriel_with_delays for the others. Those of the tests have the sources that tests want (ORIEL_WANTED_<library>).
+
+# The stems of the sources in folders of src/.
+function(oriel_stems_find out)
+  list(TRANSFORM ARGN APPEND "/*.c")
+  list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/src/")
+  file(GLOB stems RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DEPENDS ${ARGN})
+  list(TRANSFORM stems REPLACE "\\.c$" "")
+  set(${out} "${stems}" PARENT_SCOPE)
+endfunction()
 
 # Whether src/<source> or a header that it includes wants <mpi.h>.
 function(oriel_reaches_mpi source out)
@@ -55,22 +64,26 @@ function(oriel_stems_sort free_out bound_out)
 endfunction()
 
 function(oriel_objects out variant)
-  oriel_stems_sort(free bound ${ARGN})
-  set(free_target oriel_free)
+  set(stems ${ARGN})
+  set(command ${stems})
+  list(FILTER command INCLUDE REGEX "^cli/")
+  list(FILTER stems EXCLUDE REGEX "^cli/")
+  list(TRANSFORM command REPLACE "^cli/" "")
+  oriel_stems_sort(free bound ${stems})
+  set(free_library oriel_free)
   if(variant STREQUAL "delays")
-    set(free_target oriel_delays_free)
+    set(free_library oriel_delays_free)
   endif()
   set(objects "")
-  foreach(kind free bound)
-    if(kind STREQUAL "bound")
-      set(target oriel_with_${variant})
-    else()
-      set(target ${free_target})
-    endif()
+  set(bound_library oriel_with_${variant})
+  set(command_library oriel_cli)
+  foreach(kind free bound command)
     if(${kind})
+      set_property(GLOBAL APPEND PROPERTY ORIEL_WANTED_${${kind}_library} ${${kind}})
       list(JOIN ${kind} "|" pattern)
-      # Files of the same folder and name in src/ only: the path of an object ends with that of its source.
-      list(APPEND objects "$<FILTER:$<TARGET_OBJECTS:${target}>,INCLUDE,/(src/)?(${pattern})\\.c\\.o$>")
+      # No stem is the end of another one, so the end of an object's path names its source.
+      list(APPEND objects
+           "$<FILTER:$<TARGET_OBJECTS:${${kind}_library}>,INCLUDE,/(${pattern})\\.c\\.o$>")
     endif()
   endforeach()
   set(${out} "${objects}" PARENT_SCOPE)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail or to hang,
+"""Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check/access/cell_store.c to fail or to hang,
 or check_crowded.c, check_lent.c or check_loans.c, which have the tests of that name; and one step at a time of how the checkers of
 two machines know each other, of which check_proof.c has the tests.
 
@@ -316,8 +316,13 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
 ]
 
 
+# The program in tests/unit/ of the tests whose names begin so.
+PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("lent", "check/access/entry_lease"),
+            ("loans", "check/access/record_lease"), ("proof", "check/remote/remote_auth")]
+
+
 def program_of(test):
-    return next(("check_" + name for name in ("crowded", "lent", "loans", "proof") if test.startswith(name)), "check_cells")
+    return next((program for start, program in PROGRAMS if test.startswith(start)), "check/access/cell_store")
 
 
 class Builder:
@@ -333,7 +338,7 @@ class Builder:
     def objects(self, place, tests, first=None, changed=None):
         """The program of these tests, of the sources, each from first where it has one."""
         names = []
-        proves = tests == "check_proof"
+        proves = tests == "check/remote/remote_auth"
         for source in [*(PROOF_SOURCES if proves else SOURCES), "unit/" + tests]:
             path = os.path.join(self.tree, "tests" if source.startswith("unit/") else "src", source + ".c")
             if first and os.path.exists(os.path.join(first, source + ".c")):
@@ -343,7 +348,7 @@ class Builder:
                 continue
             names.append(os.path.join(place, source.replace("/", "_") + ".o"))
             self.compile(path, names[-1], int(not proves), first)
-        program = os.path.join(place, tests)
+        program = os.path.join(place, "program")
         subprocess.run([self.cc, "-o", program, *names, "-lcmocka", "-lpthread", "-ldl"], check=True)
         return program
 

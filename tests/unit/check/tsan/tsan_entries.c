@@ -2,7 +2,7 @@
  * operations are right.  This file is the checker: it says what is watched, and writes down what it is told.  It is not compiled
  * for it itself. */
 #include "check/local/watched_pages.h"
-#include "check_tsan_program.h"
+#include "check/tsan/tsan_program.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The part of check_tsan.c that is compiled with -fsanitize=thread: nothing but loads, stores, copies and atomics.  The other
  * part looks at what it was told. */
-#include "check_tsan_program.h"
+#include "check/tsan/tsan_program.h"
 
 #include <string.h>
 
