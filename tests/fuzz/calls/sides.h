@@ -4,7 +4,7 @@
 #define ORIEL_TESTS_FUZZ_SIDES_H
 
 #include "fuzz.h"
-#include "../mpi/random_types.h"
+#include "../../mpi/random_types.h"
 
 enum { SIDE_TYPES = 48, SIDE_BYTES = 8192 };
 

@@ -49,7 +49,7 @@ def build(arguments):
         result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if result.returncode != 0:
             return " ".join(command) + "\n" + result.stdout[-4000:] + result.stderr[-4000:]
-    for path in (("lib", "oriel", arguments.host, "liboriel.so"), ("tests", "fuzz", arguments.host, "fuzz")):
+    for path in (("lib", "oriel", arguments.host, "liboriel.so"), ("tests", "fuzz", "calls", arguments.host, "fuzz")):
         with open(os.path.join(arguments.build, *path), "rb") as file:
             text = file.read()
         if b"__asan_report" not in text or b"__ubsan_handle" not in text:
@@ -58,7 +58,7 @@ def build(arguments):
 
 
 def run(arguments):
-    program = os.path.join(arguments.build, "tests", "fuzz", arguments.host, "fuzz")
+    program = os.path.join(arguments.build, "tests", "fuzz", "calls", arguments.host, "fuzz")
     command = [os.path.join(arguments.tree, "tests", "launch"), "--build", arguments.build, "--host", arguments.host,
                "-n", "2", "--timeout", str(LIMIT_S)]
     for setting in SETTINGS:

@@ -13,7 +13,8 @@ import re
 import subprocess
 import sys
 
-LAUNCH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "launch")
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAUNCH = os.path.join(os.path.dirname(os.path.dirname(HERE)), "launch")
 IMAGES = 4
 OTHER_IMAGES = {
     "coarray_burgers_pde": 2, "get_array": 2, "send_array": 2,  # work that grows with the images

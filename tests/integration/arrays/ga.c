@@ -3,7 +3,7 @@
  * Run by the test rows, and under `oriel check`, which must find nothing. */
 #include "cases.h"
 
-#include "../mpi/leave.h"
+#include "../../mpi/leave.h"
 
 #include <ga.h>
 #include <macdecls.h>

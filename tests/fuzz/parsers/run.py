@@ -61,7 +61,7 @@ def main():
     parser.add_argument("--minutes", type=float, help="so long instead, shared out among them")
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))
-    programs = [os.path.join(arguments.build, "tests", "fuzzers", name) for name in names]
+    programs = [os.path.join(arguments.build, "tests", "fuzz", "parsers", name) for name in names]
     programs = [program for program in programs if os.path.exists(program)]  # two need headers of UCX
     limits = ["-seed=1", f"-runs={arguments.runs}", f"-max_total_time={SHORT_S}"]
     if arguments.minutes is not None:

@@ -4,16 +4,16 @@
 #ifndef ORIEL_TESTS_FUZZ_H
 #define ORIEL_TESTS_FUZZ_H
 
-#include "../mpi/harness.h"
+#include "../../mpi/harness.h"
 
-#include "../../include/oriel/mpi_rma.h"
+#include "../../../include/oriel/mpi_rma.h"
 
 /* One for each row of functions.def. */
 enum fuzz_function {
 #define FUNCTION(name, parameters, arguments) FUZZ_##name,
 #define FORWARD                               FUNCTION
 #define LARGE                                 FUNCTION
-#include "../../src/host/functions.def"
+#include "../../../src/host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE

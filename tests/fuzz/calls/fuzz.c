@@ -15,7 +15,7 @@ static const char *const names[] = {
 #define FUNCTION(name, parameters, arguments) #name,
 #define FORWARD                               FUNCTION
 #define LARGE                                 FUNCTION
-#include "../../src/host/functions.def"
+#include "../../../src/host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE

@@ -21,7 +21,7 @@ import oracle as o
 import program as p
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
+LAUNCH = os.path.join(os.path.dirname(os.path.dirname(HERE)), "launch")
 FOUND = 86
 MOST_FINDINGS = 256
 ARENAS_AT = 1024  # steps.c

@@ -4,13 +4,13 @@
 #ifndef ORIEL_TESTS_MPI2_CASES_HPP
 #define ORIEL_TESTS_MPI2_CASES_HPP
 
-#include "../../include/oriel/mpi_win.hpp"
+#include "../../../include/oriel/mpi_win.hpp"
 
 #include <cstring>
 #include <vector>
 
 extern "C" {
-#include "../mpi/harness.h"
+#include "../../mpi/harness.h"
 }
 
 static int right_of_me() { return (world_rank + 1) % world_size; }

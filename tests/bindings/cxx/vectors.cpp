@@ -1,5 +1,5 @@
 // A C++ program that passes a ring of numbers through windows over std::vector and allocated memory.
-#include "../mpi/leave.h"
+#include "../../mpi/leave.h"
 
 #include <cstdio>
 #include <vector>
