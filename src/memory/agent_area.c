@@ -1,5 +1,5 @@
-/* Opens the agent: its area is allocated once in the memory file and stays there, as peers keep its address.  Thread-safe by
- * one mutex.  Creation and finalisation call. */
+/* Opens and closes this process's agent. The agent's area is allocated once in the memory file and
+ * never freed, because peers keep its address. Thread-safe: one mutex. */
 #include "memory/agent_area.h"
 
 #include <pthread.h>

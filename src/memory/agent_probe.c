@@ -1,5 +1,5 @@
-/* The probe of the agent: it is started in this process, and a child asks it for one page through the real slots.  It needs the
- * memory file and the transport, unlike the probes of probe.c.  The command line calls. */
+/* Probes the agent: starts it in this process, and a child process requests one page through the
+ * real slots. Unlike the probes of probe.c, this one needs the memory file and the transport. */
 #include "memory/agent_area.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@ static void say(struct oriel_probe *out, bool available, const char *what, const
     snprintf(out->detail, sizeof out->detail, "%.120s%.120s", what, why);
 }
 
-/* The parent's agent, in its memory file as a peer opens it: what the child has inherited is a copy. */
+/* Maps the parent's agent from its memory file, as a peer does. The mapping inherited by fork is a
+ * private copy. */
 static struct oriel_agent *open_agent(uint64_t offset)
 {
     char path[64];
@@ -35,7 +36,8 @@ static struct oriel_agent *open_agent(uint64_t offset)
     return base != MAP_FAILED ? (struct oriel_agent *)(base + offset) : NULL;
 }
 
-/* In the child, whose own copy of the page holds something else by now; what was wrong goes to the parent. */
+/* Runs in the child, where the private copy of the page already holds other bytes. Writes an error
+ * message, or an empty string, to the parent. */
 static void ask(uint64_t agent_offset, char *page, int to)
 {
     static char found[ORIEL_PAGE_BYTES];
@@ -93,7 +95,8 @@ static void try_agent(struct oriel_probe *out, char *page)
     oriel_agent_close();
 }
 
-/* The page is there before the agent: what another process asks of it orders the two, but no tool sees that. */
+/* The page is mapped before the agent starts. The child's request orders the two, but no race
+ * detector sees that. */
 void oriel_probe_agent(struct oriel_probe *out)
 {
     out->name = "agent";

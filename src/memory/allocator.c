@@ -1,15 +1,21 @@
-/* Large blocks are whole pages, reserved when they are made and punched out when they are freed; small ones share slabs whose
- * pages stay reserved and are cleared when freed.  What is shared with forked children never shares a page with what is not:
- * it has slabs of its own.  So has the program's memory, which is not cleared: who wants zeroes is told, as below.
+/* Allocates blocks in the memory file. A large block is whole pages: reserved at allocation,
+ * punched out when freed. Small blocks share slabs, whose pages stay reserved; a small block is
+ * cleared when freed.
  *
- * Freed pages of the program's memory (blocks made as ORIEL_BLOCK_USER) are kept with what is in them for the next such block:
- *   1. Nothing but blocks for the program is made of kept pages, so Oriel's own words are made of zeroes.  Who wants zeroes all
- *      the same is told that the block is not zero.
- *   2. They are bounded by KEPT_MOST_BYTES and by a KEPT_SHAREth of the available memory.  What was kept before goes first.
- *   3. They are given back when an allocation lacks memory or a place, when the available memory has shrunk, and when no block
- *      was made of them for KEPT_IDLE_NS.  That is looked at when blocks are freed, and when pages are needed that are not kept;
- *      no thread looks.
- * file.c calls. */
+ * Blocks shared with forked children never share a page with other blocks: they have slabs of their
+ * own. User memory also has slabs of its own, which are not cleared; the allocation then reports
+ * that the block is dirty (1).
+ *
+ * Freed pages of user memory (blocks allocated as ORIEL_BLOCK_USER) are cached with their contents
+ * for the next such block:
+ *   1. Only user blocks are made of cached pages, so the engine's own words start as zeroes. A user
+ *      block made of cached pages is marked dirty; a caller that needs zeroes clears it.
+ *   2. The cache holds at most KEPT_MOST_BYTES, and at most 1/KEPT_SHARE of the available memory.
+ *      Older pages are dropped first.
+ *   3. The cache is dropped when an allocation lacks memory or address space, when the available
+ *      memory has shrunk, and when no block used it for KEPT_IDLE_NS. The check runs when a block
+ *      is freed, and when an allocation needs pages that the cache does not have. No thread runs
+ *      it. */
 #include "memory/allocator.h"
 
 #include "base/file_limit.h"
@@ -23,9 +29,9 @@
 #include <unistd.h>
 
 #define SLAB_BYTES  (UINT64_C(256) << 10)
-#define SMALL_BYTES (UINT64_C(32) << 10) /* blocks below it come from slabs */
+#define SMALL_BYTES (UINT64_C(32) << 10) /* smaller blocks come from slabs */
 #define COMPARED_BYTES                                                                             \
-    (UINT64_C(1) << 20) /* from here on the available memory is looked at first */
+    (UINT64_C(1) << 20) /* from this size on, the available memory is checked first */
 #define GROWTH_BYTES    (UINT64_C(16) << 20)
 #define KEPT_MOST_BYTES (UINT64_C(256) << 20)
 #define KEPT_SHARE      16
@@ -85,7 +91,8 @@ static bool grow_file(struct oriel_blocks *blocks, uint64_t least_bytes)
     return oriel_free_extents_give(&blocks->large, blocks->size_bytes - growth, growth);
 }
 
-/* Either nobody could give that much, or only this file cannot: the host then may. */
+/* Fails with ORIEL_E_NO_MEM when the node lacks the memory. Fails with ORIEL_E_OTHER when only this
+ * file lacks the room: the host MPI may still have it. */
 static enum oriel_status no_room(struct oriel_blocks *blocks, uint64_t len_bytes)
 {
     uint64_t available_bytes = oriel_limit_available();
@@ -106,7 +113,7 @@ static bool find_place(struct oriel_blocks *blocks, uint64_t len_bytes, uint64_t
             oriel_free_extents_take(&blocks->large, len_bytes, align_bytes, offset));
 }
 
-/* A large free range is left out of core files, where its holes would become pages. */
+/* Excludes a large free range from core files, where its holes would become pages. */
 static void leave_out(struct oriel_blocks *blocks, uint64_t offset)
 {
     const struct oriel_free_extent *free_range = oriel_free_extents_find(&blocks->large, offset);
@@ -114,7 +121,7 @@ static void leave_out(struct oriel_blocks *blocks, uint64_t offset)
         oriel_core_dump_exclude(&blocks->dumps, free_range->offset, free_range->len_bytes);
 }
 
-/* Gives back whole pages: not to be shared with children any more, without advice, zero. */
+/* Returns whole pages to the system: no longer shared with children, without advice, zeroed. */
 static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes,
                        uint64_t flags)
 {
@@ -128,9 +135,9 @@ static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t le
     leave_out(blocks, offset);
 }
 
-/* --- kept pages --- */
+/* --- cached pages --- */
 
-/* Of the last tick: cheap, and exact enough for seconds. */
+/* The time of the last clock tick: cheap, and precise enough for seconds. */
 static int64_t coarse_now_ns(void)
 {
     struct timespec now;
@@ -149,7 +156,8 @@ void oriel_blocks_drop_kept(struct oriel_blocks *blocks)
     kept->flags = 0;
 }
 
-/* Now and then: how much may be kept (2), and whether what is kept goes (3). */
+/* At most every KEPT_LOOK_NS: computes the cache's limit (2), and drops the cache if it is too
+ * large or idle (3). */
 static void look_at_kept(struct oriel_blocks *blocks)
 {
     struct oriel_kept *kept = &blocks->kept;
@@ -169,7 +177,7 @@ static void look_at_kept(struct oriel_blocks *blocks)
         oriel_blocks_drop_kept(blocks);
 }
 
-/* Keeps what is freed; false where that is too much. */
+/* Adds freed pages to the cache. Returns false when they exceed its limit. */
 static bool keep(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
 {
     struct oriel_kept *kept = &blocks->kept;
@@ -185,7 +193,7 @@ static bool keep(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_byte
     return true;
 }
 
-/* A block of kept pages, which are mapped as they are wherever the block begins. */
+/* Allocates from the cached pages. Their page mappings do not depend on where the block starts. */
 static bool take_kept(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
 {
     struct oriel_kept *kept = &blocks->kept;
@@ -202,7 +210,8 @@ static bool take_kept(struct oriel_blocks *blocks, struct oriel_wish *wish, uint
 
 /* --- blocks --- */
 
-/* Each part near its node.  A page that holds the end of one part and the start of the next goes to the first. */
+/* Reserves each part near its NUMA node. A page that holds the end of one part and the start of
+ * the next belongs to the first. */
 static int reserve_parts(struct oriel_blocks *blocks, const struct oriel_wish *wish,
                          uint64_t offset)
 {
@@ -234,7 +243,8 @@ static int reserve(struct oriel_blocks *blocks, const struct oriel_wish *wish, u
                                (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
 }
 
-/* Whole pages.  Where huge ones can be had, large blocks begin with one if there is room for that. */
+/* Allocates whole pages. Where huge pages are available, a large block starts at a huge-page
+ * boundary if there is room. */
 static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wish *wish,
                                     uint64_t *offset)
 {
@@ -266,7 +276,7 @@ static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wi
         oriel_pages_remap(blocks->fd, blocks->base, *offset, len_bytes);
     if (huge == ORIEL_HUGE_ON_ADVICE && oriel_pages_advise(blocks->base + *offset, len_bytes))
         wish->flags |= ORIEL_BLOCK_ADVISED;
-    if (is_sparse) /* promoted memory is dumped where the program has it */
+    if (is_sparse) /* promoted memory is dumped at the program's own address */
         oriel_core_dump_exclude(&blocks->dumps, *offset, len_bytes);
     else
         oriel_core_dump_include(&blocks->dumps, *offset, len_bytes);

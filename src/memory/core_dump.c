@@ -1,12 +1,16 @@
-/* Owns which pieces of mapped memory files go into core files.
+/* Controls which pieces of mapped memory files are written to core files.
  *
- * 1. The kernel writes a core file page by page, and brings in each page that a mapping of a file has not yet.  The reserve is a
- *    thousand times what programs use: it would be walked for many seconds, and holes would become pages.
- * 2. So all is left out, but for the pieces in use.  Of the own file these are the pieces in which a block lies; of a peer's
- *    file those in which this rank's part of a window lies (MPI_Win_allocate_shared).  A piece is a huge page: no advice cuts one.
- * 3. A boundary between pieces that are in and pieces that are out costs a mapping, of which a process has 65,530.  allocator.c
- *    therefore leaves pieces out again only in large free ranges.
- * 4. Advice is all this is: where the kernel refuses it, the core file is larger, or lacks a block. */
+ * 1. The kernel writes a core file page by page, and first populates each page that a file mapping
+ *    lacks. The reserve is a thousand times what programs use: a dump would take many seconds, and
+ *    holes would become pages.
+ * 2. Therefore everything is excluded except the pieces in use. In the own file these are the
+ *    pieces that contain a block. In a peer's file they are the pieces that contain this rank's
+ *    part of a window (MPI_Win_allocate_shared). A piece has the size of a huge page, so that
+ *    advice never splits one.
+ * 3. Each boundary between included and excluded pieces costs a mapping, and a process has 65,530
+ *    of them. allocator.c therefore excludes pieces again only in large free ranges.
+ * 4. All of this is advice. Where the kernel refuses it, the core file is larger, or lacks a block.
+ */
 #include "memory/core_dump.h"
 
 #include "memory/pages.h"
@@ -29,7 +33,7 @@ static void advise(const struct oriel_core_dump *dumps, uint64_t first, uint64_t
         madvise(dumps->base + first * PIECE_BYTES, (end - first) * PIECE_BYTES, advice);
 }
 
-/* One call for each stretch of pieces that are not yet as wanted. */
+/* One call per run of pieces that change. */
 static void set(struct oriel_core_dump *dumps, uint64_t first, uint64_t end, bool included)
 {
     int advice = included ? MADV_DODUMP : MADV_DONTDUMP;

@@ -1,10 +1,12 @@
-/* The own memory file: a memfd that is mapped whole, its blocks (allocator.h), and what a fork makes of it.  Thread-safe by one
- * mutex; windows and MPI_Alloc_mem call.
+/* The memory file of this process: a memfd that is mapped whole, its blocks (allocator.h), and its
+ * handling of fork. Thread-safe: one mutex.
  *
- * A forked child gets the file as private pages: what it writes stays its own, nothing is copied before.  Only blocks that were
- * allocated as shared stay so.  The child allocates and frees nothing: a hole that it punched would be the parent's.  fork takes
- * the mutex last of those that are held over an allocation: its handler is registered first, and handlers before a fork run in
- * reverse order. */
+ * A forked child gets the file as private pages: its writes stay its own, and fork copies nothing.
+ * Only blocks that were allocated as shared stay shared. The child neither allocates nor frees: a
+ * hole punched by the child would be in the parent's file too.
+ *
+ * Of all mutexes that are locked across an allocation, fork acquires this one last. Its handler is
+ * registered first, and prepare handlers of fork run in reverse order. */
 #include "memory/file.h"
 
 #include "base/fork.h"
@@ -25,7 +27,7 @@
 static struct {
     pthread_mutex_t mutex;
     bool started;
-    bool is_child; /* of the process whose file it is */
+    bool is_child; /* this process is a fork of the file's owner */
     struct oriel_identity identity;
 } file = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -61,7 +63,7 @@ void *oriel_file_map(int fd, uint64_t len_bytes)
     return base;
 }
 
-/* A machine may refuse the automatic reserve (limited address space): halve it until it fits. */
+/* The kernel may refuse the automatic reserve (limited address space): halve it until it fits. */
 static enum oriel_status map_file(void)
 {
     uint64_t least = ORIEL_PAGE_BYTES * 1024;
@@ -97,7 +99,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&file.mutex);
 }
 
-/* Private pages from start to end of the file in place of the parent's. */
+/* Replaces the parent's pages from start to end of the file by private ones. */
 static void isolate(uint64_t start, uint64_t end)
 {
     if (start < end &&
@@ -107,7 +109,7 @@ static void isolate(uint64_t start, uint64_t end)
                    (unsigned long)(end - start), strerror(errno));
 }
 
-/* All but what is shared: one mapping for each stretch in between. */
+/* Isolates everything except the shared blocks: one mapping per range between them. */
 static void isolate_all(void)
 {
     uint64_t done = 0;

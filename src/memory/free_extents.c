@@ -1,5 +1,5 @@
-/* First fit over a sorted array of extents.  The list is short in practice, since neighbours merge; a search for the
- * place is binary, the fit is linear.  allocator.c alone calls. */
+/* First fit over a sorted array of extents. The array is short in practice, since neighbours merge.
+ * The search for an offset is binary, the search for a fit is linear. */
 #include "memory/free_extents.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ bool oriel_free_extents_prepare(struct oriel_free_extents *arena)
 
 static void insert(struct oriel_free_extents *arena, size_t at, uint64_t offset, uint64_t len_bytes)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what is inserted has been prepared for */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): callers have prepared capacity */
     memmove(&arena->extents[at + 1], &arena->extents[at],
             (arena->count - at) * sizeof *arena->extents);
     arena->extents[at] = (struct oriel_free_extent){offset, len_bytes};
@@ -34,7 +34,7 @@ static void erase(struct oriel_free_extents *arena, size_t at)
             (arena->count - at) * sizeof *arena->extents);
 }
 
-/* Takes len_bytes that begin before_bytes into the extent. */
+/* Removes len_bytes from the extent, from before_bytes after its start. */
 static void take_from(struct oriel_free_extents *arena, size_t at, uint64_t before_bytes,
                       uint64_t len_bytes)
 {
@@ -65,7 +65,7 @@ bool oriel_free_extents_take(struct oriel_free_extents *arena, uint64_t len_byte
     return false;
 }
 
-/* The first extent that starts at offset or behind it. */
+/* Index of the first extent that starts at or after offset. */
 static size_t first_from(const struct oriel_free_extents *arena, uint64_t offset)
 {
     size_t low = 0;

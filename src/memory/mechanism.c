@@ -1,5 +1,5 @@
-/* Finds the mechanism of a memory range.  Memory in a memory file is reached by load and store, all other by CMA where a
- * real read from the peer succeeds.  Creation calls. */
+/* Finds the mechanism for a memory range: load and store for memory in a memory file, CMA for other
+ * memory where a real read from the peer succeeds. */
 #include "memory/mechanism.h"
 
 #include "base/options.h"
@@ -39,7 +39,8 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *peer)
     if (known == ORIEL_CMA_GRANTED)
         return ORIEL_OK;
     enum oriel_status status =
-        probe(peer); /* a refusal is asked again: its reason is wanted each time */
+        /* a failed probe runs again each time, because its reason is needed each time */
+        probe(peer);
     if (status == ORIEL_OK)
         atomic_store_explicit(&peer->cma, ORIEL_CMA_GRANTED, memory_order_relaxed);
     return status;

@@ -1,15 +1,17 @@
-/* Reads /proc/meminfo, /proc/self/statm, the limits of the memory cgroups and the resource limits.  A file that cannot be read
- * limits nothing.  allocator.c, file.c and creation call.
+/* Reads /proc/meminfo, /proc/self/statm, the limits of the memory cgroups and the resource limits.
+ * A file that cannot be read limits nothing.
  *
- * Which memory is reserved when it is allocated, and which comes at first touch:
- * 1. A host's memory comes at first touch, so a program may allocate more than its cgroup can give, if it touches little.  Here
- *    it may, too: a cgroup's limit never refuses, it only makes that pages come at first touch.
- * 2. A cgroup may have a limit, and so may each one above it.  The least that one of them has left counts.  What files have in
- *    its page cache and nobody has used for a while is left as well.
- * 3. All ranks of a machine may allocate as much at the same moment, each before it sees what the others have taken.  So the
- *    length is taken as often as the machine has ranks.
- * 4. At most half of what is left is reserved: a rank that is still at its last allocation has no more than the other half, and
- *    the program needs other memory, too. */
+ * Which memory is reserved at allocation, and which is populated at first touch:
+ * 1. Memory of the host MPI is populated at first touch, so a program may allocate more than its
+ *    cgroup allows if it touches little of it. The same holds here: a cgroup's limit never fails an
+ *    allocation, it only makes the pages come at first touch.
+ * 2. A cgroup and each of its ancestors may have a limit. The smallest remainder counts. Inactive
+ *    file pages in the page cache count as available.
+ * 3. All ranks of a node may allocate the same length concurrently, each before it sees the
+ *    allocations of the others. The length is therefore multiplied by the number of ranks on the
+ *    node.
+ * 4. At most half of the remainder is reserved. A rank that is still in its previous allocation can
+ *    use no more than the other half, and the program needs other memory, too. */
 #include "memory/memory_limits.h"
 
 #include "base/options.h"
@@ -26,12 +28,14 @@
 
 #define GIB (UINT64_C(1) << 30)
 #define NO_LIMIT                                                                                   \
-    (UINT64_C(1) << 60) /* version 1 writes a number of this kind where there is none */
+    (UINT64_C(1) << 60) /* version 1 reports a number of this magnitude where there is no limit */
 
 enum {
     LEAST_BYTES = 4 << 20,
     PEERS =
-        8, /* so many files of the least size must fit, or none is made: the host needs address space, too */
+        /* this many files of the minimum size must fit, or none is created: the host needs address
+         * space, too */
+        8,
     PATH_BYTES = 1200,
     LINE_BYTES = 4200,
 };
@@ -48,7 +52,7 @@ static FILE *open_file(const char *folder, const char *name)
 
 static uint64_t read_number(const char *folder, const char *name)
 {
-    uint64_t value = UINT64_MAX; /* "max" stays unlimited */
+    uint64_t value = UINT64_MAX; /* "max" remains unlimited */
     FILE *file = open_file(folder, name);
     if (file == NULL)
         return value;
@@ -58,7 +62,7 @@ static uint64_t read_number(const char *folder, const char *name)
     return value;
 }
 
-/* The number in the line that begins with the word; otherwise where there is none. */
+/* The number in the line that starts with word, or otherwise if there is none. */
 static uint64_t read_row(const char *folder, const char *name, const char *word, uint64_t otherwise)
 {
     char line[128];
@@ -79,7 +83,7 @@ static uint64_t read_row(const char *folder, const char *name, const char *word,
 
 /* --- memory cgroups --- */
 
-/* A hierarchy of cgroups as this process sees it: what is mounted, and where. */
+/* A cgroup hierarchy as this process sees it: the mounted root and the mount point. */
 struct hierarchy {
     bool is_there;
     char root[PATH_BYTES];
@@ -89,7 +93,7 @@ struct hierarchy {
 static struct hierarchy first_version, second_version;
 static pthread_once_t found = PTHREAD_ONCE_INIT;
 
-/* Whether one of the words in a list with commas is the word. */
+/* Whether a comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word)
 {
     size_t word_len = strlen(word);
@@ -102,7 +106,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* A line of mountinfo. */
+/* Parses a line of mountinfo. */
 static void take_mount(const char *line)
 {
     struct hierarchy hierarchy = {.is_there = true};
@@ -129,7 +133,7 @@ static void find_hierarchies(void)
     fclose(file);
 }
 
-/* What one cgroup has left; UINT64_MAX where it has no limit. */
+/* The remaining bytes of one cgroup, or UINT64_MAX without a limit. */
 static uint64_t left_in(const char *folder, bool is_first)
 {
     uint64_t limit = read_number(folder, is_first ? "/memory.limit_in_bytes" : "/memory.max");
@@ -144,7 +148,8 @@ static uint64_t left_in(const char *folder, bool is_first)
     return limit <= used ? 0 : limit - used;
 }
 
-/* The least that the group or one above it has left.  A container may see its own group as the root. */
+/* The smallest remainder of the group and its ancestors. A container may see its own group as the
+ * root. */
 static uint64_t left_above(const struct hierarchy *hierarchy, const char *group, bool is_first)
 {
     char folder[2 * PATH_BYTES];
@@ -166,7 +171,7 @@ static uint64_t left_above(const struct hierarchy *hierarchy, const char *group,
     }
 }
 
-/* A line of /proc/self/cgroup: number, controllers, group. */
+/* Parses a line of /proc/self/cgroup: number, controllers, group. */
 static uint64_t left_by_line(char *line)
 {
     char *controllers = strchr(line, ':');
@@ -197,7 +202,7 @@ static uint64_t cgroups_left(void)
     return least;
 }
 
-/* --- what is asked --- */
+/* --- queries --- */
 
 static uint64_t memory_left(void)
 {
@@ -231,7 +236,7 @@ enum oriel_room oriel_limit_room(uint64_t len_bytes, bool of_all)
     return len_bytes <= left / 2 / (of_all ? 1 : ranks) ? ORIEL_ROOM_RESERVED : ORIEL_ROOM_AT_TOUCH;
 }
 
-/* Address space that this process may still take; UINT64_MAX without a limit. */
+/* Remaining address space of this process, or UINT64_MAX without a limit. */
 static uint64_t space_left(const struct rlimit *space)
 {
     uint64_t pages = 0;

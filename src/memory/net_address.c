@@ -1,5 +1,6 @@
-/* Publishes the net address.  Its block stays for good, since others may look at any time; a net that was stopped and is started
- * again has another address, of which creation tells before anybody uses it.  Thread-safe by one mutex. */
+/* Publishes the net address. Its block is never freed, since peers may read it at any time. A net
+ * that is stopped and started again has a different address, which window creation exchanges before
+ * its first use. Thread-safe: one mutex. */
 #include "memory/net_address.h"
 
 #include <pthread.h>

@@ -1,7 +1,8 @@
-/* Opens the memory files of other processes by /proc/<pid>/fd/<n>, where the kernel checks the user.  A file counts as the
- * peer's only when its header carries the peer's random id: another PID namespace or a reused PID is thereby another
- * machine.  What such a number leads to and is no file without a name of the own user's is not even opened.  Creation calls; the
- * table lives until finalisation. */
+/* Opens the memory files of other processes through /proc/<pid>/fd/<n>, where the kernel checks the
+ * user. A file is accepted as the peer's only if its header contains the peer's random id. A
+ * process in another PID namespace, or with a reused PID, therefore counts as on another node.
+ * Before opening, the path is checked: it must lead to an unnamed file of this user. The table
+ * exists until finalisation. */
 #include "memory/peer.h"
 
 #include "base/checked_open.h"
@@ -165,8 +166,8 @@ void oriel_peer_dump(const void *address, uint64_t len_bytes, bool included)
     pthread_mutex_unlock(&opening);
 }
 
-/* The state is read last: a process that was still running when it was first looked at may have left in good order and
- * ended since. */
+/* The state is read last. A process that was still running at the first check may since have
+ * finalised and ended. */
 bool oriel_peer_alive(const struct oriel_peer *peer)
 {
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;

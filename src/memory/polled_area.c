@@ -1,5 +1,5 @@
-/* Opens the area for requests: it is allocated once in the memory file and stays there, as peers keep its address.  Thread-safe by
- * one mutex. */
+/* Opens and closes the request area. It is allocated once in the memory file and never freed,
+ * because peers keep its address. Thread-safe: one mutex. */
 #include "memory/polled_area.h"
 
 #include <pthread.h>

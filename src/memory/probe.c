@@ -1,6 +1,5 @@
-/* Tries each mechanism by one real operation.
- * Whatever a probe opens, maps or forks is gone when it returns; the first step refused is the one reported.
- * Called through probe.h only. */
+/* Tries each mechanism with one real operation. A probe releases everything that it opens, maps or
+ * forks. It reports the first step that failed. */
 #include "memory/probe.h"
 
 #include "base/file_limit.h"
@@ -20,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Older kernel headers lack this flag; a kernel that does not know it refuses it with EINVAL. */
+/* Older kernel headers lack this flag. A kernel that does not know it fails with EINVAL. */
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
@@ -39,7 +38,7 @@ static void say(struct oriel_probe *out, bool available, const char *format, ...
     va_end(args);
 }
 
-/* The value of a kernel setting in words: "name is value", or that this kernel has none of that name. */
+/* Describes a kernel setting: "NAME is VALUE", or that this kernel does not have it. */
 static void setting_read(const char *path, const char *name, char *text, size_t text_bytes)
 {
     char value[32] = "";
@@ -55,7 +54,7 @@ static void setting_read(const char *path, const char *name, char *text, size_t 
     snprintf(text, text_bytes, "%s is %s", name, value);
 }
 
-/* Opens the file again as a peer would, by the process's folder in /proc, and compares what is in it. */
+/* Opens the file again as a peer would, through /proc, and compares its contents. */
 static void memfd_reopen(int fd, size_t page, struct oriel_probe *out)
 {
     char path[64];
@@ -100,14 +99,15 @@ void oriel_probe_memfd(struct oriel_probe *out)
     close(fd);
 }
 
-/* What the child reports: the step that was refused and its errno, or a NULL step. */
+/* The child's report: the step that failed and its errno, or a NULL step. */
 struct cma_report {
     const char *refused;
     int reason;
 };
 
-/* In the child: reads the parent's word, which its own copy no longer equals, and writes the parent's anew. A child is
- * used as one rank sees another: not an ancestor of it, which some systems treat better. */
+/* Runs in the child: reads the parent's word, from which its own copy differs, and overwrites the
+ * parent's. The copy goes from child to parent because ranks are not ancestors of each other, and
+ * some systems grant ancestors more. */
 static struct cma_report cma_copy(pid_t parent, uint64_t *word)
 {
     const uint64_t before = *word;
@@ -125,7 +125,7 @@ static struct cma_report cma_copy(pid_t parent, uint64_t *word)
     return (struct cma_report){NULL, 0};
 }
 
-/* Forks the child and waits for its report; false when there is none. */
+/* Forks the child and waits for its report. Returns false when there is none. */
 static bool cma_try(uint64_t *word, struct cma_report *out)
 {
     int ends[2];
@@ -165,7 +165,8 @@ void oriel_probe_cma(struct oriel_probe *out)
         say(out, true, "memory read and written by another process (%s)", setting);
 }
 
-/* Write-protects one anonymous page through fd; NULL, or the step that was refused with errno set. */
+/* Write-protects one anonymous page through fd. Returns NULL, or the step that failed, with errno
+ * set. */
 static const char *userfaultfd_protect(int fd)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
@@ -249,7 +250,7 @@ void oriel_probe_ucx(struct oriel_probe *out)
     const char *(*version)(void) = NULL;
     void *symbol = dlsym(library, "ucp_get_version_string");
     memcpy(&version, &symbol,
-           sizeof version); /* ISO C has no cast from an object to a function pointer */
+           sizeof version); /* ISO C cannot cast an object pointer to a function pointer */
     if (version == NULL)
         say(out, false, "libucp.so.0 has no ucp_get_version_string");
     else

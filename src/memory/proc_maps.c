@@ -1,5 +1,6 @@
-/* Asks /proc/self/maps for single mappings, or reads it, or smaps whose entries begin with the same line.  There a mapping is
- * complete when the next one begins.  Nothing here allocates: allocators ask from inside (discard.c). */
+/* Queries /proc/self/maps for single mappings, or parses the text of maps or smaps, whose entries
+ * start with the same line. In smaps a mapping is complete when the next one starts. Nothing here
+ * allocates, because allocators call it from their own calls (discard.c). */
 #include "memory/proc_maps.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 
 bool oriel_maps_by_text;
 
-/* The kernel's struct procmap_query, which older headers do not have. */
+/* The kernel's struct procmap_query, which older headers lack. */
 struct query {
     uint64_t size_bytes;
     uint64_t flags;
@@ -77,7 +78,7 @@ static bool fill(struct text *text)
     return got > 0;
 }
 
-/* The next line with its end; of a longer one what fits.  False at the end of the text. */
+/* Reads the next line with its newline, truncated to room. Returns false at the end of the text. */
 static bool read_line(struct text *text, char *line, size_t room)
 {
     size_t len = 0;
@@ -91,10 +92,11 @@ static bool read_line(struct text *text, char *line, size_t room)
     return len > 0;
 }
 
-/* The mapping at address or the next one behind it; false with errno, which is ENOENT behind the last one. */
+/* Finds the mapping at address or the next one after it. Returns false with errno; ENOENT means
+ * after the last mapping. */
 static bool query(int fd, uintptr_t address, struct oriel_mapping *out)
 {
-    char name[4400]; /* a path may have 4,096 */
+    char name[4400]; /* a path may have 4,096 bytes */
     struct query query = {.size_bytes = sizeof query, .flags = QUERY_OR_NEXT, .address = address};
     query.name_bytes = sizeof name;
     query.name_address = (uintptr_t)name;
@@ -117,7 +119,7 @@ static bool query(int fd, uintptr_t address, struct oriel_mapping *out)
     return true;
 }
 
-/* False when this kernel cannot be asked, before any visit. */
+/* Returns false, before any visit, when this kernel does not support queries. */
 static bool visit_by_query(uintptr_t start, uintptr_t end,
                            bool (*visit)(const struct oriel_mapping *, void *), void *context)
 {
@@ -136,7 +138,7 @@ static bool visit_by_query(uintptr_t start, uintptr_t end,
 bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details,
                       bool (*visit)(const struct oriel_mapping *, void *), void *context)
 {
-    char line[4400]; /* a path may have 4,096 */
+    char line[4400]; /* a path may have 4,096 bytes */
     struct oriel_mapping mapping = {.start = 0};
     struct oriel_mapping next;
     if (!details && !oriel_maps_by_text && visit_by_query(start, end, visit, context))
