@@ -1,5 +1,5 @@
-/* Makes runs private that nobody holds.  What the program has put in the place of a run since is looked at first and never
- * touched.  promote.c calls, under its mutex. */
+/* Makes unreferenced promoted ranges private. First it checks which memory is mapped there now:
+ * memory that the program has mapped in place of a range is never touched. */
 #include "memory/promote/demote.h"
 
 #include "base/log.h"
@@ -16,9 +16,10 @@
 
 struct inspection {
     const struct oriel_run *run;
-    uintptr_t start;   /* of the first part that is ours; the run's end when nothing is */
-    uintptr_t reached; /* its end */
-    int protection;    /* PROT_*, of all of it */
+    /* start of the first part that still maps the memory file; the range's end if there is none */
+    uintptr_t start;
+    uintptr_t reached; /* end of that part */
+    int protection;    /* PROT_* of the whole part */
     dev_t device;
     ino_t inode;
 };
@@ -49,8 +50,9 @@ static bool inspect(const struct oriel_mapping *mapping, void *context)
     return true;
 }
 
-/* The first part of a run that still maps our file at our offset, with one sort of access; start and reached are its end when
- * there is none, and its start when the kernel does not tell. */
+/* Finds the first part of a range that still maps the memory file at the recorded offset, with
+ * uniform access. start and reached are the range's end when there is no such part. Both are the
+ * range's start when the kernel's list cannot be read. */
 static struct inspection look_at(const struct oriel_run *run)
 {
     struct stat info = {.st_ino = 0};
@@ -64,7 +66,7 @@ static struct inspection look_at(const struct oriel_run *run)
     return (struct inspection){.run = run, .start = run->start, .reached = run->start};
 }
 
-/* --- becoming private again --- */
+/* --- back to private memory --- */
 
 void oriel_restore_drop(struct oriel_run_block *block, uint64_t len_bytes)
 {
@@ -73,7 +75,7 @@ void oriel_restore_drop(struct oriel_run_block *block, uint64_t len_bytes)
         oriel_leases_give_back(block);
 }
 
-/* The first bytes of the run at index are no longer promoted. */
+/* Removes the first len_bytes of a range from the list. */
 static void forget(struct oriel_promoted_ranges *runs, size_t at, uint64_t len_bytes)
 {
     struct oriel_run *run = &runs->list[at];
@@ -86,7 +88,8 @@ static void forget(struct oriel_promoted_ranges *runs, size_t at, uint64_t len_b
     oriel_restore_drop(block, len_bytes);
 }
 
-/* The first bytes of the run at index are not ours any more: their place in the file may live on in a mapping that was moved. */
+/* Removes the first len_bytes of a range that the program has unmapped or replaced. The program may
+ * have moved the mapping, so these bytes in the file may still be in use. */
 static void lose(struct oriel_promoted_ranges *runs, size_t at, uint64_t len_bytes)
 {
     runs->list[at].block->is_lost = true;
@@ -94,7 +97,8 @@ static void lose(struct oriel_promoted_ranges *runs, size_t at, uint64_t len_byt
     forget(runs, at, len_bytes);
 }
 
-/* Makes private what can be of the run at index, which nobody holds; false when a part of it stays promoted. */
+/* Makes an unreferenced range private as far as possible. Returns false when a part stays
+ * promoted. */
 static bool restore(struct oriel_promoted_ranges *runs, struct oriel_transfer *transfer, size_t at,
                     uint64_t *lost_bytes)
 {
@@ -164,7 +168,8 @@ void oriel_restore_bound(const struct oriel_promoted_ranges *runs, uintptr_t sta
             oriel_parked_mapping_bound(runs->list[at].start);
 }
 
-/* A part that is still the file's stays in the list: a child gets its own pages there.  Where the list cannot grow it is lost. */
+/* A part that still maps the file stays in the list, because a child gets its own pages there.
+ * Where the list cannot grow, the range is treated as replaced. */
 void oriel_restore_forget(struct oriel_promoted_ranges *runs)
 {
     for (size_t at = 0; at < runs->count;) {
@@ -175,7 +180,7 @@ void oriel_restore_forget(struct oriel_promoted_ranges *runs)
         if (seen.start > run->start) {
             lose(runs, at, seen.start - run->start);
         } else if (seen.reached == run->end || seen.reached == run->start) {
-            at++; /* as it was, or nobody knows */
+            at++; /* unchanged, or unknown */
         } else if (oriel_promoted_ranges_prepare(runs, 1)) {
             oriel_promoted_ranges_split(runs, seen.reached);
             at++;

@@ -1,25 +1,32 @@
-/* Owns the list of promoted ranges that madvise reads.  Its invariant: between two calls of
- * oriel_discard_publish each promoted page lies in a range of the list.  In a forked child these are
- * the pages that were promoted at the fork.
+/* Owns the list of promoted ranges that the madvise wrapper reads. Its invariant: between two calls
+ * of oriel_discard_publish, each promoted page is in a range of the list. In a forked child these
+ * are the pages that were promoted at the fork.
  *
- * The list exists twice, and no reader or writer waits for a lock.  A reader may be inside an
- * allocator, in a signal handler, or in a thread that is stopped for a freeze; the writer may be in
- * the same allocator.
- *   W1 the writer makes the count of changes of the other copy odd
- *   W2 writes its ranges      W3 makes the count even      W4 makes it the current copy
- *   R1 the reader loads which copy is current      R2 loads its count; odd: begins anew
- *   R3 reads the ranges      R4 loads the count again; another one: begins anew
- * W3 release -> R2 acquire and W4 release -> R1 acquire: what R3 reads was written before.
- * W1 -> W2 (release stores) and R3 (acquire loads) -> R4: a reader that meets a range of the next
- * list also meets its odd count.  A reader begins anew only when two lists were published meanwhile.
- * One that interrupts the writer finds the current copy untouched.
+ * The list exists twice, and neither readers nor the writer wait for a lock. A reader may be inside
+ * an allocator, in a signal handler, or in a thread that a write barrier has stopped. The writer
+ * may be inside the same allocator.
+ *   W1 the writer makes the change count of the other copy odd
+ *   W2 writes its ranges
+ *   W3 makes the count even
+ *   W4 makes it the current copy
+ *   R1 the reader loads which copy is current
+ *   R2 loads its count; if it is odd, starts again
+ *   R3 reads the ranges
+ *   R4 loads the count again; if it has changed, starts again
  *
- * The list only says where to look: a program may have put other memory there since.  The kernel
- * says what is mapped (proc_maps.h), and only mappings of the memory file are treated in another way:
- *   - The owner punches the pages out of the file: they read as zeroes, by peers as well.
- *   - A forked child gets anonymous memory in their place: the file is the parent's.  The same holds
- *     for children that run no fork handlers, whose promoted pages are still shared.
- * The program gives the pages up: it neither remaps them meanwhile nor begins or ends a window there. */
+ * W3 release -> R2 acquire and W4 release -> R1 acquire: the ranges that R3 reads were written
+ * before. W1 -> W2 (release stores) and R3 (acquire loads) -> R4: a reader that sees a range of the
+ * next list also sees its odd count. A reader starts again only when two lists were published
+ * meanwhile. A reader that interrupts the writer finds the current copy untouched.
+ *
+ * The list is only a hint: a program may have mapped other memory there since. The kernel reports
+ * the actual mappings (proc_maps.h), and only mappings of the memory file are handled specially:
+ *   - The owner punches the pages out of the file: they read as zeroes, for peers too.
+ *   - A forked child gets anonymous memory in their place, because the file is the parent's. The
+ *     same holds for children that run no fork handlers, whose promoted pages are still shared.
+ *
+ * The program discards the pages: it neither remaps them meanwhile nor creates or frees a window
+ * there. */
 #include "memory/promote/discard.h"
 
 #include "base/atomic.h"
@@ -39,7 +46,7 @@
 #define MADV_DONTNEED_LOCKED 24
 #endif
 
-enum { RANGES = 4096 }; /* more are joined with the last */
+enum { RANGES = 4096 }; /* further ranges are joined with the last one */
 
 struct range {
     _Atomic uintptr_t start;
@@ -47,15 +54,15 @@ struct range {
 };
 
 struct list {
-    _Atomic uint32_t changes; /* odd while the writer is at work */
+    _Atomic uint32_t changes; /* odd while the writer updates the list */
     _Atomic uint32_t count;
-    struct range ranges[RANGES]; /* ascending, apart from each other */
+    struct range ranges[RANGES]; /* ascending, with gaps between them */
 };
 
 static struct list lists[2];
 static _Atomic uint32_t current;
 static _Atomic bool has_any;
-static dev_t device; /* the memory file's; written before has_any */
+static dev_t device; /* of the memory file; written before has_any */
 static ino_t inode;
 static pid_t owner;
 
@@ -71,7 +78,7 @@ static void store(_Atomic uintptr_t *word, uintptr_t value)
     atomic_store_explicit(word, value, memory_order_release);
 }
 
-/* Joins neighbours, whatever holds them. */
+/* Joins neighbours, whichever windows reference them. */
 static uint32_t write_ranges(struct list *list, const struct oriel_promoted_ranges *runs)
 {
     uint32_t count = 0;
@@ -88,8 +95,8 @@ static uint32_t write_ranges(struct list *list, const struct oriel_promoted_rang
     return count;
 }
 
-/* A program that has closed the file's descriptor before has nothing promoted: the number stays
- * unknown, and matches nothing. */
+/* If the program has closed the file's descriptor, nothing is promoted: the inode stays unknown,
+ * and matches nothing. */
 static void learn_file(void)
 {
     struct stat info;
@@ -115,7 +122,8 @@ void oriel_discard_publish(const struct oriel_promoted_ranges *runs)
     atomic_store_explicit(&has_any, runs->count > 0, memory_order_release);
 }
 
-/* The first range that ends after start begins before end. */
+/* Whether a listed range overlaps [start, end): the first range that ends after start must start
+ * before end. */
 static bool meets(const struct list *list, uintptr_t start, uintptr_t end)
 {
     uint32_t low = 0;
@@ -147,12 +155,12 @@ static bool is_listed(uintptr_t start, uintptr_t end)
 /* --- the advice --- */
 
 struct walk {
-    uintptr_t done; /* up to here */
+    uintptr_t done; /* the advice has been applied up to here */
     uintptr_t end;
     int advice;
     oriel_advise *next;
     bool is_owner;
-    bool has_gap; /* without a mapping: the rest is advised all the same, as by the kernel */
+    bool has_gap; /* a part is unmapped: the rest is advised anyway, as the kernel does */
     bool failed;  /* with errno */
 };
 
@@ -169,7 +177,7 @@ static int protection_of(const struct oriel_mapping *mapping)
            (mapping->access[2] == 'x' ? PROT_EXEC : 0);
 }
 
-/* What is not the memory file's, up to end. */
+/* Forwards the advice for memory up to end that is not the memory file's. */
 static bool pass_on(struct walk *walk, uintptr_t end)
 {
     if (walk->done < end && walk->next((void *)walk->done, end - walk->done, walk->advice) != 0) {
@@ -180,8 +188,8 @@ static bool pass_on(struct walk *walk, uintptr_t end)
     return !walk->failed;
 }
 
-/* The kernel removes no locked pages by an address, but by the file, as long as its descriptor is not the
- * program's. */
+/* The kernel does not remove locked pages by address. It does so through the file, as long as the
+ * descriptor still refers to it. */
 static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
 {
     return oriel_file_is_open() &&
@@ -189,8 +197,8 @@ static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
                      (off_t)file_offset, (off_t)len_bytes) == 0;
 }
 
-/* Private memory cannot be removed from a file.  Holes are made by libc's madvise, of which those
- * hear who keep memory registered with a device. */
+/* Private memory cannot be removed from a file. Holes are punched with libc's madvise, because
+ * libraries that register memory with a device intercept it. */
 static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes,
                  const struct oriel_mapping *mapping)
 {
@@ -227,7 +235,7 @@ static bool visit(const struct oriel_mapping *mapping, void *context)
     return !walk->failed;
 }
 
-/* Where the kernel's list cannot be read (no descriptor is left) nothing is given up. */
+/* Where the kernel's list cannot be read (no free descriptor), nothing is discarded. */
 static int discard(uintptr_t start, uintptr_t end, int advice, oriel_advise *next)
 {
     struct walk walk = {
@@ -262,7 +270,7 @@ static bool find_file(const struct oriel_mapping *mapping, void *context)
     return !*(bool *)context;
 }
 
-/* Where the kernel's list cannot be read, nothing is made longer. */
+/* Where the kernel's list cannot be read, memory is not extended. */
 bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_bytes)
 {
     const uintptr_t from = (uintptr_t)start;

@@ -1,14 +1,17 @@
-/* Counts forks, and asks the kernel which of their children live.  A lease is a lock on one byte of the memory file, the one with
- * the number of the fork, that belongs to a descriptor of its own (F_OFD_SETLK): the kernel keeps it until nobody has what was
- * opened there any more, by descriptor or by mapping.  All run under promote.c's mutex, which forks take, too.
+/* Counts forks, and asks the kernel which of their children are alive. A lease is a lock on one
+ * byte of the memory file, at the number of the fork. It belongs to a file description of its own
+ * (F_OFD_SETLK). The kernel keeps the lock as long as any process has that file description open or
+ * mapped. promote.c's mutex protects everything here, and fork acquires it, too.
  *
- * The child maps its pages with that descriptor and closes it.  So the lease ends with the last such mapping: by exit, by exec,
- * by munmap, in the child and in its own children, to whom it passes with the mappings.  A child that closes all descriptors
- * (daemons do) changes nothing, and the parent keeps none open for it.  A block has been seen by the children of the forks
- * between its making and its end; others cannot hold it, or a program that always has a child would lose all its blocks.
+ * The child maps its pages with that descriptor and closes it. So the lease ends with the last such
+ * mapping: by exit, exec or munmap, in the child and in its own children, which inherit the
+ * mappings. A child that closes all descriptors (daemons do) does not end its lease, and the parent
+ * keeps no descriptor open for it. A block is visible to the children of the forks between its
+ * creation and its end. Other children do not delay freeing it; otherwise a program that always has
+ * a child would never free a block.
  *
- * Not covered are children that are made without fork's handlers (the bare system call, _Fork): these share promoted pages with
- * the parent, as they share all other window memory. */
+ * Not covered are children that are created without fork handlers (the bare system call, _Fork).
+ * These share promoted pages with the parent, as they share all other window memory. */
 #include "memory/promote/fork_leases.h"
 
 #include "base/log.h"
@@ -23,11 +26,12 @@
 
 enum {
     LOOKS = 16
-}; /* at blocks that wait, at a time: there may be as many as there were windows */
+}; /* number of waiting blocks checked at a time: there may be as many as there were windows */
 
-static uint64_t forks;                /* that had a lease, or should have had */
-static struct oriel_run_block *first; /* of those that wait; NULL when there is none */
-static struct oriel_run_block *last;  /* meaningless then */
+static uint64_t forks;                /* number of forks that had a lease, or needed one */
+/* queue of blocks that wait for children to end; NULL when empty */
+static struct oriel_run_block *first;
+static struct oriel_run_block *last;  /* valid only if first is not NULL */
 
 void oriel_leases_admit(struct oriel_run_block *block)
 {
@@ -53,7 +57,7 @@ int oriel_leases_grant(const struct oriel_promoted_ranges *runs)
     return -1;
 }
 
-/* Where the kernel does not tell, somebody may. */
+/* If the kernel's answer is unavailable, assumes that a child can read the block. */
 static bool is_seen(const struct oriel_run_block *block, uint64_t last_fork)
 {
     struct flock lock = {

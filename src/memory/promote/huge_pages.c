@@ -1,5 +1,6 @@
-/* The kernel collapses small pages of a file into a huge one where a mapping asks for it at once, whatever the system's setting
- * for shared memory says; with one small page in it there is little to collapse.  The contents then go into the huge page. */
+/* MADV_COLLAPSE makes the kernel collapse small pages of a file into a huge page, whatever the
+ * system's setting for shared memory. With only one small page present, the collapse is cheap. The
+ * contents are then written to the huge page. */
 #include "memory/promote/huge_pages.h"
 
 #include "base/file_limit.h"
@@ -20,7 +21,7 @@ _Static_assert(ENTRIES *ORIEL_PAGE_BYTES == ORIEL_HUGE_BYTES, "a huge page");
 static pthread_once_t tried = PTHREAD_ONCE_INIT;
 static bool can_collapse;
 
-/* With one byte written, so that there is a page. */
+/* Writes one byte first, so that one page exists. */
 static bool collapse(char *piece)
 {
     *(volatile char *)piece = 0;

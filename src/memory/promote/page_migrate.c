@@ -1,9 +1,10 @@
-/* One chunk is frozen; on the way in its pages go to the stash, are copied from there, and the file is mapped in their place; on
- * the way back the stash is filled and put back.  Then the old pages are free, so that memory is never held twice for more than
- * a chunk.  What runs under a freeze is system calls and the own stack (write_barrier.h).  promote.c and demote.c call.
+/* Moves pages chunk by chunk, each under a write barrier. Promotion parks the chunk's private
+ * pages, copies them to the file, and maps the file in their place. Demotion fills the parked
+ * mapping and moves it back. The old pages are then free, so that at most one chunk exists twice.
+ * Under a write barrier, this code uses only system calls and its own stack (write_barrier.h).
  *
- * In the stash nobody writes, and pages that the kernel may drop at any time (MADV_FREE) become zeroes without anybody waiting
- * for them: what the program had agreed to. */
+ * No thread writes to a parked mapping. Pages that the kernel may drop at any time (MADV_FREE) may
+ * become zeroes there, as MADV_FREE permits. */
 #include "memory/promote/page_migrate.h"
 
 #include "memory/file.h"
@@ -28,7 +29,7 @@
 #define CHUNK_BYTES        (UINT64_C(4) << 20)
 #define SPARSE_CHUNK_BYTES (UINT64_C(256) << 20) /* after chunks that were nearly empty */
 #define FEW_BYTES          (UINT64_C(64) << 10)
-enum { ENTRIES = 512 }; /* of the page map, at a time */
+enum { ENTRIES = 512 }; /* of the page map, read at a time */
 
 enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_transfer *out)
 {
@@ -50,7 +51,7 @@ void oriel_transfer_close(struct oriel_transfer *transfer)
         close(transfer->pagemap_fd);
 }
 
-/* The pages' former address is the program's, parts of which a sanitiser may think nobody should read. */
+/* The old address belongs to the program, and a sanitiser may have poisoned parts of it. */
 __attribute__((no_sanitize("address", "thread"))) static bool is_zero(const uint64_t *page)
 {
     for (uint64_t i = 0; i < ORIEL_PAGE_BYTES / sizeof *page; i += 8)
@@ -60,7 +61,8 @@ __attribute__((no_sanitize("address", "thread"))) static bool is_zero(const uint
     return true;
 }
 
-/* A write beyond a limit that was lowered meanwhile (RLIMIT_FSIZE) also sends a signal that would end the process. */
+/* Consumes SIGXFSZ. A write beyond a limit that was lowered meanwhile (RLIMIT_FSIZE) also sends
+ * this signal, which would end the process. */
 static void take_signal(void)
 {
     uint64_t only = UINT64_C(1) << (SIGXFSZ - 1);
@@ -68,14 +70,14 @@ static void take_signal(void)
     syscall(SYS_rt_sigtimedwait, &only, NULL, &now, sizeof only);
 }
 
-/* The next chunk of what is left: it ends where no huge page is cut. */
+/* Length of the next chunk. Its end does not split a huge page. */
 static uint64_t to_boundary(uintptr_t start, uint64_t left_bytes, uint64_t chunk_bytes)
 {
     uint64_t whole_bytes = chunk_bytes - (start & (ORIEL_HUGE_BYTES - 1));
     return left_bytes < whole_bytes ? left_bytes : whole_bytes;
 }
 
-/* All of a write into the file, or of a read from it; 0 or an errno. */
+/* Writes all bytes to the file, or reads them from it. Returns 0 or an errno. */
 static int copy(long call, int fd, uintptr_t address, uint64_t len_bytes, uint64_t offset)
 {
     while (len_bytes > 0) {
@@ -89,7 +91,8 @@ static int copy(long call, int fd, uintptr_t address, uint64_t len_bytes, uint64
     return 0;
 }
 
-/* Copies the pages of at most ENTRIES that have contents; zeroes are what the file has anyway. */
+/* Copies up to ENTRIES pages that have contents. Zero pages are skipped, since the file is zero
+ * there. */
 static int copy_in_some(const struct oriel_transfer *transfer, uintptr_t start, uint64_t pages,
                         uint64_t offset, bool all_pages, uint64_t *held_bytes)
 {
@@ -139,8 +142,9 @@ static void punch(const struct oriel_transfer *transfer, uint64_t offset, uint64
               (off_t)len_bytes);
 }
 
-/* The extent of the file's contents at or after *at, up to end; false when there is none.  The kernel looks for its end page by
- * page, beyond ours: it is kept, or each chunk of a long range would look through all the others. */
+/* Finds the extent of the file's contents at or after *at, up to end. Returns false when there is
+ * none. The kernel searches for the extent's end page by page, beyond this range. The result is
+ * therefore cached; otherwise each chunk of a long range would search through all later chunks. */
 static bool next_data(struct oriel_transfer *transfer, uint64_t end, uint64_t *at,
                       uint64_t *data_end)
 {
@@ -159,13 +163,14 @@ static bool next_data(struct oriel_transfer *transfer, uint64_t end, uint64_t *a
     return true;
 }
 
-/* The extents are old: the file has been written or punched. */
+/* Invalidates the cached extent: the file has been written or punched. */
 static void forget_data(struct oriel_transfer *transfer)
 {
     transfer->data_start = transfer->data_end = 0;
 }
 
-/* Faults in what the file holds, at once instead of page by page at the next accesses; a kernel that cannot leaves it to them. */
+/* Populates the mapping for the file's contents at once, instead of one fault per page. A kernel
+ * without this support leaves it to the faults. */
 static void populate(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
                      uint64_t offset)
 {
@@ -176,17 +181,19 @@ static void populate(struct oriel_transfer *transfer, uintptr_t start, uint64_t 
         syscall(SYS_madvise, start + (at - offset), data_end - at, MADV_POPULATE_WRITE);
 }
 
-/* A replaced mapping is made known to those who listen to libc's calls (registrations of networks), now that they may. */
+/* Makes a replaced mapping known to libraries that intercept libc's calls (network registrations).
+ * They may run only now, after the barrier. */
 static void announce(uintptr_t start, uint64_t len_bytes)
 {
     void *same = mremap((void *)start, len_bytes, len_bytes, 0);
     (void)same;
 }
 
-/* Under the freeze.  0, or an errno with all as it was.  Other processes may read the range meanwhile, by copies of the host
- * that nobody here knows of: where threads are stopped, nothing but two system calls lies between the old pages and the new.
- * Where writes are caught, readers of the empty mapping wait, and copying from the stash meets no page that the kernel drops
- * meanwhile. */
+/* Runs under the write barrier. Returns 0, or an errno with nothing changed. Other processes may
+ * read the range meanwhile, with copies by the host MPI that Oriel does not see. Where threads are
+ * stopped, only two system calls separate the old pages from the new mapping. Where writes are
+ * caught, readers of the empty mapping wait. Copying from the parked mapping never faults on a page
+ * that the kernel drops meanwhile. */
 static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
                    uint64_t offset, bool all_pages, uintptr_t stash, uint64_t *held_bytes)
 {
@@ -234,7 +241,7 @@ static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t sta
     return ORIEL_OK;
 }
 
-/* After a failure: what was moved moves back, and the message stays that of the failure. */
+/* After a failure, moves back the chunks that were moved, and keeps the original error message. */
 static void undo_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
                     uint64_t offset, uintptr_t stash, uintptr_t *stuck_start, uintptr_t *stuck_end)
 {
@@ -248,7 +255,8 @@ static void undo_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t l
     oriel_fail(ORIEL_E_OTHER, "%s", reason);
 }
 
-/* For few pages the page map is not worth its descriptor: in the stash untouched pages are zeroes like others. */
+/* For a few pages, the page map costs more than it saves: untouched pages in the parked mapping
+ * read as zeroes. */
 static enum oriel_status open_pagemap(struct oriel_transfer *transfer, uint64_t len_bytes,
                                       bool *all_pages)
 {
@@ -295,7 +303,7 @@ enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t s
     return ORIEL_OK;
 }
 
-/* The contents of the file in private pages. */
+/* Copies the file's contents to private pages. */
 static int copy_out(struct oriel_transfer *transfer, uintptr_t to, uint64_t len_bytes,
                     uint64_t offset)
 {
@@ -309,7 +317,7 @@ static int copy_out(struct oriel_transfer *transfer, uintptr_t to, uint64_t len_
     return 0;
 }
 
-/* Under the freeze.  0, or an errno with all as it was. */
+/* Runs under the write barrier. Returns 0, or an errno with nothing changed. */
 static int move_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
                     uint64_t offset, uintptr_t stash, int protection)
 {

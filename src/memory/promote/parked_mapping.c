@@ -1,6 +1,7 @@
-/* mremap with MREMAP_DONTUNMAP (Linux 5.7) takes the mapping with its pages and leaves an empty one behind, whose registration
- * with a userfaultfd stands: whoever touches it waits.  Raw system calls, since threads may be stopped; nobody else knows these
- * addresses.  page_migrate.c, demote.c and promote_fork.c call. */
+/* mremap with MREMAP_DONTUNMAP (Linux 5.7) moves the mapping with its pages and leaves an empty
+ * mapping in its place. Its registration with a userfaultfd remains, so a thread that touches it
+ * waits. This file uses raw system calls, since threads may be stopped. No other code knows the
+ * parked addresses. */
 #include "memory/promote/parked_mapping.h"
 
 #include "memory/file.h"
@@ -62,13 +63,13 @@ void oriel_parked_mapping_undo(struct oriel_write_barrier *freeze, uintptr_t sta
         oriel_write_barrier_fill(freeze, start, stash, len_bytes);
 }
 
-/* By advice that means nothing in memory. */
+/* Uses advice that has no effect on memory. */
 void oriel_parked_mapping_bound(uintptr_t start)
 {
     syscall(SYS_madvise, start, ORIEL_PAGE_BYTES, MADV_RANDOM);
 }
 
-/* Such pages cannot be advised to be cold, and these are about to go. */
+/* MADV_COLD fails on locked pages. These pages are about to be dropped anyway. */
 bool oriel_parked_mapping_is_locked(uintptr_t stash)
 {
     return syscall(SYS_madvise, stash, ORIEL_PAGE_BYTES, MADV_COLD) != 0 && errno == EINVAL;

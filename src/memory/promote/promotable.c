@@ -1,11 +1,17 @@
-/* Judges a mapping by its flags, an allow list: state that promotion does not carry over is a refusal that names it.
- * Stacks are recognised by what the kernel knows of each thread.  promote.c calls before anything is stopped or protected.
+/* Checks a mapping's flags against an allow list: a state that promotion does not preserve is
+ * refused by name. Stacks are recognised from the kernel's data about each thread. The check runs
+ * before any thread is stopped and any page protected.
  *
- * The kernel tells flags only together with counts of pages, for which it walks the page tables of all lower mappings.  They are
- * therefore remembered, for a hundred times as long as the look took and while the mapping keeps its access and its bounds, but
- * for boundaries that promotion has made.  What the program may have changed since in a whole mapping: that it is locked, which
- * parked_mapping.h sees anew; that another userfaultfd watches it, which is asked anew; and its advice on fork and core files, which is
- * then not kept for as long as the pages are promoted, but is in force again afterwards (parked_mapping.h). */
+ * The kernel reports flags only together with page counts, for which it walks the page tables of
+ * all lower mappings. The result is therefore cached for a hundred times as long as the query took.
+ * A cached result is valid while the mapping keeps its access and its bounds, apart from boundaries
+ * that promotion has made.
+ *
+ * The program may have changed these properties of a whole mapping since the query:
+ * - locked: parked_mapping.h checks it again
+ * - watched by another userfaultfd: checked again
+ * - advice on fork and core files: ignored while the pages are promoted, and in force again
+ *   afterwards (parked_mapping.h) */
 #include "memory/promote/promotable.h"
 
 #include "base/wait.h"
@@ -26,17 +32,18 @@
 #include <unistd.h>
 
 #define STACK_BELOW                                                                                \
-    (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
-#define STACK_ABOVE     (UINT64_C(16) << 10) /* the same where nobody knows where the stack ends */
-#define ARENA_ALIGN     (UINT64_C(64) << 20) /* at multiples of it glibc's arenas of threads begin */
-#define ARENA_HEAD_MOST 128                  /* what lies in front of the arena itself */
+    (UINT64_C(64) << 10) /* stack below the caller's frame that a promotion may use */
+/* stack above the frame, where the end of the stack is unknown */
+#define STACK_ABOVE     (UINT64_C(16) << 10)
+#define ARENA_ALIGN     (UINT64_C(64) << 20) /* glibc's thread arenas start at multiples of this */
+#define ARENA_HEAD_MOST 128                  /* bytes before the arena itself */
 
 enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
 
 static struct {
-    struct oriel_mapping mapping; /* nothing where it ends at 0 */
+    struct oriel_mapping mapping; /* unused where its end is 0 */
     uint64_t until_ns;
-} remembered[REMEMBERED_MAX]; /* the caller has a mutex */
+} remembered[REMEMBERED_MAX]; /* protected by the caller's mutex */
 static size_t remembered_next;
 
 static enum oriel_status refuse(const struct oriel_mapping *mapping, const char *why)
@@ -45,7 +52,7 @@ static enum oriel_status refuse(const struct oriel_mapping *mapping, const char 
                       mapping->name[0] != '\0' ? " " : "", mapping->name, why);
 }
 
-/* Whether new pages of a memory file may be huge without being asked for one by one. */
+/* Whether new pages of a memory file may be huge without a request for each. */
 static bool shared_memory_is_huge(void)
 {
     char line[128] = "";
@@ -64,7 +71,8 @@ static bool has_flag(const struct oriel_mapping *mapping, const char *flag)
     return strstr(mapping->flags, flag) != NULL;
 }
 
-/* Flags that promotion either keeps or makes no difference to: access, accounting, advice on reading and on huge pages. */
+/* Flags that promotion preserves, or that do not matter: access, accounting, advice on reading and
+ * on huge pages. */
 static bool is_ordinary_flag(const char *flag)
 {
     static const char ordinary[] = "rd wr mr mw me ac nr sr rr hg nh sd mg";
@@ -120,7 +128,8 @@ static enum oriel_status judge_mapping(const struct oriel_mapping *mapping, bool
     return status;
 }
 
-/* The policy of memory placement at address: mode and the first nodes; the process's own where the mapping has none. */
+/* The memory policy at address: its mode and the first nodes. Without a policy of its own, the
+ * mapping has the process's. */
 static bool placement(uintptr_t address, unsigned flags, int *mode, unsigned long nodes[16])
 {
     memset(nodes, 0, 16 * sizeof *nodes);
@@ -137,9 +146,10 @@ static bool is_bound(uintptr_t address)
            (mode != usual_mode || memcmp(nodes, usual_nodes, sizeof nodes) != 0);
 }
 
-/* A thread's control block lies at the top of its stack, above its thread-local variables; the kernel keeps an address in it, the
- * list of robust mutexes.  What lies below it in the same mapping is the stack, what lies above is not.  The initial
- * thread's block is elsewhere, and its stack has a name; the kernel writes to the block in a child, as fork does to an arena. */
+/* A thread's control block is at the top of its stack, above its thread-local variables. The kernel
+ * stores an address inside it, the list of robust mutexes. Below it in the same mapping is the
+ * stack; above it is other memory. The initial thread's block is elsewhere, and its stack is named.
+ * The kernel writes to that block in a child, as fork does to an arena. */
 static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintptr_t start,
                                       uintptr_t end)
 {
@@ -166,7 +176,7 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
     return status;
 }
 
-/* Whether somebody has touched the page; true where the kernel does not say. */
+/* Whether the page has been touched; true if unknown. */
 static bool is_touched(int pagemap_fd, uintptr_t address)
 {
     uint64_t entry;
@@ -175,10 +185,13 @@ static bool is_touched(int pagemap_fd, uintptr_t address)
            (entry & (ORIEL_PAGE_PRESENT | ORIEL_PAGE_SWAPPED)) != 0;
 }
 
-/* An arena of glibc's malloc that is not the first begins with the address of its own state, right behind, and no heap before it.
- * fork writes to that state in the child before any handler does, so while the page is still the parent's: threads that have the
- * arena would be counted as gone, and its lock as free.  The program's memory, parts of which a sanitiser may think nobody should
- * touch.  A page that nobody has touched is no arena's, and is left untouched: a sparse range has very many. */
+/* An arena of glibc's malloc, except the first, starts with the address of its own state, which
+ * follows immediately, and with no previous heap. fork writes to that state in the child before any
+ * handler runs, while the page is still the parent's. It would count threads that use the arena as
+ * gone, and reset its lock.
+ *
+ * This reads the program's memory, parts of which a sanitiser may have poisoned. An untouched page
+ * belongs to no arena and stays untouched: a sparse range has very many. */
 __attribute__((no_sanitize("address", "thread"))) static enum oriel_status
 judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
 {
@@ -199,14 +212,15 @@ judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end
     return status;
 }
 
-/* glibc's, which no header tells: the list of all streams that are open. */
+/* glibc functions without a header: the list of all open streams. */
 void _IO_list_lock(void);   /* NOLINT(bugprone-reserved-identifier) */
 void _IO_list_unlock(void); /* NOLINT(bugprone-reserved-identifier) */
 FILE *_IO_iter_begin(void); /* NOLINT(bugprone-reserved-identifier) */
 enum { STREAM_LOCK_BYTES = 16 };
 
-/* The locks of streams, beside them in malloc's memory, are made free in the child as arenas are: in the parent two threads would
- * have one stream.  Streams that are opened later may still come to lie in a page that was promoted. */
+/* Stream locks are in malloc's memory next to the streams. Like arenas, fork resets them in the
+ * child, so that two threads of the parent could own one stream. A stream that is opened later may
+ * still be placed in a promoted page. */
 static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uintptr_t start,
                                        uintptr_t end)
 {
@@ -223,8 +237,9 @@ static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uint
                     : ORIEL_OK;
 }
 
-/* How much of what lies above an address on the caller's stack is stack: of a thread that is not the first all up to its end,
- * the control block with it, and not a byte more, for the heap may go on there. */
+/* The upper end of the stack above an address on the caller's stack. For a thread other than the
+ * initial one, everything up to the stack's end counts, including the control block. Not a byte
+ * more counts, because the heap may continue there. */
 static uintptr_t stack_top(uintptr_t here)
 {
     uintptr_t top = here + STACK_ABOVE;
@@ -239,7 +254,8 @@ static uintptr_t stack_top(uintptr_t here)
     return here >= (uintptr_t)start && here < end && end < top ? end : top;
 }
 
-/* Memory that promotion itself reads or writes while it is frozen, through this thread. */
+/* Refuses memory that promotion itself reads or writes, through this thread, while the barrier is
+ * active. */
 static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -257,11 +273,11 @@ static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
     return ORIEL_OK;
 }
 
-/* --- what the kernel says of a mapping --- */
+/* --- kernel data about a mapping, and its cache --- */
 
 struct look {
     struct oriel_mapping
-        first; /* of those that hold a byte of the range; nothing where it ends at 0 */
+        first; /* first mapping that overlaps the range; none if its end is 0 */
     bool details;
 };
 
@@ -273,7 +289,7 @@ static void remember(const struct oriel_mapping *mapping)
     if (at == REMEMBERED_MAX)
         at = remembered_next++ % REMEMBERED_MAX;
     remembered[at].mapping = *mapping;
-    remembered[at].until_ns = UINT64_MAX; /* until the look has ended */
+    remembered[at].until_ns = UINT64_MAX; /* until the query has finished */
 }
 
 static bool see(const struct oriel_mapping *mapping, void *context)
@@ -319,7 +335,7 @@ static bool is_run_end(const struct oriel_promoted_ranges *runs, uintptr_t addre
     return at < runs->count && runs->list[at].end == address;
 }
 
-/* What is remembered of a mapping as it stands now. */
+/* Looks up the cached details of a mapping, given its current bounds and access. */
 static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_ranges *runs,
                    struct oriel_mapping *out)
 {
@@ -340,7 +356,7 @@ static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_
     return false;
 }
 
-/* The first mapping that has a byte of the range, with details. */
+/* Finds the first mapping that overlaps the range, with details. */
 static enum oriel_status inspect(uintptr_t start, uintptr_t end,
                                  const struct oriel_promoted_ranges *runs,
                                  struct oriel_mapping *out, bool *is_recalled)
@@ -380,7 +396,7 @@ enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool hug
     out->huge = mapping.huge_bytes > 0;
     status = judge_mapping(&mapping, huge_allowed);
     if (status != ORIEL_OK && mapping.huge_bytes == 0)
-        forget(&mapping); /* the program may be about to change what was in the way */
+        forget(&mapping); /* the program may be about to remove the obstacle */
     if (status == ORIEL_OK && is_bound(start))
         status = refuse(&mapping, "bound to memory nodes (mbind)");
     if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE &&

@@ -1,5 +1,6 @@
-/* Owns which pages are promoted, and how many hold them.  The list changes under one mutex and never during a freeze; fork takes
- * the mutex, so that no child is made half way.  The window layer calls (promote.h). */
+/* Owns the list of promoted pages and their reference counts. The list changes under one mutex and
+ * never during a write barrier. fork acquires the mutex, so that no child is created in the middle
+ * of a promotion. */
 #include "memory/promote/promote.h"
 
 #include "base/fork.h"
@@ -20,14 +21,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SMALLEST_BLOCK (UINT64_C(64) << 10) /* of the file: whole pages by itself */
+#define SMALLEST_BLOCK (UINT64_C(64) << 10) /* of the file: a block of whole pages */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool watches_forks;
 static struct oriel_promoted_ranges runs;
-static bool is_child; /* the memory file is the parent's */
+static bool is_child; /* the memory file belongs to the parent */
 static enum oriel_means
-    usual_means; /* what AUTO came to when it was last tried; AUTO before that */
+    usual_means; /* what AUTO resolved to at the last attempt; AUTO before that */
 
 /* --- fork --- */
 
@@ -54,8 +55,8 @@ static void in_child(void)
 
 /* --- moving pages --- */
 
-/* Everything that moves pages, into the file or out of it, happens between these two, under the mutex: no other process copies
- * into this one meanwhile.  in_any_case: pages go back, which nothing may refuse. */
+/* All page moves, into the file or out of it, happen between these two functions, under the mutex.
+ * Meanwhile no other process copies into this one. in_any_case: demotion, which must not fail. */
 static enum oriel_status begin_moving(bool in_any_case)
 {
     return oriel_remote_writers_halt(oriel_file_writers(oriel_file_base()), oriel_file_identity(),
@@ -67,7 +68,8 @@ static void end_moving(void)
     oriel_remote_writers_resume(oriel_file_writers(oriel_file_base()));
 }
 
-/* As late as can be: who asks for pins afterwards does so while its pages move. */
+/* Runs as late as possible: a thread that pins pages after this check does so while its own pages
+ * move. */
 static enum oriel_status may_move(const struct oriel_promote_how *how)
 {
     char reason[300];
@@ -76,7 +78,8 @@ static enum oriel_status may_move(const struct oriel_promote_how *how)
     return oriel_fail(ORIEL_E_OTHER, "%s", reason);
 }
 
-/* Of a hold that ends: what was registered with a device or a ring in the meantime has pinned the shared pages. */
+/* When a reference ends: a device or ring that was registered meanwhile has pinned the shared
+ * pages. */
 static bool may_move_back(const struct oriel_promoted *promoted)
 {
     char reason[300];
@@ -89,7 +92,7 @@ static bool may_move_back(const struct oriel_promoted *promoted)
 
 /* --- promotion --- */
 
-/* A range that is not promoted yet and lies in one mapping. */
+/* A range that is not yet promoted, in one mapping. */
 struct part {
     uintptr_t start;
     uintptr_t end;
@@ -97,7 +100,7 @@ struct part {
     bool huge;
 };
 
-static struct part *parts; /* of the request at hand */
+static struct part *parts; /* of the current request */
 static size_t parts_capacity;
 
 struct request {
@@ -108,13 +111,13 @@ struct request {
     uintptr_t start; /* the pages */
     uintptr_t end;
     size_t parts_count;
-    bool file_backed; /* one of the parts is */
+    bool file_backed; /* at least one part is */
     uint64_t offset;  /* of start, in the block */
     struct oriel_run_block *block;
     struct oriel_transfer transfer;
 };
 
-/* The pages of a range, by the means: outward, or inward. */
+/* The pages of a range, by method: rounded outward, or inward. */
 static enum oriel_status choose_pages(struct request *request)
 {
     const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
@@ -128,7 +131,7 @@ static enum oriel_status choose_pages(struct request *request)
                       (unsigned long)request->len_bytes, (unsigned long)request->base);
 }
 
-/* The first range from *start on that is not promoted, up to end. */
+/* Finds the first unpromoted range from *start on, up to end. */
 static bool next_gap(uintptr_t *start, uintptr_t end, uintptr_t *gap_end)
 {
     size_t at = oriel_promoted_ranges_after(&runs, *start);
@@ -155,7 +158,7 @@ static enum oriel_status add_part(struct request *request, uintptr_t start,
     return ORIEL_OK;
 }
 
-/* Each part costs three mappings while it is promoted, and may leave two boundaries behind. */
+/* Each part costs three mappings while it is promoted, and may leave two boundaries afterwards. */
 static enum oriel_status judge_counts(const struct request *request)
 {
     const struct oriel_promote_how *how = request->how;
@@ -172,7 +175,7 @@ static enum oriel_status judge_counts(const struct request *request)
     return ORIEL_OK;
 }
 
-/* Looks at all that is to be promoted, and lists its parts. */
+/* Checks everything that is to be promoted, and lists its parts. */
 static enum oriel_status judge(struct request *request)
 {
     uintptr_t gap_end;
@@ -202,7 +205,7 @@ static void add_run(struct request *request, uintptr_t start, uintptr_t end, uin
     oriel_promoted_ranges_insert(&runs, &run);
 }
 
-/* Promotes the parts.  What was promoted has no hold yet; after a failure the caller restores it. */
+/* Promotes the parts. New ranges have no reference yet; after a failure the caller demotes them. */
 static enum oriel_status fill(struct request *request)
 {
     enum oriel_status status = ORIEL_OK;
@@ -221,7 +224,8 @@ static enum oriel_status fill(struct request *request)
     return status;
 }
 
-/* One block of the file for the whole range, so that one difference leads from addresses to offsets. */
+/* Allocates one block of the file for the whole range, so that one difference maps addresses to
+ * offsets. */
 static enum oriel_status make_block(struct request *request)
 {
     uint64_t len_bytes = request->end - request->start;
@@ -235,7 +239,7 @@ static enum oriel_status make_block(struct request *request)
     request->offset = request->block->offset;
     if (slack_bytes > 0) /* a huge page is mapped as one only where address and offset agree */
         request->offset += (request->start - request->offset) & (ORIEL_HUGE_BYTES - 1);
-    request->block->live_bytes = 1; /* until the request is done */
+    request->block->live_bytes = 1; /* until the request has finished */
     oriel_leases_admit(request->block);
     if (status != ORIEL_OK)
         free(request->block);
@@ -252,7 +256,7 @@ static void hold(uintptr_t start, uintptr_t end)
     oriel_promoted_ranges_join(&runs, start, end);
 }
 
-/* Each hold may need two more runs when it ends. */
+/* Each reference may need two more ranges when it ends. */
 static enum oriel_status prepare_lists(const struct request *request)
 {
     if (oriel_pending_slot_prepare() &&
@@ -301,7 +305,7 @@ static enum oriel_status open_and_judge(struct request *request, enum oriel_mean
     return status;
 }
 
-/* Private copies of files cannot be watched by userfaultfd. */
+/* userfaultfd cannot watch private copies of files, so these fall back to stopping threads. */
 static enum oriel_status choose_means(struct request *request)
 {
     enum oriel_means asked = request->how->means;
@@ -319,7 +323,7 @@ static enum oriel_status choose_means(struct request *request)
     return open_and_judge(request, ORIEL_MEANS_QUIESCE);
 }
 
-/* Whether all pages are promoted already: nothing needs to be opened then. */
+/* Whether all pages are already promoted: then nothing needs to be opened. */
 static bool is_promoted_already(struct request *request)
 {
     uintptr_t gap_end;
@@ -343,7 +347,8 @@ static enum oriel_status promote_locked(struct request *request)
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
     if (request->len_bytes >
-        oriel_file_reserve()) /* told before anything is looked at, which takes long for much memory */
+        /* checked before the mappings, whose inspection takes long for much memory */
+        oriel_file_reserve())
         return oriel_fail(
             ORIEL_E_OTHER,
             "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE)",

@@ -1,5 +1,6 @@
-/* What is held, and the child's own pages.  The word that tells the parent of the copies lies in a page that both share; nobody
- * waits longer than a moment for a child that does not run.  promote.c calls. */
+/* The list of referenced byte ranges, and the child's own pages. A word in a page shared with the
+ * child reports that it has copied. The parent waits at most WAIT_NS for a child that does not run.
+ */
 #include "memory/promote/promote_fork.h"
 
 #include "base/log.h"
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_NS = 1000000000 }; /* where processors are scarce a child may need a tenth of it */
+enum { WAIT_NS = 1000000000 }; /* a child may need a tenth of this on a busy node */
 
 static struct {
     struct oriel_pending_slot *list;
@@ -25,9 +26,10 @@ static struct {
 } held;
 
 static _Atomic uint32_t *copied; /* shared with the child; NULL when there is nothing to wait for */
-static int lease = -1;           /* what the child maps, during a fork; -1 when there is none */
+/* descriptor that the child maps, during a fork; -1 when there is none */
+static int lease = -1;
 
-/* --- what is held --- */
+/* --- referenced byte ranges --- */
 
 bool oriel_pending_slot_prepare(void)
 {
@@ -84,7 +86,7 @@ void oriel_promote_fork_before(const struct oriel_promoted_ranges *runs)
     copied = page != MAP_FAILED ? page : NULL;
 }
 
-/* Without a child the lease ends here. */
+/* If fork fails, the lease ends here. */
 void oriel_promote_fork_parent(void)
 {
     const struct timespec limit = {.tv_nsec = WAIT_NS};
@@ -94,15 +96,16 @@ void oriel_promote_fork_parent(void)
     if (copied == NULL)
         return;
     uint64_t deadline_ns =
-        oriel_now_ns() + WAIT_NS; /* there is no child at all when the fork has failed */
+        oriel_now_ns() + WAIT_NS; /* after a failed fork there is no child */
     while (oriel_load_acquire(copied) == 0 && oriel_now_ns() < deadline_ns)
         syscall(SYS_futex, copied, FUTEX_WAIT, 0, &limit, NULL, 0);
     munmap(copied, ORIEL_PAGE_BYTES);
     copied = NULL;
 }
 
-/* A page as it is now.  Where that fails the page stays the parent's: nobody is there to be told.  A raw system call: hooks
- * of libc's mremap (UCX's) lose its fifth argument. */
+/* Replaces a page by a private copy of its current contents. On failure the page stays the
+ * parent's, without a message. A raw system call, because hooks of libc's mremap (UCX's) lose its
+ * fifth argument. */
 static void copy_page(const struct oriel_promoted_ranges *runs, int fd, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(ORIEL_PAGE_BYTES - 1);
@@ -121,7 +124,7 @@ static void copy_page(const struct oriel_promoted_ranges *runs, int fd, uintptr_
         munmap(fresh, ORIEL_PAGE_BYTES);
 }
 
-/* False when some pages stay the parent's. */
+/* Returns false when some pages stay the parent's. */
 static bool isolate(const struct oriel_promoted_ranges *runs, int fd)
 {
     bool is_whole = true;
@@ -138,7 +141,8 @@ static bool isolate(const struct oriel_promoted_ranges *runs, int fd)
     return is_whole;
 }
 
-/* The lease goes over to the mappings; where some could not be made the descriptor stays open for them. */
+/* The mappings inherit the lease. If some could not be created, the descriptor stays open for
+ * them. */
 void oriel_promote_fork_child(const struct oriel_promoted_ranges *runs)
 {
     int fd = lease < 0 && oriel_file_is_open() ? oriel_file_identity()->memory_fd : lease;

@@ -1,5 +1,5 @@
-/* The probe of promotion: one page goes into the memory file and back, by the means that windows would take.  It needs the whole
- * of memory/, unlike the probes of probe.c.  The command line calls. */
+/* Probes promotion: moves one page into the memory file and back, with the method that windows
+ * would use. Unlike the probes of probe.c, this one needs all of memory/. */
 #include "memory/promote/promote.h"
 
 #include "memory/file.h"
@@ -15,7 +15,7 @@ static void say(struct oriel_probe *out, bool available, const char *what, const
     snprintf(out->detail, sizeof out->detail, "%s%s", what, why);
 }
 
-/* What stands at the page while it is promoted and after it. */
+/* Compares the page's contents while it is promoted and afterwards. */
 static void try_page(struct oriel_probe *out, char *page, const struct oriel_promote_how *how)
 {
     static const char text[] = "oriel";

@@ -1,5 +1,5 @@
-/* A sorted array with binary search.  Room is made before anything is promoted, so that nothing fails half way.  promote.c alone
- * calls. */
+/* A sorted array with binary search. Capacity is reserved before anything is promoted, so that no
+ * step fails in the middle. */
 #include "memory/promote/promoted_ranges.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Keeps nothing itself: the memory file is one range of addresses, and promote.c has the list of what is promoted. */
+/* Stateless: the memory file is one range of addresses, and promote.c has the list of promoted
+ * pages. */
 #include "memory/promote/registry.h"
 
 #include "memory/file.h"

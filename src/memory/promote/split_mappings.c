@@ -1,12 +1,13 @@
-/* A sorted list of addresses, which is compared with the kernel's list of mappings only when it has become long.  A full list
- * takes no more addresses: promotion is refused by then.  Callers have promote.c's mutex. */
+/* A sorted list of addresses. It is compared with the kernel's list of mappings only when it has
+ * become long. A full list accepts no further addresses; promotion is already refused then.
+ * promote.c's mutex protects it. */
 #include "memory/promote/split_mappings.h"
 
 #include "memory/proc_maps.h"
 
 #include <string.h>
 
-enum { ROOM = 3 * ORIEL_SCARS_MAX }; /* the limit, and what the ranges of one time may add */
+enum { ROOM = 3 * ORIEL_SCARS_MAX }; /* the limit, plus what concurrently promoted ranges may add */
 
 static uintptr_t scars[ROOM];
 static size_t count;
@@ -43,11 +44,11 @@ void oriel_scars_note(uintptr_t start, uintptr_t end)
 
 struct sweep {
     struct oriel_mapping before;
-    size_t next; /* to be compared */
+    size_t next; /* next address to compare */
     size_t kept;
 };
 
-/* Mappings that differ in what is seen of them were not one. */
+/* Mappings whose visible properties differ were never one mapping. */
 static bool look(const struct oriel_mapping *mapping, void *context)
 {
     struct sweep *sweep = context;

@@ -1,4 +1,4 @@
-/* A signal is dropped by ignoring it for a moment. */
+/* A pending signal is discarded by ignoring it briefly. */
 #include "memory/promote/stop_signal.h"
 
 #include <errno.h>

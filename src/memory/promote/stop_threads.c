@@ -1,20 +1,32 @@
-/* QUIESCE: every other thread waits in a signal handler.  Each thread that is to stop has a slot, whose word is the number of the
- * freeze, never 0 and not used again for a long time, and a phase:
+/* Stops all other threads in a signal handler. Each thread to be stopped has a slot. Its word
+ * combines a phase with the number of the stop, which is never 0 and not reused for a long time:
  *
  *     FREE --Q2--> SENT --T1--> PARKED --Q5--> RELEASED --T3--> FREE      SENT --Q5--> FREE
  *                                  ^-----Q1--------'
- * The caller:   Q1 parks anew who has not yet left the handler      Q2 signals (number, slot) to each other thread
- *               Q3 sees PARKED in all slots, and lists the threads again until nobody is new
- *               Q4 copies and remaps      Q5 releases, wakes
- * A thread:     T1 SENT to PARKED, else goes on: that freeze is over      T2 waits until RELEASED
- *               T3 leaves, unless Q1 came first
- * P1: T1 release -> Q3 acquire: the thread's earlier stores are copied; after a Q1 it has made no others.  P2: Q5 release -> T2
- * acquire: it goes on in the new mapping.  A thread that exists at Q4 is parked or has exited: only running threads make
- * threads, and after a scan that found nobody new none was running, since a scan sees all that there were at one moment
- * (thread_list.c).  Freezes end within a bound of time, or are not begun.
  *
- * From Q1 on nothing here may take a lock.  Interrupted system calls of the stopped threads are restarted by the kernel
- * (SA_RESTART) or by syscall_restart.c.  write_barrier.c calls. */
+ * The caller:
+ *   Q1 parks again the threads that have not yet left the handler
+ *   Q2 sends the signal (number, slot) to each other thread
+ *   Q3 sees PARKED in all slots, and lists the threads again until none is new
+ *   Q4 copies and remaps
+ *   Q5 releases, wakes
+ *
+ * A thread:
+ *   T1 changes SENT to PARKED; if that fails, the stop is over and it continues
+ *   T2 waits until RELEASED
+ *   T3 leaves, unless Q1 came first
+ *
+ * P1: T1 release -> Q3 acquire: the thread's earlier stores are copied; after a Q1 it has made no
+ *     others.
+ *
+ * P2: Q5 release -> T2 acquire: the thread continues in the new mapping.
+ *
+ * A thread that exists at Q4 is parked or has exited. Only running threads create threads, and
+ * after a scan that found no new thread none was running. A scan sees all threads that existed at
+ * one point in time (thread_list.c). A stop ends within a bounded time, or does not begin.
+ *
+ * From Q1 on, this code acquires no lock. The kernel (SA_RESTART) or syscall_restart.c restarts
+ * interrupted system calls of the stopped threads. */
 #include "memory/promote/write_barrier.h"
 
 #include "base/atomic.h"
@@ -33,35 +45,41 @@
 #include <unistd.h>
 
 enum { THREADS_MAX = 2048, TRIES = 4, LOOK_NS = 500000, PAUSE_NS = 2000000 };
-/* Who blocks the signal and sleeps, anybody, who will come once it gets a processor: that takes half a second at times.  Who has
- * had one for so long and still blocks the signal is not about to begin, to end, or to leave the handler. */
+/* Waiting limits by thread. DEAF_NS: blocks the signal and sleeps. LIMIT_NS: any other thread.
+ * CROWDED_NS: would stop if it got a processor, which may take half a second. MOMENT_NS: a thread
+ * that has had a processor for this long and still blocks the signal is not starting, ending, or
+ * leaving the handler. */
 enum { DEAF_NS = 10000000, LIMIT_NS = 100000000, CROWDED_NS = 1000000000, MOMENT_NS = 1000000 };
 
 enum phase { FREE, SENT, PARKED, RELEASED };
 
 struct slot {
-    _Atomic uint32_t word; /* number * 4 + phase; 0 when it is free */
-    int32_t tid;           /* the caller's alone */
+    _Atomic uint32_t word; /* number * 4 + phase; 0 when free */
+    int32_t tid;           /* used only by the caller */
     uint64_t
-        ran_ns; /* of processors, when it was first seen to block the signal; 0 before; likewise */
+        /* processor time when the thread was first seen to block the signal; 0 before; used only by
+         * the caller */
+        ran_ns;
     _Atomic uintptr_t
         stack; /* an address on the stack where the thread stopped; written before T1 */
     struct oriel_call
-        call; /* in which it was before the signal; written before SENT, read after T1 */
+        /* the call that blocked the thread before the signal; written before SENT, read after T1 */
+        call;
 };
 
 static struct {
-    uint32_t number; /* of the freeze in force, or the last one */
-    int32_t absent;  /* who was waited for in vain */
+    uint32_t number; /* of the current stop, or the last one */
+    int32_t absent;  /* thread that did not stop in time */
     int32_t
-        stubborn; /* who was waited for in vain in all tries: while it blocks signals it is not waited for again */
-    int signal; /* with which all threads stopped at last; 0 when one has to be chosen */
+        /* thread that stopped in no try: while it blocks signals, it is not waited for again */
+        stubborn;
+    int signal; /* signal that stopped all threads last time; 0 when one must be chosen */
     int used;   /* slots from here on were never used */
     _Atomic uint32_t arrivals; /* changes with every arrival: the caller sleeps on it */
     struct slot slots[THREADS_MAX];
 } parking;
 
-/* Threads by the call in which they are blocked. */
+/* Selects threads by the call in which they are blocked. */
 struct choice {
     bool (*is_chosen)(const struct oriel_call *call, const void *context);
     const void *context;
@@ -99,7 +117,7 @@ static void stay(struct slot *slot)
     }
 }
 
-/* What a stopped thread runs, and one that comes late; async-signal-safe. */
+/* The signal handler, for threads that stop and threads that come too late; async-signal-safe. */
 static void park(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
@@ -132,12 +150,12 @@ static bool refuse(struct oriel_write_barrier *freeze, int32_t tid, const char *
     return false;
 }
 
-/* A look at all other threads. */
+/* One scan of all other threads. */
 struct scan {
     struct oriel_write_barrier *freeze;
-    const struct choice *choice; /* who is to stop; NULL: all */
-    uint64_t signals;            /* that nobody blocks */
-    int news;                    /* threads that were sent the signal */
+    const struct choice *choice; /* threads to stop; NULL: all */
+    uint64_t signals;            /* signals that no thread blocks */
+    int news;                    /* number of threads that were sent the signal */
 };
 
 static bool visit_threads(struct scan *scan, bool (*visit)(int32_t tid, void *scan))
@@ -150,7 +168,7 @@ static bool visit_threads(struct scan *scan, bool (*visit)(int32_t tid, void *sc
     return all;
 }
 
-/* Whether a thread belongs to the freeze in force. */
+/* Whether a thread belongs to the current stop. */
 static bool has_slot(int32_t tid)
 {
     for (int i = 0; i < parking.used; i++)
@@ -160,8 +178,8 @@ static bool has_slot(int32_t tid)
     return false;
 }
 
-/* Leaves out what a thread blocks, unless that would leave nothing: threads block all signals for a moment when they begin and
- * end, and take ours after it. */
+/* Removes the signals that a thread blocks, unless none would remain. Threads briefly block all
+ * signals when they start and end, and receive ours afterwards. */
 static bool subtract_blocked(int32_t tid, void *context)
 {
     struct scan *scan = context;
@@ -172,8 +190,8 @@ static bool subtract_blocked(int32_t tid, void *context)
     return true;
 }
 
-/* A real-time signal that the program has no use for: the last one again, without a look at what each thread blocks, which costs
- * more than all the rest. */
+/* Chooses a real-time signal that the program does not use. The previous signal is preferred,
+ * because reading each thread's blocked signals costs more than all the rest. */
 static bool choose_signal(struct oriel_write_barrier *freeze)
 {
     freeze->signal = parking.signal;
@@ -198,7 +216,7 @@ static bool is_blocking(const struct oriel_write_barrier *freeze, int32_t tid)
     return oriel_threads_read_blocked(tid, &blocked) && (blocked >> (freeze->signal - 1) & 1) != 0;
 }
 
-/* A slot that no thread will touch any more; NULL when all are taken. */
+/* A slot that no thread will touch any more; NULL when all are in use. */
 static struct slot *free_slot(void)
 {
     for (int i = 0; i < parking.used; i++)
@@ -207,14 +225,14 @@ static struct slot *free_slot(void)
     return parking.used < THREADS_MAX ? &parking.slots[parking.used++] : NULL;
 }
 
-/* Somebody who would not come is left alone. */
+/* A thread that blocks the signal is skipped. */
 static bool is_chosen(const struct scan *scan, int32_t tid, const struct oriel_call *call)
 {
     return scan->choice->is_chosen(call, scan->choice->context) && !is_blocking(scan->freeze, tid);
 }
 
-/* A thread that waits for signals of the program would take ours for one of them: by sigwait, or where it blocks ours, by a
- * signalfd that it reads or polls. */
+/* A thread that waits for the program's signals would mistake ours for one of them: in sigwait, or
+ * where it blocks ours, in a read or poll of a signalfd. */
 static bool waits_for_signals(const struct oriel_write_barrier *freeze, int32_t tid,
                               const struct oriel_call *call)
 {
@@ -222,7 +240,7 @@ static bool waits_for_signals(const struct oriel_write_barrier *freeze, int32_t 
            (oriel_interrupted_is_reading(call) && is_blocking(freeze, tid));
 }
 
-/* Whether the thread sleeps in the call in which it was before. */
+/* Whether the thread sleeps in the same call as before. */
 static bool sleeps_on(const struct slot *slot)
 {
     struct oriel_call now;
@@ -232,7 +250,8 @@ static bool sleeps_on(const struct slot *slot)
            memcmp(&now, &slot->call, sizeof now) == 0;
 }
 
-/* Q2, for threads that have no slot yet.  Only the initial thread may have ended and be listed for good. */
+/* Q2, for threads that have no slot yet. Only the initial thread may have ended and still be
+ * listed. */
 static bool stop_thread(int32_t tid, void *context)
 {
     struct scan *scan = context;
@@ -247,7 +266,7 @@ static bool stop_thread(int32_t tid, void *context)
         return refuse(freeze, tid, "blocks the signals that could stop it");
     if (waits_for_signals(freeze, tid, &call)) {
         parking.absent = tid != parking.stubborn ? tid : 0;
-        parking.signal = 0; /* the next try looks at what is blocked */
+        parking.signal = 0; /* the next try reads the blocked signals */
         return refuse(freeze, tid, "waits for signals");
     }
     struct slot *slot = free_slot();
@@ -268,7 +287,7 @@ static bool stop_thread(int32_t tid, void *context)
     return true;
 }
 
-/* The first slot from an index on whose thread has not stopped yet. */
+/* Index of the first slot, from an index on, whose thread has not stopped yet. */
 static int first_absent(int from)
 {
     while (from < parking.used &&
@@ -277,7 +296,8 @@ static int first_absent(int from)
     return from;
 }
 
-/* Whether a thread that blocks the signal may do so for want of a processor: one that has just been made has had none at all. */
+/* Whether a thread may block the signal only because it lacks a processor. A new thread has had
+ * none at all. */
 static bool lacks_processor(struct slot *slot)
 {
     uint64_t ran_ns = oriel_threads_ran_ns(slot->tid);
@@ -288,7 +308,7 @@ static bool lacks_processor(struct slot *slot)
     return ran_ns - slot->ran_ns < MOMENT_NS && oriel_threads_is_running(slot->tid);
 }
 
-/* For how long in all a try waits for a thread that has not come. */
+/* How long a try waits in total for a thread that has not stopped. */
 static uint64_t patience_ns(const struct oriel_write_barrier *freeze, struct slot *slot)
 {
     if (!is_blocking(freeze, slot->tid))
@@ -298,7 +318,7 @@ static uint64_t patience_ns(const struct oriel_write_barrier *freeze, struct slo
     return lacks_processor(slot) ? CROWDED_NS : sleeps_on(slot) ? DEAF_NS : LIMIT_NS;
 }
 
-/* Q3.  A thread that has exited meanwhile will not come. */
+/* Q3. A thread that has exited meanwhile is not waited for. */
 static bool await_arrivals(struct oriel_write_barrier *freeze, uint64_t since_ns)
 {
     static const struct timespec look = {.tv_nsec = LOOK_NS};
@@ -314,7 +334,7 @@ static bool await_arrivals(struct oriel_write_barrier *freeze, uint64_t since_ns
             change(slot, parking.number * 4 + SENT, FREE);
         else if (is_absent && oriel_now_ns() - since_ns > patience_ns(freeze, slot)) {
             parking.absent = slot->tid;
-            parking.signal = 0; /* the next try looks at what is blocked */
+            parking.signal = 0; /* the next try reads the blocked signals */
             return refuse(freeze, slot->tid,
                           is_blocking(freeze, slot->tid) ? "blocks the signals that could stop it"
                                                          : "did not stop in time");
@@ -347,13 +367,13 @@ static void park_anew(void)
     }
 }
 
-/* Those who were sent the signal and have not come. */
+/* Threads that were sent the signal and have not stopped. */
 struct late {
     bool some;
     bool blocking; /* one of them blocks it */
 };
 
-/* Q5, in any state of the freeze. */
+/* Q5, in any state of the stop. */
 static struct late release_all(const struct oriel_write_barrier *freeze)
 {
     struct late late = {false, false};
@@ -391,7 +411,8 @@ static bool try_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint6
     return false;
 }
 
-/* A thread that begins or ends with all signals blocked may need a lock of one that has stopped: all go on for a moment then. */
+/* A thread that starts or ends with all signals blocked may need a lock of a stopped thread. All
+ * threads therefore run briefly between tries. */
 bool oriel_quiesce_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes)
 {
     static const struct timespec pause = {.tv_nsec = PAUSE_NS};

@@ -1,9 +1,14 @@
-/* The kernel does not tell a handler which system call it has interrupted.  Who stops the thread looks before (/proc), and the
- * handler compares: a call with the same arguments, from the same place on the same stack, is the same call.  A thread that was
- * on its way into a call is not seen in it yet: the code before the call tells which it is, in libc at least.  To begin it
- * anew with its whole time limit would keep a thread that is stopped again and again from ever coming to its end.  Where the
- * kernel does not keep count itself, the call is therefore given a limit of the thread's own that counts: in libc's wrappers
- * only, which do not look at a call's arguments after it. */
+/* The kernel does not tell a signal handler which system call it has interrupted. The stopping
+ * thread therefore reads the blocked call from /proc first, and the handler compares. A call with
+ * the same arguments, at the same instruction and stack pointer, is the same call.
+ *
+ * /proc does not show a thread that is just entering a call. In libc at least, the instructions
+ * before the call identify it.
+ *
+ * Restarting with the full time limit would keep a thread that is stopped repeatedly from ever
+ * finishing its wait. Where the kernel does not track the remaining time, the call is given a
+ * per-thread limit that does. That is done only in libc's wrappers, which do not use a call's
+ * arguments after it. */
 #include "memory/promote/syscall_restart.h"
 
 #include "base/wait.h"
@@ -23,11 +28,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { WRAPPER_BYTES = 512 }; /* of libc's functions around one call */
+enum { WRAPPER_BYTES = 512 }; /* maximum distance from the start of libc's function to its call */
 
-static _Thread_local struct timespec left; /* of the time limit of a call that was resumed */
+static _Thread_local struct timespec left; /* remaining time of a restarted call */
 
-/* Where libc's own wrappers begin: functions of these names may stand before them (a sanitiser's, a tool's), and call them. */
+/* The start addresses of libc's own wrappers. Functions of the same names may precede them (a
+ * sanitiser's, a tool's), and call them. */
 static struct {
     uintptr_t nanosleep;
     uintptr_t clock_nanosleep;
@@ -101,11 +107,12 @@ static bool is_in(const struct oriel_call *call, uintptr_t function)
     return call->next - function < WRAPPER_BYTES;
 }
 
-/* A sleep of *wanted, what is left of it in *rest (which may be 0): kept where the next interruption finds it. */
+/* A sleep of *wanted, with the remaining time in *rest (which may be 0). Stores the remaining time
+ * where the next interruption finds it. */
 static bool keep_sleep(const struct oriel_call *call, uint64_t *wanted, uint64_t *rest)
 {
     if (*rest != 0 && *rest == *wanted)
-        return true; /* the kernel has written what is left */
+        return true; /* the kernel has written the remaining time */
     if (!is_in(call, libc.nanosleep) && !is_in(call, libc.clock_nanosleep))
         return false;
     left = *(const struct timespec *)(uintptr_t)(*rest != 0 ? *rest : *wanted);
@@ -114,13 +121,13 @@ static bool keep_sleep(const struct oriel_call *call, uint64_t *wanted, uint64_t
 }
 
 #ifdef SYS_poll
-/* ppoll writes back what is left of the limit. */
+/* ppoll writes the remaining time back. */
 static bool keep_poll(struct oriel_call *call)
 {
     int limit_ms = (int)call->arguments[2];
     bool again =
         call->arguments[2] ==
-        (uint64_t)(uintptr_t)&left; /* the code says poll, but it is ppoll since the last time */
+        (uint64_t)(uintptr_t)&left; /* the code says poll, but the last restart made it ppoll */
     if (limit_ms < 0 && !again)
         return true;
     if (!is_in(call, libc.poll))
@@ -134,7 +141,8 @@ static bool keep_poll(struct oriel_call *call)
 }
 #endif
 
-/* The limit is a number in the call itself: one that was reduced here is told from a new call's by being smaller. */
+/* The limit is a number in the call itself. A smaller limit than before distinguishes a restarted
+ * call from a new one. */
 static bool keep_epoll(struct oriel_call *call)
 {
     static _Thread_local uint64_t stack;
@@ -155,15 +163,16 @@ static bool keep_epoll(struct oriel_call *call)
     return true;
 }
 
-/* Makes of the call what goes on with it; false for calls that are left to the program.  Among these are close, whose
- * descriptor is gone, and connect, which goes on by itself. */
+/* Converts the call to one that continues it. Returns false for calls that are left to the program.
+ * Among these are close, whose descriptor is gone, and connect, which continues without a restart.
+ */
 static bool keep(struct oriel_call *call)
 {
     switch (call->number) {
 #ifdef SYS_poll
     case SYS_poll: return keep_poll(call);
     case SYS_epoll_wait: return keep_epoll(call);
-    case SYS_select: /* the kernel counts */
+    case SYS_select: /* the kernel tracks the time */
     case SYS_pause:
 #endif
     case SYS_ppoll: /* likewise */
@@ -173,7 +182,7 @@ static bool keep(struct oriel_call *call)
     case SYS_msgsnd:
     case SYS_msgrcv: return true;
     case SYS_epoll_pwait: return keep_epoll(call);
-    case SYS_futex: /* with a moment as its limit; sem_timedwait would return EINTR */
+    case SYS_futex: /* its limit is an absolute time; sem_timedwait would return EINTR */
         return (call->arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
     case SYS_nanosleep: return keep_sleep(call, &call->arguments[0], &call->arguments[1]);
     case SYS_clock_nanosleep:
@@ -185,22 +194,22 @@ static bool keep(struct oriel_call *call)
 
 #if defined(__x86_64__)
 
-enum { CALL_BYTES = 2 }; /* of the instruction */
+enum { CALL_BYTES = 2 }; /* length of the instruction */
 
 static const int registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
 
-/* Bytes of a load from the stack to another register than %rax that ends there. */
+/* Length of a load from the stack to a register other than %rax that ends there. */
 static size_t load_before(const unsigned char *end)
 {
     enum { LOAD_BYTES = 4, ONE_BYTE_AWAY = 0x44, OF_STACK = 0x24, WIDE = 0x48 };
     if (end[-4] != 0x8b || (end[-3] & 0xc7) != ONE_BYTE_AWAY || (end[-3] & 0x38) == 0 ||
         end[-2] != OF_STACK)
         return 0;
-    return end[-5] == WIDE ? LOAD_BYTES + 1 : LOAD_BYTES; /* no call's number ends in that byte */
+    return end[-5] == WIDE ? LOAD_BYTES + 1 : LOAD_BYTES; /* no call number ends in this byte */
 }
 
-/* The number of a call from the instructions before it, where libc puts it: mov $number, %eax; syscall.  Between them an argument
- * may be loaded, as in epoll_pwait. */
+/* Decodes the call number from the preceding instructions, as libc arranges them: mov $number,
+ * %eax; syscall. An argument may be loaded in between, as in epoll_pwait. */
 static int64_t number_before(uint64_t next)
 {
     enum { MOV_BYTES = 5 };
@@ -215,7 +224,7 @@ static int64_t number_before(uint64_t next)
     return number;
 }
 
-/* The call that the context shows as cut short; number -1 when it shows none. */
+/* The interrupted call that the context shows; number -1 if there is none. */
 static struct oriel_call find_cut_short(const struct oriel_call *seen, const ucontext_t *context)
 {
     const greg_t *now = context->uc_mcontext.gregs;
@@ -242,7 +251,7 @@ static void call_again(const struct oriel_call *call, ucontext_t *context)
 
 #elif defined(__aarch64__)
 
-/* The number is still there; of the arguments the first has become the result. */
+/* The number is still in its register. The first argument has been replaced by the result. */
 static struct oriel_call find_cut_short(const struct oriel_call *seen, const ucontext_t *context)
 {
     const mcontext_t *now = &context->uc_mcontext;

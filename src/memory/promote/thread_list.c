@@ -1,15 +1,14 @@
-/* Lists the threads without stdio and without allocating.  During a visit their files are opened from the folder that was
- * listed, which takes half the time.
+/* Lists the threads without stdio and without allocating. During a visit, their files are opened
+ * relative to the listed folder, which halves the time.
  *
- * The kernel's list is not one of a moment: it goes from thread to thread, and where the one at which it stands ends, listed or
- * not, so does the list, without those that come after.  Therefore
+ * The kernel's list is not a snapshot. It proceeds from thread to thread. If the current thread
+ * ends, listed or not, the list ends too, without the remaining threads. Therefore
  *
- *     L1 reads the list     L2 reads how many threads there are: the folder's links     L3 finds all that L1 read alive
+ *     L1 reads the list     L2 reads the number of threads: the folder's links     L3 finds all threads of L1 alive
  *
- * and begins anew unless L2 counts as many as L1 read.  Each of L1's was alive at L2, since it was before and after and numbers
- * are not given out again so soon; as many as there were are all there were.
- *
- * stop_threads.c, futex_waiters.c and syscall_restart.c call, under promote.c's mutex. */
+ * and starts again unless L2 counts as many as L1 has read. Each thread of L1 was alive at L2,
+ * since it was alive before and after, and ids are not reused so soon. If the counts are equal, L1
+ * has read all threads. */
 #include "memory/promote/thread_list.h"
 
 #include "transport/remote_writers.h"
@@ -25,7 +24,7 @@
 
 enum { LISTED_MAX = 16384, TRIES = 1000, VALUE_BYTES = 24 };
 
-/* Of the visit under way. */
+/* Of the current visit. */
 static int folder = -1;
 static int32_t listed[LISTED_MAX];
 static size_t listed_count;
@@ -90,7 +89,7 @@ struct entry { /* the kernel's linux_dirent64 */
     char name[];
 };
 
-/* Adds the entries of a part of the folder's list; false when there are too many. */
+/* Adds the entries of one buffer of the folder's list. Returns false when there are too many. */
 static bool add_entries(const char *buffer, long len_bytes)
 {
     for (long at = 0; at < len_bytes; at += ((const struct entry *)(buffer + at))->len_bytes) {
@@ -103,7 +102,7 @@ static bool add_entries(const char *buffer, long len_bytes)
     return true;
 }
 
-/* 0, or an errno. */
+/* Returns 0 or an errno. */
 static int read_list(void)
 {
     _Alignas(8) char buffer[4096];

@@ -1,5 +1,6 @@
-/* PROTECT: userfaultfd.  A private range is registered for accesses to missing pages: all wait from the moment when its pages
- * are taken away.  In a range of the memory file writes wait (write protection) while its pages are read.  write_barrier.c calls. */
+/* Catches writes with userfaultfd. A private range is registered for accesses to missing pages: all
+ * accesses wait once its pages are moved away. In a range of the memory file, writes wait (write
+ * protection) while its pages are read. */
 #include "memory/promote/write_barrier.h"
 
 #include <errno.h>
@@ -24,7 +25,8 @@ static bool fail(struct oriel_write_barrier *freeze, const char *step)
     return false;
 }
 
-/* The full mode only: in the user mode a write by the kernel (read into the range) fails instead of waiting. */
+/* Only the full mode is used. In user mode, a write by the kernel (a read into the range) fails
+ * instead of waiting. */
 static int open_full(void)
 {
     int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -40,7 +42,8 @@ static int open_full(void)
     return fd;
 }
 
-/* A userfaultfd serves one promotion: the program may close descriptors that it does not know. */
+/* One userfaultfd per promotion, because the program may close descriptors that it does not
+ * know. */
 bool oriel_protect_open(struct oriel_write_barrier *freeze)
 {
     freeze->fd = open_full();
@@ -59,7 +62,7 @@ bool oriel_protect_open(struct oriel_write_barrier *freeze)
 
 static void unregister(const struct oriel_write_barrier *freeze, struct uffdio_range range)
 {
-    ioctl(freeze->fd, UFFDIO_UNREGISTER, &range); /* takes the protection away, too */
+    ioctl(freeze->fd, UFFDIO_UNREGISTER, &range); /* also removes the protection */
     ioctl(freeze->fd, UFFDIO_WAKE, &range);
 }
 
@@ -89,7 +92,7 @@ void oriel_protect_end(struct oriel_write_barrier *freeze, uintptr_t start, uint
         unregister(freeze, range);
 }
 
-/* Wakes nobody: that is for the end. */
+/* Does not wake waiters; the end does. */
 void oriel_protect_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from,
                         uint64_t len_bytes)
 {
@@ -104,7 +107,8 @@ void oriel_protect_fill(struct oriel_write_barrier *freeze, uintptr_t start, uin
     }
 }
 
-/* A second registration is refused.  Write protection that protects no page disturbs nobody meanwhile. */
+/* The kernel refuses a second registration. Write protection without protected pages disturbs no
+ * thread meanwhile. */
 bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};

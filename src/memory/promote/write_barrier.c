@@ -1,5 +1,6 @@
-/* Chooses the means and keeps signals from the calling thread: a handler of the program would write into the range and wait for
- * itself, or write into pages that were copied already.  promote.c and page_migrate.c call. */
+/* Chooses the method and blocks signals in the calling thread. Otherwise a handler of the program
+ * could write to the range and wait for its own thread, or write to pages that were already copied.
+ */
 #include "memory/promote/write_barrier.h"
 
 #include "memory/promote/futex_waiters.h"
@@ -11,7 +12,7 @@
 
 enum {
     MASK_BYTES = 8
-}; /* the kernel's signal set; libc's functions leave out two signals of its own */
+}; /* the kernel's signal set; libc's functions exclude two signals of its own */
 
 static void hold_signals(struct oriel_write_barrier *freeze)
 {
@@ -37,7 +38,8 @@ enum oriel_status oriel_write_barrier_open(enum oriel_means means, struct oriel_
     return means == ORIEL_MEANS_AUTO ? ORIEL_OK : oriel_fail(ORIEL_E_OTHER, "%s", out->reason);
 }
 
-/* Closing the userfaultfd also ends what it protects and wakes who waits for a page; then who waits for others' wake-ups. */
+/* Closing the userfaultfd ends its protection and wakes the threads that wait for a page. Then the
+ * threads that wait on moved futexes restart. */
 void oriel_write_barrier_close(struct oriel_write_barrier *freeze)
 {
     if (freeze->fd >= 0)
@@ -92,7 +94,8 @@ void oriel_write_barrier_end(struct oriel_write_barrier *freeze, uintptr_t start
     give_signals(freeze);
 }
 
-/* Pages of zeroes stay untouched.  The program's memory, parts of which a sanitiser may think nobody should touch. */
+/* Zero pages stay untouched. This writes the program's memory, parts of which a sanitiser may have
+ * poisoned. */
 __attribute__((no_sanitize("address", "thread"))) static void fill(uintptr_t start, uintptr_t from,
                                                                    uint64_t len_bytes)
 {
