@@ -1,5 +1,5 @@
-/* What a dynamic window's owner knows of its attached memory; regions.c has what origins see.  Memory is promoted before it is in
- * the table, and private again after it has left it. */
+/* The owner's records of a dynamic window's attached memory; regions.c has the table that origins
+ * read. Memory is promoted before it enters the table, and demoted after it has left. */
 #include "create/attach.h"
 
 #include "base/hash_table.h"
@@ -17,7 +17,7 @@ struct oriel_attached {
 };
 
 static pthread_mutex_t mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* of what is made first, and of the empty ones */
+    PTHREAD_MUTEX_INITIALIZER; /* for the first allocation, and for the empty attachments */
 
 static enum oriel_status no_memory(void)
 {
@@ -130,7 +130,7 @@ struct ways {
     size_t room;
 };
 
-/* One memory's, and why it is reached by copies if it is. */
+/* Adds the paths of one memory, and the reason if it is reached by copies. */
 static void add_ways(void *visited, void *context)
 {
     const struct oriel_own_memory *memory = visited;

@@ -1,20 +1,26 @@
-/* Keeps boards as attributes of communicators.  The host copies none of them to a communicator's duplicate, whose windows could
- * be made in another order, and deletes them when a communicator is freed, at MPI_Finalize for MPI_COMM_WORLD: an attribute is
- * the communicator's and not its handle's, so that a handle that is given out again has no board.
+/* Stores rendezvous as attributes of communicators. The host does not copy them to a duplicate of a
+ * communicator, on which windows may be created in another order. It deletes them when a
+ * communicator is freed; for MPI_COMM_WORLD, in MPI_Finalize. An attribute belongs to the
+ * communicator and not to its handle, so a reused handle has no rendezvous.
  *
- * Life.  Either all ranks of a communicator have its board or none: it is attached before the agreement of the first window and
- * confirmed, or dropped, by what all have agreed on.  From then on all make their windows by it, in the same order.  No rank
- * frees its communicator before it has left its last meeting, but another may still be on its way out of that one: rank 0 keeps
- * the words until all others have counted themselves departed, their last touch.
+ * Lifetime. Either all ranks of a communicator have its rendezvous or none has. It is attached
+ * before the agreement on the first window, and then confirmed or dropped as all ranks agree. From
+ * then on all ranks create their windows through it, in the same order. No rank frees its
+ * communicator before it has left its last round, but another rank may still be leaving that round.
+ * Rank 0 therefore keeps the words until all others have incremented departed, their last access.
  *
- * Freeing.  Delete callbacks of the program may make windows over the communicator that is being freed, and may make
- * MPI_Comm_free fail, at which the communicator stays.  In what order attributes are deleted is the host's matter and need not
- * be the same on all ranks, the host's table of them is in pieces meanwhile, and MPICH forgets the failure of one when another
- * goes well after it.  So a rank deletes the board's attribute, and leaves the board (shm_rendezvous.c, N6), before the host begins:
- * windows made from then on use the host's collectives on all ranks, and no attribute is looked at or set if a rank makes one
- * in such a callback.  Callbacks may free other communicators, whose callbacks may make windows over the first: all that a
- * thread is freeing count.  A communicator that stays gets a new board with the next window that is made outside of them, on
- * some ranks in the place of the old one. */
+ * Freeing. Delete callbacks of the program may create windows over the communicator that is being
+ * freed. They may also make MPI_Comm_free fail, and then the communicator remains. The order in
+ * which attributes are deleted is up to the host and may differ between ranks. The host's attribute
+ * table is inconsistent meanwhile. MPICH forgets the failure of one callback when a later one
+ * succeeds.
+ *
+ * So a rank deletes the rendezvous attribute, and leaves the rendezvous (shm_rendezvous.c, N6),
+ * before the host starts. Windows created from then on use the host's collectives on all ranks. If
+ * a rank creates a window in such a callback, no attribute is read or set. Callbacks may free other
+ * communicators, whose callbacks may create windows over the first: all communicators that a thread
+ * is freeing count. A communicator that remains gets a new rendezvous with the next window that is
+ * created outside callbacks. On some ranks it replaces the old one. */
 #include "create/comm_cache.h"
 
 #include "host/host.h"
@@ -24,20 +30,20 @@
 #include <stdlib.h>
 
 struct kept {
-    struct oriel_shm_rendezvous board; /* first: callers know this part */
+    struct oriel_shm_rendezvous board; /* first: callers use a pointer to this member */
     MPI_Comm comm;
     int key;
-    int64_t own_offset; /* rank 0's, else -1 */
+    int64_t own_offset; /* of rank 0, otherwise -1 */
     bool is_confirmed;
     struct kept *next_leaving;
     struct kept *next;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct kept *_Atomic leaving; /* of rank 0: others may still touch the words */
-static struct kept *living;          /* all that are attributes now */
+static struct kept *_Atomic leaving; /* on rank 0: other ranks may still access the words */
+static struct kept *living;          /* all current attributes */
 static _Thread_local struct oriel_freeing
-    *innermost; /* what this thread's calls of MPI_Comm_free are at work on */
+    *innermost; /* the innermost MPI_Comm_free call of this thread */
 static int keyval = MPI_KEYVAL_INVALID;
 
 static void close_board(struct kept *kept)
@@ -77,7 +83,7 @@ static void leave(struct kept *kept)
 {
     if (kept->is_confirmed)
         oriel_shm_rendezvous_leave(
-            &kept->board); /* the host may have freed the communicator by a way of its own */
+            &kept->board); /* the host may have freed the communicator without MPI_Comm_free */
     if (kept->is_confirmed && kept->own_offset >= 0) {
         pthread_mutex_lock(&mutex);
         kept->next_leaving = leaving;
@@ -88,7 +94,7 @@ static void leave(struct kept *kept)
     }
     if (kept->is_confirmed)
         atomic_fetch_add_explicit(&kept->board.words->departed, 1,
-                                  memory_order_acq_rel); /* the last touch */
+                                  memory_order_acq_rel); /* the last access */
     close_board(kept);
 }
 
@@ -110,7 +116,8 @@ static void remove_living(struct kept *kept)
     pthread_mutex_unlock(&mutex);
 }
 
-/* The youngest of this handle, or NULL.  Without the host, which would complain of what is no communicator. */
+/* The latest entry of this handle, or NULL. Does not call the host, which would raise an error for
+ * a handle that is not a communicator. */
 static const struct kept *youngest(MPI_Comm comm)
 {
     pthread_mutex_lock(&mutex);
@@ -121,8 +128,9 @@ static const struct kept *youngest(MPI_Comm comm)
     return kept;
 }
 
-/* A host that has lost an attribute, and given out the handle again, is not asked to delete what it does not have: that would
- * be an error, which ends most programs. */
+/* The host may have lost an attribute and reused the handle. Deleting an attribute that the host
+ * does not have would be an error, which ends most programs. So the attribute is looked up first.
+ */
 void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
 {
     freeing->comm = comm;
@@ -149,13 +157,14 @@ bool oriel_comm_cache_is_freeing(MPI_Comm comm)
     return freeing != NULL;
 }
 
-/* The host calls it when it deletes the communicator, may be at MPI_Finalize: nothing of the host may be used. */
+/* The host calls this when it deletes the communicator, possibly in MPI_Finalize: no host function
+ * may be called. */
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm;
     (void)key;
     (void)extra;
-    if (oriel_handle_in_child()) /* the words are its parent's business */
+    if (oriel_handle_in_child()) /* the words belong to its parent */
         return MPI_SUCCESS;
     remove_living(value);
     leave(value);

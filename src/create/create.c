@@ -1,21 +1,26 @@
 /* The creation protocol.
  *
- *   1. Each rank prepares: checks its arguments, allocates its control words and, where the flavour says so, its memory;
- *      rank 0 allocates the common words.  A failure is noted in its record, not returned.
- *   2. All exchange records.  From the same records all draw the same conclusion: an error of any rank is everybody's
- *      error, a rank that cannot share memory sends everybody to the host.
- *      Over a communicator that has a board (create_exchange.c) each rank has taken its carrier before, and the usual window is
- *      everybody's with this step: none of the others is left to do.
- *   3. Each rank opens the files of all others (so that they can be opened "both ways"), probes CMA where a target needs it,
- *      takes a carrier from the host; rank 0 fills the table of targets.  The first window of a communicator brings its board.
- *   4. All agree by one reduction of bits; only then is the window everybody's.
- *      Where the ranks are on several machines (node_map.c), they first start the net and tell each other how they are
- *      reached; the leader of each machine fills a table for it, and when all have finished they agree once more.
- *   5. Where CMA is refused to anybody, all such memory of the window is reached by agents.  When the records say that one is
- *      still to be opened, its rank opens it and all agree once more.  Where one may not be opened: the host.
+ *   1. Each rank prepares: it checks its arguments, allocates its control words and, depending on
+ *      the flavour, its memory. Rank 0 allocates the common words. A failure is recorded in the
+ *      rank's record, not returned.
+ *   2. All ranks exchange records. From the same records all draw the same conclusion: an error on
+ *      any rank is an error on all ranks. If one rank cannot share memory, the window goes to the
+ *      host on all ranks. Over a communicator that has a rendezvous (create_exchange.c), each rank
+ *      has obtained its carrier before. The usual window is then complete with this step, and the
+ *      other steps are skipped.
+ *   3. Each rank opens the files of all others (which proves that each pair can open both ways),
+ *      probes CMA where a target needs it, and obtains a carrier from the host. Rank 0 fills the
+ *      table of targets. The first window of a communicator also creates its rendezvous.
+ *   4. All ranks agree by one reduction of bits; only then does the window exist on all ranks. If
+ *      the ranks are on several nodes (node_map.c), they first start the net and exchange
+ *      addresses. Each node's leader fills a table for its node. When all have finished, they agree
+ *      once more.
+ *   5. If CMA is refused to any rank, agents reach all such memory of the window. If the records
+ *      show a rank whose agent is not open, that rank opens it, and all agree once more. If an
+ *      agent may not be opened, the window goes to the host.
  *
- * Invariant: no rank returns a window that another rank does not have, but where one has died meanwhile.  api/ calls, any
- * number of threads on different communicators. */
+ * Invariant: no rank returns a window that another rank does not have, unless a rank has died
+ * meanwhile. Threads may create windows on different communicators concurrently. */
 #include "create/create_state.h"
 
 #include "base/log.h"
@@ -34,14 +39,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Until step 4. */
+/* Valid until step 4. */
 static const struct record *record_of(const struct attempt *attempt, int32_t rank)
 {
     return attempt->records != NULL ? &attempt->records[rank]
                                     : oriel_shm_rendezvous_record(attempt->board, rank);
 }
 
-/* Whether some rank cannot share memory at all, or speaks another version. */
+/* Whether a rank cannot share memory at all, or has another version. */
 static bool somebody_wants_host(const struct attempt *attempt)
 {
     for (int32_t i = 0; i < attempt->window->n; i++) {
@@ -52,10 +57,11 @@ static bool somebody_wants_host(const struct attempt *attempt)
     return false;
 }
 
-/* Where errors end the job, whoever speaks first ends it: the rank that knows what was wrong goes ahead. */
+/* Where errors end the job, the first rank that reports an error ends it. The rank with the
+ * original error therefore reports first, and the others wait this long. */
 enum { AFTER_YOU_US = 50000 };
 
-/* The first rank's error is everybody's. */
+/* The error of the first failed rank is returned on all ranks. */
 static enum oriel_status common_status(const struct attempt *attempt)
 {
     for (int32_t i = 0; i < attempt->window->n; i++) {
@@ -63,7 +69,7 @@ static enum oriel_status common_status(const struct attempt *attempt)
         if (status == ORIEL_OK)
             continue;
         if (i == attempt->window->rank)
-            return status; /* the message is this thread's last one */
+            return status; /* the message is already this thread's last one */
         usleep(AFTER_YOU_US);
         return oriel_fail(status, "rank %d could not make its part of the window", (int)i);
     }
@@ -83,7 +89,7 @@ static uint64_t common_offset(const struct attempt *attempt)
     return record_of(attempt, 0)->common_offset;
 }
 
-/* Rank 0's process, and which of its windows. */
+/* Derived from rank 0's process and the number of its window. */
 static uint64_t common_id(const struct attempt *attempt)
 {
     const struct record *first = record_of(attempt, 0);
@@ -140,7 +146,7 @@ void oriel_window_release_memory(struct oriel_window *window)
     oriel_paths_warn_lost(window, "MPI_Win_free", lost_bytes);
 }
 
-/* Gives back everything but the carrier. */
+/* Frees everything except the carrier. */
 static void destroy(struct oriel_window *window)
 {
     oriel_machines_close(window);
@@ -168,7 +174,8 @@ static void free_window(struct oriel_window *window)
     free(window);
 }
 
-/* In the attempt itself when there is no memory; false when the host does not know the communicator. */
+/* Uses storage inside the state when memory is exhausted. Returns false when the host does not know
+ * the communicator. */
 static bool make_empty(struct attempt *attempt)
 {
     int n;
@@ -206,7 +213,7 @@ static bool somebody_is(const struct attempt *attempt, enum readiness readiness)
     return false;
 }
 
-/* Step 5: from the same records and bits all do the same. */
+/* Step 5: from the same records and bits, all ranks act the same. */
 static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host)
 {
     const char *call = attempt->creation->call;
@@ -227,7 +234,8 @@ static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host
     return status;
 }
 
-/* Whether there is a board from here on is what all have agreed on, whatever becomes of the window. */
+/* Whether the communicator has a rendezvous from here on is what all ranks agreed on, regardless of
+ * the window. */
 static void settle_board(struct attempt *attempt, bool is_agreed)
 {
     if (attempt->new_board != NULL && is_agreed)
@@ -236,7 +244,7 @@ static void settle_board(struct attempt *attempt, bool is_agreed)
         oriel_comm_cache_drop(attempt->creation->comm);
 }
 
-/* The window goes to the host; why is this thread's last message. */
+/* The window goes to the host. The reason is this thread's last message. */
 static enum oriel_status agree_on_host(bool others_want)
 {
     if (others_want)
@@ -268,7 +276,7 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
     *use_host = !(agreed & AGREE_REACHED);
     if (*use_host)
         return agree_on_host(own & AGREE_REACHED);
-    if (!(agreed & AGREE_MEMORY)) /* who lacks it may have no records either */
+    if (!(agreed & AGREE_MEMORY)) /* a rank that lacks memory may have no records either */
         return own & AGREE_MEMORY
                    ? oriel_fail(ORIEL_E_NO_MEM,
                                 "another rank has run out of memory or window handles")
@@ -282,8 +290,9 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
     return ORIEL_OK;
 }
 
-/* A message that comes when its window is half made would find words that are not there yet: over several machines nobody
- * returns before all have finished, and the thread that serves asks for is_finished. */
+/* A message that arrives while its window is incomplete would find missing words. In an internode
+ * window, therefore, no rank returns before all have finished, and the receiving thread checks
+ * is_finished. */
 static enum oriel_status settle(struct attempt *attempt)
 {
     uint32_t agreed;
@@ -293,11 +302,12 @@ static enum oriel_status settle(struct attempt *attempt)
     return oriel_create_state_agree(attempt, 1, &agreed);
 }
 
-/* Who has died while all told each other that they have finished may have told some of them before: these have the window, and go
- * on.  No messages to other machines, where it may be half made: who waits there asks. */
+/* A rank that died during the final agreement may have reported to some ranks before. These have
+ * the window and continue. This rank sends no messages to other nodes, where the window may be
+ * incomplete; ranks that wait there ask. */
 static void give_up(struct oriel_window *window, int32_t dead)
 {
-    char text[400]; /* of the thread's last failure, which stays */
+    char text[400]; /* this thread's last failure, which is preserved */
     uint32_t whole = 0;
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)dead + 1,

@@ -1,7 +1,8 @@
-/* How the ranks of a creation talk.  Over a communicator that has a board they meet there: the last to come looks at all records
- * and either finds that each rank has done its part, fills the table of targets, and the window is made; or tells all to go
- * through the other steps with copies of the records.  Over any other communicator they use the host's collectives, and where a
- * rank has left the board, as all find then.  create.c calls. */
+/* Communication between the ranks of a creation. Over a communicator that has a rendezvous, the
+ * ranks meet there. The last to arrive reads all records. If each rank has finished its part, it
+ * fills the table of targets, and the window is created. Otherwise all ranks continue with the
+ * other steps, with copies of the records. Over any other communicator, and if a rank has left the
+ * rendezvous, they use the host's collectives. */
 #include "create/create_state.h"
 
 #include "base/options.h"
@@ -12,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- by the host --- */
+/* --- through the host --- */
 
-/* Before the records have come only windows that exist know who the others are: looks whether one of their ranks that is in
- * this communicator too has died.  Of those on other machines each looks at the next one behind it, and who finds it dead tells
- * the others by that window: so each dead one is looked at by somebody, whichever others have died as well.  By a window
- * that is not complete nobody can be told. */
+/* Before the records arrive, only existing windows know the other processes. This code checks
+ * whether a rank of such a window that is also in this communicator has died. Each rank checks the
+ * next remote rank after it, and reports a dead one to the others through that window. So each dead
+ * rank is checked by at least one other, whichever others have died as well. An incomplete window
+ * cannot carry reports. */
 
-/* The rank in the communicator; MPI_UNDEFINED if it is not there. */
+/* The rank in the communicator; MPI_UNDEFINED if it is not a member. */
 static int rank_here(const struct oriel_window *window, int32_t win_rank,
                      const struct attempt_watch *known)
 {
@@ -37,8 +39,8 @@ static void died(struct attempt_watch *known, int here, enum oriel_status status
     known->status = status;
 }
 
-/* Who knows where it is has died, or left the window: that says nothing of the rank itself, which is given up as if it were
- * silent. */
+/* The rank that knows the location has died, or has left the window. That does not imply that this
+ * rank is dead, so it is treated as silent. */
 static void miss(struct attempt_watch *known, int here)
 {
     if (oriel_now_ns() - known->since_ns >= oriel_timeout_ns())
@@ -46,7 +48,7 @@ static void miss(struct attempt_watch *known, int here)
              oriel_fail(ORIEL_E_PEER, "rank %d does not come, and nobody tells where it is", here));
 }
 
-/* Whether a far rank is there to be looked at, which it is then. */
+/* Whether a remote rank can be checked; if so, checks it. */
 static bool look_at_one(struct oriel_window *window, int32_t rank, struct attempt_watch *known)
 {
     struct oriel_watched watched = {.window = window, .win_rank = rank};
@@ -62,13 +64,14 @@ static bool look_at_one(struct oriel_window *window, int32_t rank, struct attemp
     oriel_internode_break(window, watched.dead);
     here = rank_here(
         window, watched.dead,
-        known); /* undefined where it has left that window because of one of no concern here */
+        known); /* undefined if the dead rank is not a member of this communicator */
     if (here != MPI_UNDEFINED)
         died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here));
     return true;
 }
 
-/* One more each time: the rank that would have told may have left with an error of another call. */
+/* Also checks one more rank each time: the rank that would have reported it may have left with an
+ * error of another call. */
 static void look_at_far(struct oriel_window *window, struct attempt_watch *known)
 {
     static _Thread_local uint32_t turn;
@@ -97,7 +100,8 @@ static void look_at_known(struct oriel_window *window, void *context)
         if (is_far)
             oriel_internode_break(
                 window,
-                i); /* who waits for it elsewhere may know of it by its machine's ranks alone */
+                /* ranks that wait for it elsewhere may learn of it only through its node's ranks */
+                i);
         int here = rank_here(window, i, known);
         if (here != MPI_UNDEFINED)
             died(known, here,
@@ -108,7 +112,7 @@ static void look_at_known(struct oriel_window *window, void *context)
         look_at_far(window, known);
 }
 
-/* The window that is being made knows them when it has a group. */
+/* The window being created knows the processes once it has a group. */
 static enum oriel_status watch_attempt(void *context)
 {
     struct attempt_watch *known = context;
@@ -148,16 +152,17 @@ static enum oriel_status gather(struct attempt *attempt)
     return status;
 }
 
-/* --- at a board --- */
+/* --- through a rendezvous --- */
 
-enum { GO_ON, MADE }; /* what a meeting of records concludes */
+enum { GO_ON, MADE }; /* conclusions of a round of records */
 
 static const struct record *record_at(void *board, int32_t rank)
 {
     return oriel_shm_rendezvous_record(board, rank);
 }
 
-/* Whether a rank has done all of its part, and reaches all targets if it reaches the others' memory by copies where need be. */
+/* Whether a rank has finished its part, provided that it can copy to and from the other ranks'
+ * memory where needed. */
 static bool is_plain(const struct oriel_creation *creation, const struct record *record)
 {
     bool is_large = record->target.size_bytes > ORIEL_RESERVED_BYTES &&
@@ -201,14 +206,14 @@ static uint32_t conclude_bits(struct oriel_shm_rendezvous *board, void *context)
     return agreed;
 }
 
-/* Before the next meeting, which may change them. */
+/* Call before the next round, which may overwrite them. */
 static void keep_records(struct attempt *attempt)
 {
     for (int32_t i = 0; i < attempt->window->n; i++)
         attempt->records[i] = *record_at(attempt->board, i);
 }
 
-/* --- either way --- */
+/* --- both --- */
 
 static bool make_room(struct attempt *attempt)
 {
@@ -234,7 +239,8 @@ enum oriel_status oriel_create_state_exchange(struct attempt *attempt, bool *don
     if (!make_room(attempt)) {
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %d ranks",
                             (int)attempt->window->n);
-        /* at a board all meet once more; by the host nothing can be told to so many: they will say that they wait */
+        /* at a rendezvous all ranks meet once more; through the host, the other ranks cannot be
+         * notified, and will report that they wait */
         return attempt->board != NULL ? ORIEL_OK : status;
     }
     if (attempt->board == NULL && attempt->window->n > 1)

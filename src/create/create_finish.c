@@ -1,4 +1,4 @@
-/* The third step of creation: opens what the records tell of, and rank 0 makes what all share.  create.c calls. */
+/* Step 3 of creation: opens the files that the records name, and rank 0 fills the common words. */
 #include "create/create_state.h"
 
 #include "base/log.h"
@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Pages above ORIEL_RESERVED_BYTES come at first touch: all ranks' together must be there to come. */
+/* Pages above ORIEL_RESERVED_BYTES are populated at first touch. The total of all ranks must be
+ * available. */
 static enum oriel_status check_total(const struct attempt *attempt)
 {
     uint64_t total_bytes = 0;
@@ -25,7 +26,7 @@ static enum oriel_status check_total(const struct attempt *attempt)
                       (unsigned long)total_bytes, (unsigned long)oriel_limit_available());
 }
 
-/* Each rank's part near that rank. */
+/* Reserves each rank's part near that rank. */
 static enum oriel_status alloc_parts(struct attempt *attempt, uint64_t align_bytes,
                                      uint64_t *offset)
 {
@@ -43,7 +44,8 @@ static enum oriel_status alloc_parts(struct attempt *attempt, uint64_t align_byt
     return status;
 }
 
-/* One block in rank 0's file, the segments one after the other in rank order (MPI-4.1, 13.2.3). */
+/* Allocates one block in rank 0's file, with the segments consecutive in rank order (MPI-4.1,
+ * 13.2.3). */
 static enum oriel_status allocate_contiguous(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
@@ -65,8 +67,8 @@ static enum oriel_status allocate_contiguous(struct attempt *attempt)
     return status;
 }
 
-/* MPI_Win_allocate_shared: whether all memory lies in one block of rank 0's.  Every rank must have asked for memory of its own;
- * a hint that only some gave is none. */
+/* MPI_Win_allocate_shared: whether all memory is in one block of rank 0's file. Separate memory
+ * requires that every rank requested it; a hint that only some ranks gave is ignored. */
 static bool want_contiguous(const struct attempt *attempt)
 {
     bool contiguous = false;
@@ -95,7 +97,7 @@ const struct record *oriel_create_state_gathered(void *records, int32_t rank)
     return &((const struct record *)records)[rank];
 }
 
-/* The leader alone: the common words, as read by all after the agreement. */
+/* Only on the leader: fills the common words, which all ranks read after the agreement. */
 static enum oriel_status fill_common(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
@@ -111,13 +113,13 @@ static enum oriel_status fill_common(struct attempt *attempt)
     return status;
 }
 
-/* Where each target's memory lies, when not all lie in their owners' own files. */
+/* Finds each target's memory file, if not all targets use their own files. */
 static enum oriel_status open_memory(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     bool contiguous = attempt->is_contiguous;
     bool own_files = !contiguous;
-    if (contiguous && attempt->own.noncontig) { /* others did not ask for it */
+    if (contiguous && attempt->own.noncontig) { /* other ranks did not request it */
         oriel_create_state_give_back(window->memory_offset);
         window->memory_offset = -1;
     }
@@ -135,7 +137,7 @@ static enum oriel_status open_memory(struct attempt *attempt)
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         struct oriel_peer *peer = NULL;
         if (window->group->peers[i] == NULL)
-            continue; /* on another machine */
+            continue; /* on another node */
         status = oriel_peer_open(
             contiguous ? &attempt->records[0].member.process : &attempt->records[i].memory, &peer);
         if (status == ORIEL_OK)
@@ -159,7 +161,8 @@ static enum oriel_status reach(struct attempt *attempt)
     return open_memory(attempt);
 }
 
-/* At a board all others are asked when one is to be asked: the next windows need not stop for it. */
+/* At a rendezvous, all other ranks are probed as soon as one must be: later windows then need not
+ * wait for it. */
 static void ask_all(struct oriel_shm_rendezvous *board)
 {
     bool known = true;
@@ -185,7 +188,7 @@ static enum oriel_status probe_cma(struct attempt *attempt)
     return status;
 }
 
-/* The host's objects; once for each attempt. */
+/* The host's objects; once per creation. */
 static enum oriel_status take_handles(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
@@ -217,7 +220,7 @@ enum oriel_status oriel_create_state_join(struct attempt *attempt)
     return take_handles(attempt);
 }
 
-/* No attribute may be set or taken back where the host is in the middle of deleting them. */
+/* No attribute may be set or deleted while the host deletes attributes. */
 static bool somebody_frees(const struct attempt *attempt)
 {
     for (int32_t i = 0; i < attempt->window->n; i++)
@@ -226,7 +229,8 @@ static bool somebody_frees(const struct attempt *attempt)
     return false;
 }
 
-/* A board for the next windows over the communicator, if rank 0 has one.  Its window can do without. */
+/* Attaches a rendezvous for the next windows over the communicator, if rank 0 has one. This window
+ * does not depend on it. */
 static bool take_board(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
@@ -239,7 +243,7 @@ static bool take_board(struct attempt *attempt)
     return true;
 }
 
-/* Step 3: the bits that this rank can give. */
+/* Step 3: the bits that this rank contributes. */
 uint32_t oriel_create_state_contribute(struct attempt *attempt)
 {
     const char *call = attempt->creation->call;

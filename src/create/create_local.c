@@ -1,5 +1,5 @@
-/* The first step of creation: each rank checks its arguments, allocates its control words and, where the flavour says so, its
- * memory.  What fails is told in the record.  create.c calls. */
+/* Step 1 of creation: each rank checks its arguments, allocates its control words and, depending on
+ * the flavour, its memory. A failure is stored in the record. */
 #include "create/create_state.h"
 
 #include "base/log.h"
@@ -58,7 +58,7 @@ static uint32_t agent_readiness(void)
     return oriel_agent_is_open() ? AGENT_READY : AGENT_TO_OPEN;
 }
 
-/* One direct stretch, with what is reached by copies on one or both sides of it. */
+/* Finds the only direct range, with memory that is reached by copies on one or both sides. */
 static const struct oriel_memory_range *find_middle(const struct oriel_own_memory *memory)
 {
     const struct oriel_memory_range *middle = NULL;
@@ -72,7 +72,7 @@ static const struct oriel_memory_range *find_middle(const struct oriel_own_memor
     return middle;
 }
 
-/* Memory of the program, not all of it in one memory file. */
+/* User memory that is not entirely in one memory file. */
 static enum oriel_status prepare_given(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
@@ -102,7 +102,7 @@ static enum oriel_status prepare_given(struct attempt *attempt)
     return ORIEL_OK;
 }
 
-/* The memory of this rank, where the flavour gives each rank its own. */
+/* This rank's memory, for flavours where each rank has its own. */
 static enum oriel_status prepare_memory(struct attempt *attempt)
 {
     const struct oriel_creation *creation = attempt->creation;
@@ -130,7 +130,7 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
         return prepare_given(attempt);
     }
     if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
-        return ORIEL_OK; /* rank 0 allocates for all once it knows the sizes */
+        return ORIEL_OK; /* rank 0 allocates for all ranks once it knows the sizes */
     enum oriel_status status =
         alloc_memory(attempt, size_bytes, attempt->own.alignment, &target->offset);
     target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
@@ -150,7 +150,7 @@ static enum oriel_status prepare_control(struct attempt *attempt)
     if (window->rank != 0)
         return ORIEL_OK;
     bool wants_board = window->n > 1 && attempt->board == NULL && !attempt->own.is_freeing;
-    if (wants_board && /* without one the next windows are made like this one */
+    if (wants_board && /* without one, the next windows are created like this one */
         oriel_create_state_alloc(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE,
                                  &attempt->board_offset, &offset) == ORIEL_OK)
         attempt->own.board_offset = offset;

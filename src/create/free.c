@@ -1,11 +1,12 @@
-/* Freeing a window, after a barrier.  The leader's file holds the common words and may hold everybody's memory: they stay until
- * all others have left, which the leader does not wait for but looks at when it next makes or frees a window.
+/* Frees a window after a barrier. The leader's file contains the common words and may contain the
+ * memory of all ranks. They stay until all other ranks have left. The leader does not wait for
+ * that; it checks when it next creates or frees a window.
  *
- * After a death there is no barrier any more.  Who frees the window then says so in its own words (abandoned), and gives its
- * memory back when all others of its machine have said the same or have died: until then they may store into it.  The words
- * themselves are never given back, since others look at them.  Ranks elsewhere reach it by its process alone, which has left.
- * So it is with a window whose creation this rank has given up, while others may have it.
- * api/ and creation call, from any thread. */
+ * After a death there is no barrier. A rank that frees the window sets abandoned in its own words.
+ * It frees its memory when all others on its node have set it as well or have died: until then they
+ * may store to it. The words themselves are never freed, since others read them. Ranks on other
+ * nodes reach the window only through its process, which has left it. The same applies to a window
+ * whose creation this rank has abandoned, while others may have it. Thread-safe. */
 #include "create/create.h"
 #include "create/node_map.h"
 #include "create/path_info.h"
@@ -23,7 +24,7 @@ enum { ABANDON_NS = 1000000000, LOOK_NS = 2000000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct oriel_window
-    *leaving; /* led by this process, or abandoned: others are still in them */
+    *leaving; /* windows that this process leads, or has abandoned, and that others have not left */
 
 static bool all_have_abandoned(const struct oriel_window *window)
 {
@@ -68,7 +69,7 @@ static void leave(struct oriel_window *window)
     oriel_window_reclaim();
 }
 
-/* The carrier and the handle. */
+/* Frees the carrier and removes the handle. */
 static enum oriel_status end_handle(struct oriel_window *window, bool *gone)
 {
     MPI_Win handle = window->host->handle;
@@ -87,7 +88,7 @@ void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
 {
     oriel_internode_break(window, dead);
     if (window->far != NULL)
-        (void)oriel_internode_flush(window, -1); /* answers that come later have nowhere to go */
+        (void)oriel_internode_flush(window, -1); /* late replies have no destination */
     if (end_handle(window, gone) == ORIEL_OK)
         oriel_window_give_up(window, dead);
 }
@@ -110,12 +111,12 @@ enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
     enum oriel_status status = end_handle(window, gone);
     if (status != ORIEL_OK)
         return status;
-    oriel_window_release_memory(window); /* the program may free it now */
+    oriel_window_release_memory(window); /* the program may free the memory from here on */
     if (window->flavour == ORIEL_FLAVOUR_SHARED)
         oriel_peer_dump(window->base, (uint64_t)window->host->size_bytes, false);
     oriel_machines_close(window);
     if (window->rank != window->leader) {
-        oriel_event_signal(&window->common->departed); /* the last touch */
+        oriel_event_signal(&window->common->departed); /* the last access */
         oriel_window_destroy(window);
         return ORIEL_OK;
     }

@@ -1,7 +1,8 @@
-/* Who is where, and the words of a machine's ranks that tell of the others.  node_map.h says when what is called.
+/* Maps ranks to nodes, and fills the words in which a node's ranks find the other nodes.
  *
- * Nobody keeps what all others are: each machine has one table of targets and one of machines, in its leader's memory file, and
- * asks a machine's leader for the address of a process of it when it first needs it (internode/origin/origin_peers.c). */
+ * No process stores data about all other processes. Each node has one table of targets and one of
+ * nodes, in its leader's memory file. A process asks the leader of another node for the address of
+ * a process there when it first needs it (internode/origin/origin_peers.c). */
 #include "create/node_map.h"
 
 #include "base/hash_table.h"
@@ -28,7 +29,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len_bytes)
     return hash;
 }
 
-/* Asked once: a process stays where it is, and windows are made in microseconds. */
+/* Read once: a process never changes its node, and creating a window takes microseconds. */
 static _Atomic uint64_t known_number;
 
 static uint64_t kernel_number(void)
@@ -77,11 +78,11 @@ void oriel_meeting_free(struct oriel_meeting *meeting)
     free(meeting);
 }
 
-/* Numbers the machines; the first rank of each leads it. */
+/* Numbers the nodes; the first rank on each leads it. */
 static bool count_machines(struct oriel_meeting *meeting, const struct attempt *attempt)
 {
     struct oriel_hash_table known =
-        ORIEL_HASH_TABLE_INIT; /* from a machine's number to its leader's rank, plus 1 */
+        ORIEL_HASH_TABLE_INIT; /* from a node's id to its leader's rank, plus 1 */
     bool done = true;
     int32_t n = attempt->window->n;
     for (int32_t i = 0; i < n && done; i++) {
@@ -137,7 +138,7 @@ static enum oriel_status start_net(void)
     return oriel_reached_open(&service);
 }
 
-/* The addresses of all leaders. */
+/* Exchanges the addresses of all leaders. */
 static enum oriel_status tell_addresses(struct attempt *attempt)
 {
     struct oriel_meeting *meeting = attempt->machines;
@@ -163,7 +164,8 @@ static enum oriel_status tell_addresses(struct attempt *attempt)
 }
 _Static_assert(sizeof(struct oriel_told) == sizeof(struct oriel_reached), "told is a copy of it");
 
-/* Whether all have the memory that the next steps take: who has not says so before it leaves. */
+/* Whether all ranks have the memory for the next steps. A rank that lacks it reports that before it
+ * leaves. */
 static enum oriel_status meet_with_memory(struct attempt *attempt)
 {
     uint32_t all_have;
@@ -180,7 +182,7 @@ enum oriel_status oriel_machines_meet(struct attempt *attempt)
 {
     if (attempt->board != NULL || are_together(attempt))
         return ORIEL_OK;
-    /* MPICH makes a shared window all the same, in which every machine has memory of its own. */
+    /* MPICH nevertheless creates a shared window, in which every node has memory of its own. */
     if (attempt->creation->flavour == ORIEL_FLAVOUR_SHARED &&
         !oriel_host_shares_memory(attempt->creation->comm))
         return oriel_fail(ORIEL_E_SHARED, "not all ranks share memory with each other");
@@ -246,7 +248,7 @@ enum oriel_status oriel_machines_fill(struct attempt *attempt)
     uint64_t machines_at = oriel_common_bytes(window->n);
     uint64_t offset;
     oriel_create_state_give_back(
-        window->common_offset); /* rank 0's, which has no room for the machines */
+        window->common_offset); /* of rank 0, which has no room for the nodes */
     window->common_offset = -1;
     enum oriel_status status =
         oriel_create_state_alloc(machines_at + machines_bytes(meeting), 2 * ORIEL_CACHE_LINE,

@@ -1,4 +1,4 @@
-/* Puts together what user_memory.c, attach.c and creation have kept. */
+/* Combines the path data of user_memory.c, attach.c and creation. */
 #include "create/path_info.h"
 
 #include "base/log.h"
@@ -27,7 +27,7 @@ static void add(char *text, size_t room, const char *separator, const char *more
     snprintf(text + used, room - used, "%s%s", used > 0 ? separator : "", more);
 }
 
-/* How the ranks of this machine reach it. */
+/* The paths of the ranks on this node. */
 static void add_near(struct oriel_paths *paths, const struct oriel_window *window, unsigned ways,
                      const char *no_promotion)
 {
@@ -55,7 +55,7 @@ struct oriel_paths oriel_paths_of(struct oriel_window *window)
     struct oriel_paths paths = {.ways = "", .reason = ""};
     char no_promotion[240];
     if (window->n == 1)
-        return paths; /* there are no others */
+        return paths; /* there are no other ranks */
     unsigned ways = find_ways(window, no_promotion, sizeof no_promotion);
     if (window->here > 1)
         add_near(&paths, window, ways, no_promotion);

@@ -1,22 +1,37 @@
-/* Two tables of regions, sorted arrays in the owner's memory file: one is the present table, the other lags one change behind
- * and becomes the next.  Regions never overlap, so that both their starts and their ends ascend.
+/* Two tables of regions, sorted arrays in the owner's memory file. One is the current table; the
+ * other lags one change behind and becomes the next. Regions never overlap, so both their starts
+ * and their ends ascend.
  *
- * The owner, under a mutex of its own; v is the version, even:
- *     A1: version := v + 1        A2: release fence
- *     A3: the other table gets the last change and the new one
- *     A4: version := v + 2 (release): the other table is the present one
+ * The owner, under its own mutex; v is the version, even:
+ *   A1: version := v + 1
+ *   A2: release fence
+ *   A3: applies the last change and the new one to the other table
+ *   A4: version := v + 2 (release): the other table is now the current one
+ *
  * An origin (rma/region_lookup.c):
- *     B1: load version (acquire), v is it without its lowest bit: tables[v / 2 % 2] is the present table
- *     B2: load its offset and count     B3: acquire fence, load version; above v + 2: try again
- *     B4: search                        B5: acquire fence, load version; above v + 2: try again
- * P1: B1 reads an A4 (or an A1 after it), so B2 and B4 see at least that change's words.  P2: the table of v is written again by
- * A3 of the change that begins with version v + 3; if B2 or B4 reads a word of it, the fences A2 and B3 or B5 make the load
- * after them see v + 3 or more.  P3: B4 searches an array that was the present table at B3; arrays that a table has outgrown stay
- * until the window is freed: together they are no longer than the tables.  A thread remembers the regions that it found last with
- * their version: the same v at B1 means the same table, one load.
- * Attach is made known to origins by the program's own synchronisation, which orders A4 before their B1.  Memory is promoted
- * before A1 of its attach, and made private after A4 of its detach, when no origin may access it any more.
- * Progress: a lookup is repeated only when two changes have come while it took its microsecond.  A dead owner's table stays. */
+ *   B1: loads version (acquire); v is version without its lowest bit: tables[v / 2 % 2] is the
+ *       current table
+ *   B2: loads its offset and count
+ *   B3: acquire fence, loads version; above v + 2: tries again
+ *   B4: searches
+ *   B5: acquire fence, loads version; above v + 2: tries again
+ *
+ * P1: B1 reads an A4 (or an A1 after it), so B2 and B4 see at least that change's words.
+ *
+ * P2: the table of v is written again by A3 of the change that starts with version v + 3. If B2 or
+ *     B4 reads a word of it, the fences A2 and B3 or B5 make the load after them see v + 3 or more.
+ *
+ * P3: B4 searches an array that was the current table at B3. Arrays that a table has outgrown stay
+ *     until the window is freed; in total they are no longer than the tables. A thread caches the
+ *     regions that it found last with their version: the same v at B1 means the same table, one
+ *     load.
+ *
+ * The program's own synchronisation makes an attach visible to origins, and orders A4 before their
+ * B1. Memory is promoted before A1 of its attach. It is demoted after A4 of its detach, when no
+ * origin may access it any more.
+ *
+ * Progress: a lookup is repeated only when two changes occurred within its microsecond. A dead
+ * owner's table stays valid. */
 #include "create/regions.h"
 
 #include "base/delay.h"
@@ -27,17 +42,17 @@
 
 enum { LEAST_CAPACITY = 32 };
 
-/* A change of a table: stretches appear, or what was inserted at start goes. */
+/* A change of a table: adds ranges, or removes the regions inserted at start. */
 struct change {
-    const struct oriel_memory_range *stretches; /* NULL: it goes */
+    const struct oriel_memory_range *stretches; /* NULL: removal */
     size_t count;
-    uint64_t start; /* 0: nothing changes */
+    uint64_t start; /* 0: no change */
 };
 
-/* What the owner alone knows. */
+/* Data that only the owner uses. */
 struct oriel_region_arrays {
     struct change
-        last; /* which the lagging table has not got yet; its stretches stay until the next change */
+        last; /* not yet applied to the lagging table; its ranges stay until the next change */
     uint64_t capacities[2];
     uint64_t *offsets; /* of all arrays that are or were tables */
     size_t count;
@@ -74,7 +89,7 @@ static enum oriel_status no_memory(void)
     return oriel_fail(ORIEL_E_ATTACH, "no memory for the table of attached regions");
 }
 
-/* Room for so many more in the table that lags behind. */
+/* Reserves room for more regions in the lagging table. */
 static enum oriel_status make_room(struct oriel_region_arrays *arrays,
                                    struct oriel_region_table *table, int which, size_t more)
 {
@@ -151,7 +166,7 @@ static enum oriel_status make_change(struct oriel_window *window, const struct c
                                          arrays->last.count + change->count); /* A3 */
     if (status != ORIEL_OK) {
         set(&regions->version,
-            version); /* of the lagging table nothing but its place has changed */
+            version); /* only the lagging table's location has changed */
         return status;
     }
     apply(&regions->tables[next], &arrays->last);

@@ -1,30 +1,38 @@
-/* Meetings at a board: a barrier that carries a record of each rank there and one conclusion back.
+/* Rounds at a rendezvous: a barrier that transfers a record from each rank, and one conclusion
+ * back.
  *
  *   N1: a rank writes its record on the side of this turn (sides alternate)
  *   N2: it arrives, one read-modify-write
- *   N3: the last to arrive draws the conclusion from all records and writes it    N4: it resets the counter, then moves turn on
- *   N5: the others see the new turn, then read the conclusion, and records if they like
+ *   N3: the last to arrive draws the conclusion from all records and writes it
+ *   N4: it resets the counter, then advances turn
+ *   N5: the others see the new turn, then read the conclusion, and optionally records
  *
- * Argument.  As in sync/barrier.c the turn cannot move on before this rank has arrived, so what it reads before N2 is the present
- * one; and nobody arrives at the next meeting before it has seen N4.  N1 of every rank comes before its N2 (release), and N2 of
- * the last acquires them all: N3 sees every record of this turn.  N3 comes before N4 (release), which N5 acquires.
- * Records stay until their reader comes to its next meeting: the same side is written again two meetings later, by a rank that
- * has left the one in between, where the reader has arrived after its reading.  One side only would be written by a rank that
- * hurries to the next meeting while others still read.  The conclusion needs no second side: it is written when all
- * have arrived, hence after all have read the one before.
+ * Argument. As in sync/barrier.c, the turn cannot advance before this rank has arrived, so the
+ * value that it reads before N2 is the current one. No rank arrives at the next round before it has
+ * seen N4. N1 of every rank precedes its N2 (release), and N2 of the last rank acquires them all:
+ * N3 sees every record of this turn. N3 precedes N4 (release), which N5 acquires.
  *
- * All ranks come to the same meetings in the same order: a board belongs to one communicator, and MPI orders the collectives of
- * one communicator.
+ * Records stay until their reader arrives at its next round. The same side is written again two
+ * rounds later, by a rank that has left the round in between, where the reader has arrived after
+ * its reading. With only one side, a fast rank could overwrite records for the next round while
+ * others still read. The conclusion needs no second side: it is written when all ranks have
+ * arrived, hence after all have read the previous one.
  *
- * Leaving.  N6: a rank that is through with the last meeting to which it will come sets left (release).  Who comes to a meeting,
- * or waits there, and sees it (acquire) looks at the turn once more: if that has moved on, the meeting was one of those to which
- * the other had come.  If not, it never ends: it is the first without the other, since no meeting ends without all.  So a
- * meeting ends for all who come or for none.
+ * All ranks participate in the same rounds in the same order: a rendezvous belongs to one
+ * communicator, and MPI orders the collectives of one communicator.
  *
- * Death.  As in sync/barrier.c, by broken; who dies in N3 is one of those that the others look at.  A look at a process costs
- * some system calls, and all ranks at once looking at all would be busy with that alone where they are many: each looks at few
- * at a time, first at those behind it, so that of all who wait some look at any rank the first time; who finds one dead says so
- * by broken, which all read at each look.  A rank that waits alone comes round within a second. */
+ * Leaving. N6: a rank that has finished the last round in which it participates sets left
+ * (release). A rank that arrives at a round, or waits there, and sees left (acquire) reads the turn
+ * once more. If the turn has advanced, the other rank participated in that round. If not, the round
+ * never ends: it is the first one without the other rank, and no round ends without all. So a round
+ * ends for all ranks that arrive or for none.
+ *
+ * Death. As in sync/barrier.c, through broken; a rank that dies in N3 is among those that the
+ * others check. Checking a process costs some system calls. If many ranks all checked all others at
+ * once, they would do nothing else. Each rank therefore checks a few at a time, first the ones
+ * after it, so that the waiting ranks together check every rank in the first pass. A rank that
+ * finds a dead one sets broken, which all read at each check. A rank that waits alone completes a
+ * pass within a second. */
 #include "create/shm_rendezvous.h"
 
 #include "base/delay.h"
@@ -35,7 +43,7 @@
 
 enum { PATIENCE_S = 10 };
 
-/* At count ranks behind rank first. */
+/* Checks the count ranks after first. */
 static enum oriel_status look_at(const struct oriel_shm_rendezvous *board, int32_t first,
                                  int32_t count)
 {
@@ -49,7 +57,7 @@ static enum oriel_status look_at(const struct oriel_shm_rendezvous *board, int32
     return ORIEL_OK;
 }
 
-/* Some rank has left in vain. */
+/* A rank has left because of a death. */
 static enum oriel_status name_dead(const struct oriel_shm_rendezvous *board)
 {
     enum oriel_status dead = look_at(board, board->rank, board->group->n);
@@ -78,7 +86,7 @@ static void tell_user(struct oriel_shm_rendezvous *board)
     board->since_ns = 0;
 }
 
-/* Each rank begins behind itself and goes on where it stopped the last time. */
+/* Each rank starts after itself and continues where it stopped the last time. */
 static enum oriel_status look_at_some(void *context)
 {
     struct oriel_shm_rendezvous *board = context;
@@ -87,7 +95,7 @@ static enum oriel_status look_at_some(void *context)
     if (oriel_load_acquire(&board->words->broken) != 0)
         return name_dead(board);
     if (is_left(board))
-        return somebody_left(board); /* oriel_wait looks at the turn after this */
+        return somebody_left(board); /* oriel_wait reads the turn after this */
     enum oriel_status status = look_at(board, board->looked_at, count);
     board->looked_at = (board->looked_at + count) % board->group->n;
     return status;
@@ -113,7 +121,7 @@ enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, 
     struct oriel_watch watch = {look_at_some, board, ORIEL_WAITING_CREATE};
     if (oriel_unlikely(oriel_load_acquire(&words->broken) != 0))
         return name_dead(board);
-    if (oriel_unlikely(is_left(board))) /* this rank has seen the turn of all meetings before */
+    if (oriel_unlikely(is_left(board))) /* this rank has seen the turn of all earlier rounds */
         return somebody_left(board);
     board->side ^= 1;
     board->looked_at = board->rank;

@@ -1,6 +1,6 @@
-/* What the first window sets up and MPI_Finalize, or the end of the last MPI session, takes down: the memory file, the fork
- * handler, the finaliser on MPI_COMM_SELF.  The world model of MPI starts once only, sessions may start again.  Creation,
- * MPI_Alloc_mem and the end of a session call. */
+/* State that the first window initialises and that MPI_Finalize, or the end of the last MPI
+ * session, releases: the memory file, the fork handler, the finaliser on MPI_COMM_SELF. MPI's world
+ * model starts only once; sessions may start again. */
 #include "base/log.h"
 #include "base/options.h"
 #include "create/comm_cache.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool started; /* changes under the mutex */
+static _Atomic bool started; /* changes only under the mutex */
 static bool finalised;
 
 static void stop_locked(void)
@@ -41,12 +41,14 @@ void oriel_window_stop(void)
     pthread_mutex_lock(&mutex);
     if (oriel_handle_live() == 0) {
         stop_locked();
-        oriel_comm_cache_stop(); /* MPI_Finalize does not: the others of a session's communicator may go on using its board */
+        /* not in MPI_Finalize: other ranks of a session's communicator may continue to use its
+         * rendezvous */
+        oriel_comm_cache_stop();
     }
     pthread_mutex_unlock(&mutex);
 }
 
-/* Windows that the program has left open. */
+/* Windows that the program has not freed. */
 struct left_open {
     unsigned count;
     size_t used;
@@ -54,7 +56,7 @@ struct left_open {
     char names[600];
 };
 
-/* Rank 0 of a window speaks for all its ranks, so that each window is reported once. */
+/* Only rank 0 of a window reports it, so that each window is reported once. */
 static void note_left_open(struct oriel_window *window, void *context)
 {
     struct left_open *open = context;
@@ -85,7 +87,8 @@ static void report_left_open(void)
                    open.more ? ", (and more)" : "");
 }
 
-/* MPI-4.1, 11.2.4: attributes of MPI_COMM_SELF are deleted first of all at MPI_Finalize, while MPI still works. */
+/* MPI-4.1, 11.2.4: MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still
+ * works. */
 static int finalise(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;

@@ -1,7 +1,7 @@
-/* Promotion costs time, at the beginning and at the end of a window, and pays after one or two accesses of a peer to each
- * page. Windows that live ten times as long as that are free of charge; what others cost beyond it is charged tenfold to an
- * account that a tenth of the time fills.  A part is charged at once, so that who attaches thousands of regions to one window is
- * bounded, too. */
+/* Promotion costs time at the start and the end of a window, and pays off after one or two accesses
+ * of a peer to each page. A window is free of charge for a tenth of its lifetime. Costs beyond that
+ * are charged tenfold to an account, which a tenth of the elapsed time refills. Part of the cost is
+ * charged at once, which also bounds a program that attaches thousands of regions to one window. */
 #include "create/user_memory.h"
 
 #include "base/log.h"
@@ -15,23 +15,24 @@
 
 enum {
     CREDIT_NS = 100000000,
-    DEBT_NS = 100000000, /* at most, or ten times what the window cost */
-    SHARE = 10,          /* a SHAREth of the time */
+    DEBT_NS = 100000000, /* maximum, or ten times the window's cost */
+    SHARE = 10,          /* 1/SHARE of the time */
     AT_ONCE_NS =
-        1000000, /* is charged at most, of one promotion of LARGE_BYTES: such windows are not refused because of each
-                           * other */
+        /* maximum charged at once for a promotion of at least LARGE_BYTES, so that such windows do
+         * not exclude each other */
+        1000000,
     LARGE_BYTES = 1 << 20,
     TENFOLD =
-        10, /* what windows that are short cost: others wait meanwhile, and more such windows follow */
+        10, /* factor for short windows: other ranks wait meanwhile, and more such windows follow */
     FEW_RANKS =
-        2, /* where there are more, more wait and more promote, each with an account of its own */
+        2, /* with more ranks, more wait and more promote, each with its own account */
 };
 
 /* --- the account --- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int64_t account_ns = CREDIT_NS;
-static uint64_t filled_ns; /* when */
+static uint64_t filled_ns; /* time of the last refill */
 
 static bool has_credit(uint64_t now_ns)
 {
@@ -53,7 +54,8 @@ static void charge(int64_t cost_ns)
     pthread_mutex_unlock(&mutex);
 }
 
-/* What one window alone has cost does not keep others out for longer than this: a trial is not the program. */
+/* The cost of a single window does not exclude others for longer than this: a trial is not typical
+ * of the program. */
 static void bound_debt(int64_t most_ns)
 {
     pthread_mutex_lock(&mutex);
@@ -62,9 +64,9 @@ static void bound_debt(int64_t most_ns)
     pthread_mutex_unlock(&mutex);
 }
 
-/* --- whether and what --- */
+/* --- whether and what to promote --- */
 
-/* Why not; NULL: it may be tried. */
+/* The reason against promotion; NULL: it may be tried. */
 static const char *why_not_promote(uint64_t now_ns)
 {
     if (oriel_options()->promote == ORIEL_PROMOTE_NEVER)
@@ -105,7 +107,8 @@ static enum oriel_status add_stretch(struct oriel_own_memory *memory,
     return ORIEL_OK;
 }
 
-/* What others have promoted may become private again before this window ends: only what it holds itself counts. */
+/* Memory that others have promoted may become private before this window ends: only its own
+ * reference counts. */
 static enum oriel_status add_held(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end,
                                   const struct oriel_promoted *hold)
 {
@@ -122,7 +125,7 @@ static enum oriel_status add_held(struct oriel_own_memory *memory, uintptr_t sta
     return status;
 }
 
-/* Without memory for the text there is none. */
+/* If there is no memory for the text, uses a constant. */
 static void keep_failure_as_reason(struct oriel_own_memory *memory)
 {
     char *text = strdup(oriel_fail_message());
@@ -131,7 +134,7 @@ static void keep_failure_as_reason(struct oriel_own_memory *memory)
     memory->reason = text != NULL ? text : "no memory";
 }
 
-/* What it costs is charged at once. */
+/* Charges the cost at once. */
 static enum oriel_status promote(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end,
                                  uint64_t begin_ns, struct oriel_promoted *hold)
 {
@@ -159,7 +162,7 @@ static enum oriel_status promote(struct oriel_own_memory *memory, uintptr_t star
     return ORIEL_OK;
 }
 
-/* Ordinary memory, as ORIEL_PROMOTE and the memory itself allow. */
+/* Ordinary memory: promoted as far as ORIEL_PROMOTE and the memory itself allow. */
 static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t start,
                                       uintptr_t end, bool others)
 {
@@ -211,7 +214,7 @@ enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, boo
     }
     if (others && (oriel_own_memory_ways(memory) & ORIEL_WAY_COPY) != 0 &&
         atomic_load_explicit(&oriel_polled_own, memory_order_relaxed) == NULL)
-        (void)oriel_polled_open(); /* without it peers copy */
+        (void)oriel_polled_open(); /* on failure, peers copy */
     memory->since_ns = memory->hold_count > 0 ? oriel_now_ns() : 0;
     *out = memory;
     return ORIEL_OK;
@@ -231,7 +234,7 @@ void oriel_own_memory_end(struct oriel_own_memory *memory)
         memory->until_ns = oriel_now_ns();
 }
 
-/* How many times a rank of this window is charged for what it could not earn back. */
+/* The factor by which a rank of this window is charged for costs that were not recovered. */
 static int64_t times_charged(const struct oriel_own_memory *memory)
 {
     return memory->ranks > FEW_RANKS ? TENFOLD * (int64_t)memory->ranks / FEW_RANKS : TENFOLD;

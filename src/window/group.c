@@ -1,5 +1,5 @@
-/* Interns groups of peers by the hash of their ids.  A group lives while a window refers to it.  Creation and free call,
- * from any thread. */
+/* Interns groups of peers by the hash of their ids. A group exists while a window refers to it.
+ * Thread-safe. */
 #include "window/group.h"
 
 #include "window/shared.h"
@@ -17,7 +17,8 @@ static const struct oriel_member *member_at(const struct oriel_member *first, si
     return (const struct oriel_member *)((const char *)first + (size_t)i * stride_bytes);
 }
 
-/* The same processes; with ORIEL_NODE_SIZE they may be of one machine in one window and of several in another. */
+/* Whether the group has the same processes with the same nodes. With ORIEL_NODE_SIZE, the same
+ * processes may be on one node in one window and on several in another. */
 static bool holds(const struct oriel_group *group, const struct oriel_member *first,
                   size_t stride_bytes, int32_t n, int32_t rank)
 {
@@ -45,7 +46,7 @@ static void destroy(struct oriel_group *group)
     free(group);
 }
 
-/* What is kept of the others where not all are of this machine. */
+/* Stores the ids of all processes, for groups that span nodes. */
 static bool keep_ids(struct oriel_group *group, const struct oriel_member *first,
                      size_t stride_bytes)
 {
