@@ -16,7 +16,7 @@ enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address);
 
 /* ORIEL_WAY_* of all attached memory. Stores in reason (of room bytes) the last reason why some of
  * it is reached by copies. */
-unsigned oriel_attached_ways(struct oriel_window *window, char *reason, size_t room);
+unsigned oriel_attached_paths(struct oriel_window *window, char *reason, size_t room);
 
 /* Detaches everything. Returns the number of bytes that the program has unmapped or replaced
  * meanwhile. */

@@ -29,103 +29,106 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-struct kept {
-    struct oriel_shm_rendezvous board; /* first: callers use a pointer to this member */
+struct cache_entry {
+    struct oriel_shm_rendezvous rendezvous; /* first: callers use a pointer to this member */
     MPI_Comm comm;
     int key;
     int64_t own_offset; /* of rank 0, otherwise -1 */
     bool is_confirmed;
-    struct kept *next_leaving;
-    struct kept *next;
+    struct cache_entry *next_leaving;
+    struct cache_entry *next;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct kept *_Atomic leaving; /* on rank 0: other ranks may still access the words */
-static struct kept *living;          /* all current attributes */
+static struct cache_entry
+    *_Atomic leaving_entries;            /* on rank 0: other ranks may still access the words */
+static struct cache_entry *live_entries; /* all current attributes */
 static _Thread_local struct oriel_freeing
-    *innermost; /* the innermost MPI_Comm_free call of this thread */
+    *innermost_free; /* the innermost MPI_Comm_free call of this thread */
 static int keyval = MPI_KEYVAL_INVALID;
 
-static void close_board(struct kept *kept)
+static void entry_free(struct cache_entry *entry)
 {
-    if (kept->own_offset >= 0)
-        oriel_file_free((uint64_t)kept->own_offset);
-    oriel_group_release(kept->board.group);
-    free(kept);
+    if (entry->own_offset >= 0)
+        oriel_file_free((uint64_t)entry->own_offset);
+    oriel_group_release(entry->rendezvous.group);
+    free(entry);
 }
 
-static bool all_have_left(const struct kept *kept)
+static bool entry_all_departed(const struct cache_entry *entry)
 {
-    return oriel_load_acquire(&kept->board.words->departed) == (uint32_t)kept->board.group->n - 1;
+    return oriel_load_acquire(&entry->rendezvous.words->departed) ==
+           (uint32_t)entry->rendezvous.group->n - 1;
 }
 
 void oriel_comm_cache_reclaim(void)
 {
-    if (atomic_load_explicit(&leaving, memory_order_relaxed) == NULL)
+    if (atomic_load_explicit(&leaving_entries, memory_order_relaxed) == NULL)
         return;
     pthread_mutex_lock(&mutex);
-    struct kept *kept = leaving;
-    leaving = NULL;
-    while (kept != NULL) {
-        struct kept *next = kept->next_leaving;
-        if (all_have_left(kept)) {
-            close_board(kept);
+    struct cache_entry *entry = leaving_entries;
+    leaving_entries = NULL;
+    while (entry != NULL) {
+        struct cache_entry *next = entry->next_leaving;
+        if (entry_all_departed(entry)) {
+            entry_free(entry);
         } else {
-            kept->next_leaving = leaving;
-            leaving = kept;
+            entry->next_leaving = leaving_entries;
+            leaving_entries = entry;
         }
-        kept = next;
+        entry = next;
     }
     pthread_mutex_unlock(&mutex);
 }
 
-static void leave(struct kept *kept)
+static void entry_leave(struct cache_entry *entry)
 {
-    if (kept->is_confirmed)
+    if (entry->is_confirmed)
         oriel_shm_rendezvous_leave(
-            &kept->board); /* the host may have freed the communicator without MPI_Comm_free */
-    if (kept->is_confirmed && kept->own_offset >= 0) {
+            &entry
+                 ->rendezvous); /* the host may have freed the communicator without MPI_Comm_free */
+    if (entry->is_confirmed && entry->own_offset >= 0) {
         pthread_mutex_lock(&mutex);
-        kept->next_leaving = leaving;
-        leaving = kept;
+        entry->next_leaving = leaving_entries;
+        leaving_entries = entry;
         pthread_mutex_unlock(&mutex);
         oriel_comm_cache_reclaim();
         return;
     }
-    if (kept->is_confirmed)
-        atomic_fetch_add_explicit(&kept->board.words->departed, 1,
+    if (entry->is_confirmed)
+        atomic_fetch_add_explicit(&entry->rendezvous.words->departed, 1,
                                   memory_order_acq_rel); /* the last access */
-    close_board(kept);
+    entry_free(entry);
 }
 
-static void insert(struct kept *kept)
+static void live_list_insert(struct cache_entry *entry)
 {
     pthread_mutex_lock(&mutex);
-    kept->next = living;
-    living = kept;
+    entry->next = live_entries;
+    live_entries = entry;
     pthread_mutex_unlock(&mutex);
 }
 
-static void remove_living(struct kept *kept)
+static void live_list_remove(struct cache_entry *entry)
 {
     pthread_mutex_lock(&mutex);
-    struct kept **link = &living;
-    while (*link != kept)
+    struct cache_entry **link = &live_entries;
+    while (*link != entry)
         link = &(*link)->next;
-    *link = kept->next;
+    *link = entry->next;
     pthread_mutex_unlock(&mutex);
 }
 
 /* The latest entry of this handle, or NULL. Does not call the host, which would raise an error for
  * a handle that is not a communicator. */
-static const struct kept *youngest(MPI_Comm comm)
+static const struct cache_entry *entry_find_latest(MPI_Comm comm)
 {
     pthread_mutex_lock(&mutex);
-    const struct kept *kept = living;
-    while (kept != NULL && (kept->comm != comm || kept->key != keyval))
-        kept = kept->next;
+    const struct cache_entry *entry = live_entries;
+    while (entry != NULL && (entry->comm != comm || entry->key != keyval))
+        entry = entry->next;
     pthread_mutex_unlock(&mutex);
-    return kept;
+    return entry;
 }
 
 /* The host may have lost an attribute and reused the handle. Deleting an attribute that the host
@@ -134,24 +137,24 @@ static const struct kept *youngest(MPI_Comm comm)
 void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
 {
     freeing->comm = comm;
-    freeing->outer = innermost;
-    innermost = freeing;
-    const struct kept *kept = oriel_handle_in_child() ? NULL : youngest(comm);
+    freeing->outer = innermost_free;
+    innermost_free = freeing;
+    const struct cache_entry *entry = oriel_handle_in_child() ? NULL : entry_find_latest(comm);
     void *value = NULL;
     int found = 0;
-    if (kept != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS &&
-        found && value == kept)
+    if (entry != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS &&
+        found && value == entry)
         oriel_host()->Comm_delete_attr(comm, keyval);
 }
 
 void oriel_comm_cache_end_free(const struct oriel_freeing *freeing)
 {
-    innermost = freeing->outer;
+    innermost_free = freeing->outer;
 }
 
 bool oriel_comm_cache_is_freeing(MPI_Comm comm)
 {
-    const struct oriel_freeing *freeing = innermost;
+    const struct oriel_freeing *freeing = innermost_free;
     while (freeing != NULL && freeing->comm != comm)
         freeing = freeing->outer;
     return freeing != NULL;
@@ -159,15 +162,15 @@ bool oriel_comm_cache_is_freeing(MPI_Comm comm)
 
 /* The host calls this when it deletes the communicator, possibly in MPI_Finalize: no host function
  * may be called. */
-static int forget(MPI_Comm comm, int key, void *value, void *extra)
+static int entry_delete_callback(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm;
     (void)key;
     (void)extra;
     if (oriel_handle_in_child()) /* the words belong to its parent */
         return MPI_SUCCESS;
-    remove_living(value);
-    leave(value);
+    live_list_remove(value);
+    entry_leave(value);
     return MPI_SUCCESS;
 }
 
@@ -178,39 +181,39 @@ struct oriel_shm_rendezvous *oriel_comm_cache_find(MPI_Comm comm)
     if (keyval == MPI_KEYVAL_INVALID || oriel_comm_cache_is_freeing(comm) ||
         oriel_host()->Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
         return NULL;
-    struct kept *kept = value;
-    return kept->board.is_over ? NULL : &kept->board;
+    struct cache_entry *entry = value;
+    return entry->rendezvous.is_over ? NULL : &entry->rendezvous;
 }
 
 enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank,
                                           uint64_t words_offset, int64_t own_offset,
                                           struct oriel_shm_rendezvous **out)
 {
-    struct kept *kept = keyval == MPI_KEYVAL_INVALID ? NULL : calloc(1, sizeof *kept);
+    struct cache_entry *entry = keyval == MPI_KEYVAL_INVALID ? NULL : calloc(1, sizeof *entry);
     *out = NULL;
-    if (kept == NULL)
+    if (entry == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the board of a communicator");
     oriel_group_share(group);
-    kept->board.words = (struct oriel_shm_rendezvous_words *)(group->bases[0] + words_offset);
-    kept->board.group = group;
-    kept->board.rank = rank;
-    kept->own_offset = own_offset;
-    kept->comm = comm;
-    kept->key = keyval;
-    insert(kept);
-    if (oriel_host()->Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
-        remove_living(kept);
+    entry->rendezvous.words = (struct oriel_shm_rendezvous_words *)(group->bases[0] + words_offset);
+    entry->rendezvous.group = group;
+    entry->rendezvous.rank = rank;
+    entry->own_offset = own_offset;
+    entry->comm = comm;
+    entry->key = keyval;
+    live_list_insert(entry);
+    if (oriel_host()->Comm_set_attr(comm, keyval, entry) != MPI_SUCCESS) {
+        live_list_remove(entry);
         oriel_group_release(group);
-        free(kept);
+        free(entry);
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot keep an attribute of a communicator");
     }
-    *out = &kept->board;
+    *out = &entry->rendezvous;
     return ORIEL_OK;
 }
 
-void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *board)
+void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *rendezvous)
 {
-    ((struct kept *)board)->is_confirmed = true;
+    ((struct cache_entry *)rendezvous)->is_confirmed = true;
 }
 
 void oriel_comm_cache_drop(MPI_Comm comm)
@@ -220,8 +223,8 @@ void oriel_comm_cache_drop(MPI_Comm comm)
 
 void oriel_comm_cache_start(void)
 {
-    if (oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) !=
-        MPI_SUCCESS)
+    if (oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, entry_delete_callback, &keyval,
+                                         NULL) != MPI_SUCCESS)
         keyval = MPI_KEYVAL_INVALID;
 }
 

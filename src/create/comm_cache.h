@@ -32,7 +32,7 @@ enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *gro
                                           struct oriel_shm_rendezvous **out);
 
 /* All ranks have the rendezvous: it stays. */
-void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *board);
+void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *rendezvous);
 
 /* A rank does not have the rendezvous, and no rank has used it. */
 void oriel_comm_cache_drop(MPI_Comm comm);

@@ -53,7 +53,7 @@ enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone);
 void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone);
 
 /* The same for a window that the program does not have yet, and whose handle is gone. */
-void oriel_window_give_up(struct oriel_window *window, int32_t dead);
+void oriel_window_abandon_local(struct oriel_window *window, int32_t dead);
 
 /* The host's handle. */
 MPI_Win oriel_window_handle(const struct oriel_window *window);

@@ -19,10 +19,10 @@ enum readiness {
 };
 
 /* The record that each rank sends to the others. */
-struct record {
+struct create_record {
     struct oriel_member member;
-    struct oriel_identity
-        memory; /* of the file that contains the window's memory; only for ORIEL_BY_ARENA */
+    /* of the file that contains the window's memory; only for ORIEL_BY_ARENA */
+    struct oriel_identity memory;
     uint16_t version;
     uint16_t status; /* enum oriel_status of the preparation */
     uint8_t wants_host;
@@ -30,18 +30,16 @@ struct record {
     uint8_t agent;     /* enum readiness */
     uint8_t cma_known; /* the rank may copy to and from all others; only set at a rendezvous */
     int32_t node;      /* NUMA node near the rank; -1: unknown */
-    uint32_t
-        /* the rank is in MPI_Comm_free of the communicator, which gets no rendezvous now */
-        is_freeing;
-    uint64_t
-        far_id; /* the window's id in messages from other nodes; unique within the process */
+    /* the rank is in MPI_Comm_free of the communicator, which gets no rendezvous now */
+    uint32_t is_freeing;
+    uint64_t far_id; /* the window's id in messages from other nodes; unique within the process */
     uint64_t alignment;
-    uint64_t common_offset; /* of rank 0 */
-    uint64_t
-        board_offset; /* of rank 0's words for the communicator's next windows; 0: none */
+    uint64_t common_offset;     /* of rank 0 */
+    uint64_t rendezvous_offset; /* of rank 0's words for the communicator's next windows; 0: none */
     struct oriel_target target;
 };
-_Static_assert(sizeof(struct record) <= ORIEL_BOARD_RECORD_BYTES, "boards have room for it");
+_Static_assert(sizeof(struct create_record) <= ORIEL_RENDEZVOUS_RECORD_BYTES,
+               "a rendezvous has room for it");
 
 /* Bits of the agreement. */
 enum {
@@ -49,78 +47,81 @@ enum {
     AGREE_CMA = 2,     /* all targets that need CMA grant it */
     AGREE_MEMORY = 4,  /* memory and handles suffice */
     AGREE_ALL = 7,
-    AGREE_BOARD = 8, /* the communicator has its rendezvous; the window does not depend on it */
+    /* the communicator has its rendezvous; the window does not depend on it */
+    AGREE_RENDEZVOUS = 8,
 };
 
-enum { FEW = 32 };
+enum { INLINE_RECORDS = 32 };
 
-struct attempt {
+struct create_state {
     const struct oriel_creation *creation;
     struct oriel_window *window;
-    struct record own;
-    struct record *records;
-    struct oriel_shm_rendezvous *
-        /* of the communicator, from before this creation; NULL: the host's collectives are used */
-        board;
-    struct oriel_shm_rendezvous *new_board; /* attached by this creation, not confirmed */
-    int64_t board_offset; /* of rank 0's words for it; -1: none, or the new rendezvous owns them */
-    struct oriel_meeting *machines; /* NULL: all ranks are on one node (create/node_map.h) */
+    struct create_record own;
+    struct create_record *records;
+    /* of the communicator, from before this creation; NULL: the host's collectives are used */
+    struct oriel_shm_rendezvous *rendezvous;
+    struct oriel_shm_rendezvous *new_rendezvous; /* attached by this creation, not confirmed */
+    /* of rank 0's words for it; -1: none, or the new rendezvous owns them */
+    int64_t rendezvous_offset;
+    struct oriel_node_map *node_map; /* NULL: all ranks are on one node (create/node_map.h) */
     bool is_contiguous; /* MPI_Win_allocate_shared in one block of rank 0; set in step 3 */
     bool has_carrier;
     int32_t dead; /* after ORIEL_E_PEER of an agreement */
     /* a rank without memory must still report to the others */
     struct oriel_window spare;
     struct oriel_window_host spare_host;
-    struct record few[FEW];
+    struct create_record inline_records[INLINE_RECORDS];
 };
 
 /* Context for waits in the host's collectives. It finds ranks that have died, as far as this
  * process or one that reports to it can know. */
-struct attempt_watch {
+struct create_watch {
     struct oriel_making making; /* first member: state reports use it */
     struct oriel_watch watch;
     struct oriel_watched watched;
-    bool is_board; /* all ranks are on this node, known from one rendezvous */
+    bool is_rendezvous; /* all ranks are on this node, known from one rendezvous */
     uint64_t since_ns;
     enum oriel_status status;
 };
-void oriel_create_state_watch_open(struct attempt_watch *known, const struct attempt *attempt);
-void oriel_create_state_watch_close(struct attempt_watch *known);
+void oriel_create_state_watch_open(struct create_watch *known, const struct create_state *state);
+void oriel_create_state_watch_close(struct create_watch *known);
 
 /* Step 1: fills this rank's record and allocates what it describes. The status goes into the
  * record. */
-enum oriel_status oriel_create_state_prepare(struct attempt *attempt);
+enum oriel_status oriel_create_state_prepare(struct create_state *state);
 
 /* The part that a rendezvous lets a rank do before the others arrive: the window's group and its
  * handle. The status goes into the record. */
-enum oriel_status oriel_create_state_join(struct attempt *attempt);
+enum oriel_status oriel_create_state_join_rendezvous(struct create_state *state);
 
 /* Step 2. *done: the records leave nothing to do, and the window exists on all ranks. Otherwise
  * state has the records of all ranks. At a rendezvous, records may be NULL for lack of memory; the
  * records at the rendezvous are readable until step 4. */
-enum oriel_status oriel_create_state_exchange(struct attempt *attempt, bool *done);
+enum oriel_status oriel_create_state_exchange(struct create_state *state, bool *done);
 
 /* Step 4: the bits that all ranks have set. */
-enum oriel_status oriel_create_state_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed);
+enum oriel_status oriel_create_state_agree(struct create_state *state, uint32_t own,
+                                           uint32_t *agreed);
 
 /* Fills the table of targets and the other common words from the records: on the leader in step 3,
  * or on the last rank at a rendezvous. */
 void oriel_create_state_fill_common(struct oriel_common *common, int32_t n,
-                                    const struct record *(*record_at)(void *context, int32_t rank),
+                                    const struct create_record *(*record_at)(void *context,
+                                                                             int32_t rank),
                                     void *context);
 
 /* The record_at function for records that the host has gathered. */
-const struct record *oriel_create_state_gathered(void *records, int32_t rank);
+const struct create_record *oriel_create_state_gathered_record(void *records, int32_t rank);
 
 /* Step 3: the bits that this rank contributes. */
-uint32_t oriel_create_state_contribute(struct attempt *attempt);
+uint32_t oriel_create_state_contribute(struct create_state *state);
 
-/* Allocates a block in the memory file. *kept stores its offset until
- * oriel_create_state_give_back. */
-enum oriel_status oriel_create_state_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept,
-                                           uint64_t *offset);
+/* Allocates a block in the memory file. *stored_offset stores its offset until
+ * oriel_create_state_free_block. */
+enum oriel_status oriel_create_state_alloc_block(uint64_t len_bytes, uint64_t align_bytes,
+                                                 int64_t *stored_offset, uint64_t *offset);
 
 /* No effect for -1. */
-void oriel_create_state_give_back(int64_t offset);
+void oriel_create_state_free_block(int64_t offset);
 
 #endif

@@ -9,23 +9,23 @@
 
 #include <mpi.h>
 
-struct attempt;
+struct create_state;
 
 /* Nodes are numbered from 0 in the order of their leaders, the lowest ranks on each. */
 /* The net address of a node's leader. */
-struct oriel_told {
+struct oriel_leader_address {
     uint64_t address_bytes; /* 0: unreachable */
     char address[ORIEL_NET_ADDRESS_BYTES];
 };
 
-struct oriel_meeting {
+struct oriel_node_map {
     int32_t count;
     int32_t own;
-    int32_t here;            /* ranks on this node */
-    int32_t *numbers;        /* node by win_rank */
-    int32_t *leaders;        /* win_rank by node */
-    struct oriel_told *told; /* by node */
-    /* each rank's part of told: the lengths of all parts, then their starts */
+    int32_t node_ranks;                           /* ranks on this node */
+    int32_t *node_by_rank;                        /* node by win_rank */
+    int32_t *leader_by_node;                      /* win_rank by node */
+    struct oriel_leader_address *address_by_node; /* by node */
+    /* each rank's part of address_by_node: the lengths of all parts, then their starts */
     int *spans;
     enum oriel_status status; /* of starting this process's net */
     char reason[200];
@@ -36,21 +36,21 @@ uint64_t oriel_machine_number(bool whole);
 
 /* Between steps 2 and 3 of creation: maps ranks to nodes. If there are several nodes, all ranks
  * start the net and exchange the addresses of the leaders. Collective. */
-enum oriel_status oriel_machines_meet(struct attempt *attempt);
+enum oriel_status oriel_node_map_exchange(struct create_state *state);
 
 /* Whether the window can span the nodes. Returns ORIEL_E_OTHER with the reason if not. */
-enum oriel_status oriel_machines_reach(const struct attempt *attempt);
+enum oriel_status oriel_node_map_reach(const struct create_state *state);
 
 /* Step 3 on a leader: allocates and fills the common words of its node. */
-enum oriel_status oriel_machines_fill(struct attempt *attempt);
+enum oriel_status oriel_node_map_fill(struct create_state *state);
 
 /* Creates the window's internode state, before all ranks agree that the window exists. From here
  * on, messages for it are served. */
-enum oriel_status oriel_machines_open(struct attempt *attempt);
+enum oriel_status oriel_node_map_open(struct create_state *state);
 
 /* The reverse; no effect if there is none. */
-void oriel_machines_close(struct oriel_window *window);
+void oriel_node_map_close(struct oriel_window *window);
 
-void oriel_meeting_free(struct oriel_meeting *meeting);
+void oriel_node_map_free(struct oriel_node_map *meeting);
 
 #endif

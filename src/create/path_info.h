@@ -14,11 +14,11 @@ struct oriel_paths oriel_paths_of(struct oriel_window *window);
 void oriel_paths_note(struct oriel_window *window, const char *call);
 
 /* Saves the window's name for a warning after the host has freed the window. */
-void oriel_paths_keep_name(struct oriel_window *window);
+void oriel_path_info_save_name(struct oriel_window *window);
 
 /* Warns that the program has unmapped or replaced lost_bytes of the window's memory; no effect for
  * 0. call: the MPI function. */
-void oriel_paths_warn_lost(const struct oriel_window *window, const char *call,
-                           uint64_t lost_bytes);
+void oriel_path_info_warn_lost(const struct oriel_window *window, const char *call,
+                               uint64_t lost_bytes);
 
 #endif

@@ -12,7 +12,7 @@
  * removed. Returns ORIEL_E_ATTACH when a part of it is already in the table, or when there is no
  * memory for the table. */
 enum oriel_status oriel_regions_insert(struct oriel_window *window,
-                                       const struct oriel_memory_range *stretches, size_t count);
+                                       const struct oriel_memory_range *ranges, size_t count);
 
 /* Removes everything that was inserted with the first range at address. Returns ORIEL_E_ATTACH if
  * there is none. */

@@ -32,8 +32,8 @@ static void stop_locked(void)
     oriel_host_carrier_stop();
     oriel_polled_close();
     oriel_agent_close();
-    oriel_reached_close();
-    oriel_file_leave();
+    oriel_net_address_close();
+    oriel_file_finalise();
 }
 
 void oriel_window_stop(void)
@@ -57,7 +57,7 @@ struct left_open {
 };
 
 /* Only rank 0 of a window reports it, so that each window is reported once. */
-static void note_left_open(struct oriel_window *window, void *context)
+static void left_open_add(struct oriel_window *window, void *context)
 {
     struct left_open *open = context;
     char name[MPI_MAX_OBJECT_NAME] = "";
@@ -77,10 +77,10 @@ static void note_left_open(struct oriel_window *window, void *context)
         (size_t)snprintf(open->names + open->used, room, "%s%s", open->used > 0 ? ", " : "", name);
 }
 
-static void report_left_open(void)
+static void left_open_report(void)
 {
     struct left_open open = {.count = 0};
-    oriel_handle_visit(note_left_open, &open);
+    oriel_handle_visit(left_open_add, &open);
     if (open.count > 0)
         oriel_warn("MPI_Finalize: %u window%s not freed: %s%s", open.count,
                    open.count == 1 ? " was" : "s were", open.names,
@@ -89,14 +89,14 @@ static void report_left_open(void)
 
 /* MPI-4.1, 11.2.4: MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still
  * works. */
-static int finalise(MPI_Comm comm, int keyval, void *value, void *extra)
+static int finaliser_callback(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;
     (void)keyval;
     (void)value;
     (void)extra;
     pthread_mutex_lock(&mutex);
-    report_left_open();
+    left_open_report();
     stop_locked();
     finalised = true;
     pthread_mutex_unlock(&mutex);
@@ -111,8 +111,8 @@ static void attach_finaliser(void)
     if (attached)
         return;
     oriel_host()->Initialized(&world_model);
-    if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &keyval,
-                                                        NULL) == MPI_SUCCESS) {
+    if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finaliser_callback,
+                                                        &keyval, NULL) == MPI_SUCCESS) {
         oriel_host()->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
         oriel_host()->Comm_free_keyval(&keyval);
         attached = true;
@@ -137,7 +137,7 @@ enum oriel_status oriel_window_start(void)
     else if (!started)
         status = oriel_file_start();
     if (status == ORIEL_OK && !started)
-        oriel_limit_share(oriel_host_ranks_here());
+        oriel_memory_limits_set_ranks(oriel_host_ranks_here());
     if (status == ORIEL_OK && !started)
         status = oriel_type_start();
     if (status == ORIEL_OK && !started)

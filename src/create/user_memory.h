@@ -10,43 +10,41 @@
 
 #include <stddef.h>
 
-enum { ORIEL_WAY_ARENA = 1, ORIEL_WAY_PROMOTED = 2, ORIEL_WAY_COPY = 4 };
+enum { ORIEL_PATH_ARENA = 1, ORIEL_PATH_PROMOTED = 2, ORIEL_PATH_COPY = 4 };
 
-struct oriel_own_memory {
-    struct oriel_memory_range
-        /* in ascending order, without gaps; adjacent ranges of the same kind are joined */
-        *stretches;
-    size_t stretch_count;
-    struct oriel_memory_range first_stretch; /* storage for a single range */
-    struct oriel_promoted *holds;
-    size_t hold_count;
+struct oriel_user_memory {
+    /* in ascending order, without gaps; adjacent ranges of the same kind are joined */
+    struct oriel_memory_range *ranges;
+    size_t range_count;
+    struct oriel_memory_range first_range; /* storage for a single range */
+    struct oriel_promoted *references;
+    size_t reference_count;
     uint64_t since_ns;
     uint64_t until_ns;   /* 0 until freeing the window begins */
     int32_t ranks;       /* of the window: they wait while one of them promotes */
     uint64_t took_ns;    /* time to promote */
     uint64_t charged_ns; /* part of it that was charged at once */
-    const char *
-        /* why some part is reached by copies; empty if none is, or if there are no other ranks */
-        reason;
+    /* why some part is reached by copies; empty if none is, or if there are no other ranks */
+    const char *reason;
     char *reason_text; /* storage for a reason that is not a constant, or NULL */
 };
 
 /* Classifies [base, base + size_bytes), size_bytes above 0, and promotes what it may. others: the
  * window has other ranks. Returns ORIEL_E_NO_MEM on failure. */
-enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others,
-                                        struct oriel_own_memory **out);
+enum oriel_status oriel_user_memory_open(uintptr_t base, uint64_t size_bytes, bool others,
+                                         struct oriel_user_memory **out);
 
 /* Mark the creation of the window and the start of its end. Ranks wait for each other's promotions
  * before and after; that time is not part of the window's lifetime. No effect for NULL. */
-void oriel_own_memory_begin(struct oriel_own_memory *memory, int32_t ranks);
-void oriel_own_memory_end(struct oriel_own_memory *memory);
+void oriel_user_memory_begin(struct oriel_user_memory *memory, int32_t ranks);
+void oriel_user_memory_end(struct oriel_user_memory *memory);
 
 /* Releases the references: no other process may access the memory any more. No effect for NULL.
  * Returns the number of bytes that the program has unmapped or replaced meanwhile; they are left
  * alone. */
-uint64_t oriel_own_memory_release(struct oriel_own_memory *memory);
+uint64_t oriel_user_memory_close(struct oriel_user_memory *memory);
 
 /* ORIEL_WAY_* of all its parts. */
-unsigned oriel_own_memory_ways(const struct oriel_own_memory *memory);
+unsigned oriel_user_memory_paths(const struct oriel_user_memory *memory);
 
 #endif

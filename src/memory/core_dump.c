@@ -27,26 +27,27 @@ static bool is_included(const struct oriel_core_dump *dumps, uint64_t piece)
     return (dumps->included[piece / BITS] >> (piece % BITS) & 1) != 0;
 }
 
-static void advise(const struct oriel_core_dump *dumps, uint64_t first, uint64_t end, int advice)
+static void pieces_advise(const struct oriel_core_dump *dumps, uint64_t first, uint64_t end,
+                          int advice)
 {
     if (first < end)
         madvise(dumps->base + first * PIECE_BYTES, (end - first) * PIECE_BYTES, advice);
 }
 
 /* One call per run of pieces that change. */
-static void set(struct oriel_core_dump *dumps, uint64_t first, uint64_t end, bool included)
+static void pieces_set(struct oriel_core_dump *dumps, uint64_t first, uint64_t end, bool included)
 {
     int advice = included ? MADV_DODUMP : MADV_DONTDUMP;
     uint64_t from = first;
     for (uint64_t piece = first; piece < end; piece++) {
         if (is_included(dumps, piece) == included) {
-            advise(dumps, from, piece, advice);
+            pieces_advise(dumps, from, piece, advice);
             from = piece + 1;
         } else {
             dumps->included[piece / BITS] ^= (uint8_t)(1U << (piece % BITS));
         }
     }
-    advise(dumps, from, end, advice);
+    pieces_advise(dumps, from, end, advice);
 }
 
 void oriel_core_dump_open(struct oriel_core_dump *dumps, char *base, uint64_t len_bytes)
@@ -67,8 +68,8 @@ void oriel_core_dump_close(struct oriel_core_dump *dumps)
 void oriel_core_dump_include(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes)
 {
     if (dumps->included != NULL)
-        set(dumps, offset / PIECE_BYTES, (offset + len_bytes + PIECE_BYTES - 1) / PIECE_BYTES,
-            true);
+        pieces_set(dumps, offset / PIECE_BYTES,
+                   (offset + len_bytes + PIECE_BYTES - 1) / PIECE_BYTES, true);
 }
 
 void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes)
@@ -76,7 +77,7 @@ void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uin
     uint64_t first = (offset + PIECE_BYTES - 1) / PIECE_BYTES;
     uint64_t end = (offset + len_bytes) / PIECE_BYTES;
     if (dumps->included != NULL && first < end)
-        set(dumps, first, end, false);
+        pieces_set(dumps, first, end, false);
 }
 
 void oriel_core_dump_renew(const struct oriel_core_dump *dumps, uint64_t end_bytes)
@@ -88,8 +89,8 @@ void oriel_core_dump_renew(const struct oriel_core_dump *dumps, uint64_t end_byt
     for (uint64_t piece = 0; piece < end; piece++) {
         if (!is_included(dumps, piece))
             continue;
-        advise(dumps, from, piece, MADV_DONTDUMP);
+        pieces_advise(dumps, from, piece, MADV_DONTDUMP);
         from = piece + 1;
     }
-    advise(dumps, from, end, MADV_DONTDUMP);
+    pieces_advise(dumps, from, end, MADV_DONTDUMP);
 }

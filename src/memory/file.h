@@ -28,9 +28,8 @@
 enum { ORIEL_FILE_VERSION = 7, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
-#define ORIEL_MAP_ALIGN                                                                            \
-    (UINT64_C(1)                                                                                   \
-     << 21) /* alignment of offset 0 in every process, and the largest alignment of an allocation */
+/* alignment of offset 0 in every process, and the largest alignment of an allocation */
+#define ORIEL_MAP_ALIGN (UINT64_C(1) << 21)
 /* larger blocks are compared with the available memory instead of reserved */
 #define ORIEL_RESERVED_BYTES (UINT64_C(1) << 30)
 
@@ -42,31 +41,29 @@ struct oriel_file_header {
     /* length that the owner maps and a peer must map: offsets stay below it */
     uint64_t reserve_bytes;
     uint64_t owner_address; /* the owner's address of offset 0 */
-    _Atomic uint64_t
-        /* of its struct oriel_agent; 0 before the first window that needs one, then constant */
-        agent_offset;
+    /* of its struct oriel_agent; 0 before the first window that needs one, then constant */
+    _Atomic uint64_t agent_offset;
     /* number of slots that threads have used, counted from slot 0; only grows */
     _Atomic uint32_t singles;
     uint32_t reserved;
-    _Atomic uint64_t
-        /* of its struct oriel_reached; 0 before the first internode window, then constant */
-        net_offset;
-    _Atomic uint64_t
-        /* of its struct oriel_polled; 0 before the first memory that is copied, then constant */
-        polled_offset;
+    /* of its struct oriel_reached; 0 before the first internode window, then constant */
+    _Atomic uint64_t net_offset;
+    /* of its struct oriel_polled; 0 before the first memory that is copied, then constant */
+    _Atomic uint64_t polled_offset;
 };
 _Static_assert(sizeof(struct oriel_file_header) == 96, "peers of the same version read it");
 
 /* In the first page, after the header. */
-#define ORIEL_FILE_WRITERS_OFFSET UINT64_C(128)
-_Static_assert(ORIEL_FILE_WRITERS_OFFSET + sizeof(struct oriel_remote_writers) <= ORIEL_PAGE_BYTES,
+#define ORIEL_FILE_REMOTE_WRITERS_OFFSET UINT64_C(128)
+_Static_assert(ORIEL_FILE_REMOTE_WRITERS_OFFSET + sizeof(struct oriel_remote_writers) <=
+                   ORIEL_PAGE_BYTES,
                "the first page holds both");
 
 /* The processes that write to the owner's memory with the kernel's copies. base: this process's
  * address of offset 0 of the owner's file. */
 static inline struct oriel_remote_writers *oriel_file_writers(char *base)
 {
-    return (struct oriel_remote_writers *)(base + ORIEL_FILE_WRITERS_OFFSET);
+    return (struct oriel_remote_writers *)(base + ORIEL_FILE_REMOTE_WRITERS_OFFSET);
 }
 
 /* One word per thread: 1 while the thread may be updating a single element in the memory of any
@@ -93,7 +90,7 @@ enum oriel_status oriel_file_start(void);
 
 /* Marks the file as left normally. It stays mapped until the process ends, because programs read
  * memory of MPI_Alloc_mem after MPI_Finalize. oriel_file_start resumes it. */
-void oriel_file_leave(void);
+void oriel_file_finalise(void);
 
 /* Maps the first len_bytes (whole pages) of a memory file at a multiple of ORIEL_MAP_ALIGN. Returns
  * MAP_FAILED with errno. */

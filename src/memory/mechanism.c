@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identity *file,
-                      uint64_t *offset)
+bool oriel_mechanism_find_file(const void *base, uint64_t len_bytes, struct oriel_identity *file,
+                               uint64_t *offset)
 {
     if (oriel_file_find(base, len_bytes, offset)) {
         *file = *oriel_file_identity();
@@ -20,7 +20,7 @@ bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identit
     return peer != NULL;
 }
 
-static enum oriel_status probe(const struct oriel_peer *peer)
+static enum oriel_status cma_probe_peer(const struct oriel_peer *peer)
 {
     if (oriel_options()->cma == ORIEL_CMA_NEVER)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_CMA=never");
@@ -38,9 +38,8 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *peer)
     uint32_t known = atomic_load_explicit(&peer->cma, memory_order_relaxed);
     if (known == ORIEL_CMA_GRANTED)
         return ORIEL_OK;
-    enum oriel_status status =
-        /* a failed probe runs again each time, because its reason is needed each time */
-        probe(peer);
+    /* a failed probe runs again each time, because its reason is needed each time */
+    enum oriel_status status = cma_probe_peer(peer);
     if (status == ORIEL_OK)
         atomic_store_explicit(&peer->cma, ORIEL_CMA_GRANTED, memory_order_relaxed);
     return status;

@@ -7,8 +7,8 @@
 
 /* Whether [base, base + len_bytes) is inside a memory file that this process has mapped. If so,
  * stores the file's identity and the offset in the file. */
-bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identity *file,
-                      uint64_t *offset);
+bool oriel_mechanism_find_file(const void *base, uint64_t len_bytes, struct oriel_identity *file,
+                               uint64_t *offset);
 
 /* Whether the kernel lets this process copy to and from the peer: one real read, whose success is
  * cached. Returns ORIEL_E_OTHER with the reason if not. */

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /* Bytes available on this node, including swap; UINT64_MAX if unknown. Larger allocations fail. */
-uint64_t oriel_limit_available(void);
+uint64_t oriel_memory_limits_available(void);
 
 /* Sets the number of ranks on this node. 0: unknown, so one per processor is assumed. The initial
  * value is 1. */
-void oriel_limit_share(uint32_t ranks_here);
+void oriel_memory_limits_set_ranks(uint32_t ranks_here);
 
 enum oriel_room {
     ORIEL_ROOM_NONE, /* more than is available: the allocation fails */
@@ -20,9 +20,9 @@ enum oriel_room {
     ORIEL_ROOM_RESERVED, /* pages may be reserved */
 };
 
-/* Whether the node and the memory cgroups of this process have room for len_bytes for each rank of
- * the node, or for all ranks together (of_all), with as much again to spare. */
-enum oriel_room oriel_limit_room(uint64_t len_bytes, bool of_all);
+/* Whether the node and this process's memory cgroups have room for len_bytes per rank of the node,
+ * or in total if of_all is true. As much again must remain available. */
+enum oriel_room oriel_memory_limits_room(uint64_t len_bytes, bool of_all);
 
 /* The reserve under valgrind. Its leak search reads the whole reserve, and each word after the end
  * of the file costs a signal. Therefore the file has its full length at once. */
@@ -32,9 +32,9 @@ enum oriel_room oriel_limit_room(uint64_t len_bytes, bool of_all);
  * up to a power of two. The result is smaller where address space is limited or many processes map
  * each other, and small under valgrind. 0 where so little is left that the host would lack the
  * address space of a memory file. */
-uint64_t oriel_limit_reserve(void);
+uint64_t oriel_memory_limits_reserve(void);
 
 /* For tests: a folder used in place of the root folder. */
-extern const char *oriel_limit_root;
+extern const char *oriel_memory_limits_root;
 
 #endif

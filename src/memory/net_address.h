@@ -14,9 +14,9 @@ struct oriel_reached {
 
 /* Starts the net unless it is running. Returns the statuses of oriel_net_start, and
  * ORIEL_E_NO_MEM. */
-enum oriel_status oriel_reached_open(const struct oriel_net_service *service);
+enum oriel_status oriel_net_address_open(const struct oriel_net_service *service);
 
-void oriel_reached_close(void);
+void oriel_net_address_close(void);
 
 /* The address of a process of this node, or NULL if it has none. */
 const struct oriel_reached *oriel_reached_of(const char *file_base);

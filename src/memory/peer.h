@@ -13,8 +13,8 @@ struct oriel_peer {
     char *base; /* this process's mapping of the peer's memory file */
     uint64_t reserve_bytes;
     uint64_t owner_address; /* the peer's own address of base */
-    struct oriel_core_dump
-        dumps; /* of this process: only the included pieces; unused for the own file */
+    /* of this process: only the included pieces; unused for the own file */
+    struct oriel_core_dump dumps;
     _Atomic uint32_t cma; /* ORIEL_CMA_GRANTED after a probe has succeeded */
 };
 
@@ -23,7 +23,7 @@ enum { ORIEL_CMA_UNKNOWN, ORIEL_CMA_GRANTED };
 /* Opens the file of the process with this identity, or finds it open. Returns ORIEL_E_OTHER with
  * the reason when the process is not on this node or its file cannot be opened. The caller must
  * then not share memory with it. */
-enum oriel_status oriel_peer_open(const struct oriel_identity *who, struct oriel_peer **out);
+enum oriel_status oriel_peer_open(const struct oriel_identity *identity, struct oriel_peer **out);
 
 /* The peer whose mapped file contains [address, address + len_bytes), and the offset in that file;
  * NULL if there is none. */
@@ -31,7 +31,7 @@ struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint
 
 /* Includes or excludes this memory of a peer's file in core files of this process. Memory of the
  * own file is always included. */
-void oriel_peer_dump(const void *address, uint64_t len_bytes, bool included);
+void oriel_peer_set_core_dump(const void *address, uint64_t len_bytes, bool included);
 
 /* Calls visit for each opened peer. visit must not open peers. */
 void oriel_peer_visit(void (*visit)(void *peer, void *context), void *context);

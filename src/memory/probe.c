@@ -26,10 +26,10 @@
 
 static const char sample[] = "oriel";
 
-static void say(struct oriel_probe *out, bool available, const char *format, ...)
+static void probe_set_result(struct oriel_probe *out, bool available, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void say(struct oriel_probe *out, bool available, const char *format, ...)
+static void probe_set_result(struct oriel_probe *out, bool available, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -61,17 +61,17 @@ static void memfd_reopen(int fd, size_t page, struct oriel_probe *out)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int again = open(path, O_RDWR | O_CLOEXEC);
     if (again < 0) {
-        say(out, false, "open %s: %s", path, strerror(errno));
+        probe_set_result(out, false, "open %s: %s", path, strerror(errno));
         return;
     }
     char *seen = mmap(NULL, page, PROT_READ, MAP_SHARED, again, 0);
     if (seen == MAP_FAILED) {
-        say(out, false, "map the file opened again: %s", strerror(errno));
+        probe_set_result(out, false, "map the file opened again: %s", strerror(errno));
     } else {
         bool equal = memcmp(seen, sample, sizeof sample) == 0;
-        say(out, equal,
-            equal ? "created, mapped, opened again by /proc and read back"
-                  : "the file opened again by /proc holds other data");
+        probe_set_result(out, equal,
+                         equal ? "created, mapped, opened again by /proc and read back"
+                               : "the file opened again by /proc holds other data");
         munmap(seen, page);
     }
     close(again);
@@ -83,14 +83,14 @@ void oriel_probe_memfd(struct oriel_probe *out)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int fd = memfd_create("oriel-probe", MFD_CLOEXEC);
     if (fd < 0) {
-        say(out, false, "memfd_create: %s", strerror(errno));
+        probe_set_result(out, false, "memfd_create: %s", strerror(errno));
         return;
     }
     char *map = MAP_FAILED;
     if (oriel_size_set(fd, page))
         map = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
-        say(out, false, "size and map one page of it: %s", strerror(errno));
+        probe_set_result(out, false, "size and map one page of it: %s", strerror(errno));
     } else {
         memcpy(map, sample, sizeof sample);
         memfd_reopen(fd, page, out);
@@ -155,14 +155,14 @@ void oriel_probe_cma(struct oriel_probe *out)
     setting_read("/proc/sys/kernel/yama/ptrace_scope", "kernel.yama.ptrace_scope", setting,
                  sizeof setting);
     if (!cma_try(&word, &report))
-        say(out, false, "no child process to try it with: %s", strerror(errno));
+        probe_set_result(out, false, "no child process to try it with: %s", strerror(errno));
     else if (report.refused != NULL)
-        say(out, false, "%s by another process: %s (%s)", report.refused, strerror(report.reason),
-            setting);
+        probe_set_result(out, false, "%s by another process: %s (%s)", report.refused,
+                         strerror(report.reason), setting);
     else if (word != ~before)
-        say(out, false, "what process_vm_writev wrote did not arrive (%s)", setting);
+        probe_set_result(out, false, "what process_vm_writev wrote did not arrive (%s)", setting);
     else
-        say(out, true, "memory read and written by another process (%s)", setting);
+        probe_set_result(out, true, "memory read and written by another process (%s)", setting);
 }
 
 /* Write-protects one anonymous page through fd. Returns NULL, or the step that failed, with errno
@@ -221,10 +221,10 @@ void oriel_probe_userfaultfd(struct oriel_probe *out)
     bool full_granted = userfaultfd_try(0, full, sizeof full);
     bool user_granted = userfaultfd_try(UFFD_USER_MODE_ONLY, user, sizeof user);
     if (full_granted)
-        say(out, true, "full mode: %s (%s)", full, setting);
+        probe_set_result(out, true, "full mode: %s (%s)", full, setting);
     else
-        say(out, false, "full mode: %s; user mode %s: %s (%s)", full, user_granted ? "only" : "too",
-            user, setting);
+        probe_set_result(out, false, "full mode: %s; user mode %s: %s (%s)", full,
+                         user_granted ? "only" : "too", user, setting);
 }
 
 void oriel_probe_xpmem(struct oriel_probe *out)
@@ -232,10 +232,10 @@ void oriel_probe_xpmem(struct oriel_probe *out)
     out->name = "xpmem";
     int fd = open("/dev/xpmem", O_RDWR | O_CLOEXEC);
     if (fd < 0) {
-        say(out, false, "open /dev/xpmem: %s", strerror(errno));
+        probe_set_result(out, false, "open /dev/xpmem: %s", strerror(errno));
         return;
     }
-    say(out, true, "opened /dev/xpmem");
+    probe_set_result(out, true, "opened /dev/xpmem");
     close(fd);
 }
 
@@ -244,7 +244,7 @@ void oriel_probe_ucx(struct oriel_probe *out)
     out->name = "ucx";
     void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        say(out, false, "%s", dlerror());
+        probe_set_result(out, false, "%s", dlerror());
         return;
     }
     const char *(*version)(void) = NULL;
@@ -252,9 +252,9 @@ void oriel_probe_ucx(struct oriel_probe *out)
     memcpy(&version, &symbol,
            sizeof version); /* ISO C cannot cast an object pointer to a function pointer */
     if (version == NULL)
-        say(out, false, "libucp.so.0 has no ucp_get_version_string");
+        probe_set_result(out, false, "libucp.so.0 has no ucp_get_version_string");
     else
-        say(out, true, "libucp.so.0, version %s", version());
+        probe_set_result(out, true, "libucp.so.0, version %s", version());
     dlclose(library);
 }
 

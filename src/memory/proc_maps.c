@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-bool oriel_maps_by_text;
+bool oriel_proc_maps_by_text;
 
 /* The kernel's struct procmap_query, which older headers lack. */
 struct query {
@@ -70,7 +70,7 @@ struct text {
     char bytes[4096];
 };
 
-static bool fill(struct text *text)
+static bool text_refill(struct text *text)
 {
     ssize_t got = read(text->fd, text->bytes, sizeof text->bytes);
     text->at = 0;
@@ -79,11 +79,11 @@ static bool fill(struct text *text)
 }
 
 /* Reads the next line with its newline, truncated to room. Returns false at the end of the text. */
-static bool read_line(struct text *text, char *line, size_t room)
+static bool text_read_line(struct text *text, char *line, size_t room)
 {
     size_t len = 0;
     char last = '\0';
-    while (last != '\n' && (text->at < text->end || fill(text))) {
+    while (last != '\n' && (text->at < text->end || text_refill(text))) {
         last = text->bytes[text->at++];
         if (len < room - 1)
             line[len++] = last;
@@ -94,7 +94,7 @@ static bool read_line(struct text *text, char *line, size_t room)
 
 /* Finds the mapping at address or the next one after it. Returns false with errno; ENOENT means
  * after the last mapping. */
-static bool query(int fd, uintptr_t address, struct oriel_mapping *out)
+static bool mapping_query(int fd, uintptr_t address, struct oriel_mapping *out)
 {
     char name[4400]; /* a path may have 4,096 bytes */
     struct query query = {.size_bytes = sizeof query, .flags = QUERY_OR_NEXT, .address = address};
@@ -127,28 +127,28 @@ static bool visit_by_query(uintptr_t start, uintptr_t end,
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool is_known = query(fd, start, &mapping);
+    bool is_known = mapping_query(fd, start, &mapping);
     bool can_ask = is_known || errno == ENOENT;
     while (is_known && mapping.start < end && visit(&mapping, context))
-        is_known = mapping.end < end && query(fd, mapping.end, &mapping);
+        is_known = mapping.end < end && mapping_query(fd, mapping.end, &mapping);
     close(fd);
     return can_ask;
 }
 
-bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details,
-                      bool (*visit)(const struct oriel_mapping *, void *), void *context)
+bool oriel_proc_maps_visit(uintptr_t start, uintptr_t end, bool details,
+                           bool (*visit)(const struct oriel_mapping *, void *), void *context)
 {
     char line[4400]; /* a path may have 4,096 bytes */
     struct oriel_mapping mapping = {.start = 0};
     struct oriel_mapping next;
-    if (!details && !oriel_maps_by_text && visit_by_query(start, end, visit, context))
+    if (!details && !oriel_proc_maps_by_text && visit_by_query(start, end, visit, context))
         return true;
     struct text text = {
         .fd = open(details ? "/proc/self/smaps" : "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     if (text.fd < 0)
         return false;
     bool wanted = true;
-    while (wanted && mapping.start < end && read_line(&text, line, sizeof line)) {
+    while (wanted && mapping.start < end && text_read_line(&text, line, sizeof line)) {
         if (!read_header(line, &next)) {
             read_detail(line, &mapping);
             continue;

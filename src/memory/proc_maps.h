@@ -25,10 +25,10 @@ struct oriel_mapping {
  * returns false. Details cost a walk over all page tables up to end: milliseconds per GiB. Without
  * them the kernel is asked only for these mappings (Linux 6.11), or its list is read up to end.
  * Returns false when the kernel's file cannot be read. */
-bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details,
-                      bool (*visit)(const struct oriel_mapping *, void *), void *context);
+bool oriel_proc_maps_visit(uintptr_t start, uintptr_t end, bool details,
+                           bool (*visit)(const struct oriel_mapping *, void *), void *context);
 
 /* For tests: emulates a kernel that does not support queries for single mappings. */
-extern bool oriel_maps_by_text;
+extern bool oriel_proc_maps_by_text;
 
 #endif

@@ -15,14 +15,12 @@ struct oriel_group {
     int32_t n;
     struct oriel_peer **peers; /* by win_rank; NULL for a process on another node */
     char **bases;              /* peers[i]->base, or NULL */
-    _Atomic uint8_t *
-        /* n times ORIEL_ACCESS_ABSENT, for windows without access words of their own; never
-         * written */
-        absent;
+    /* n times ORIEL_ACCESS_ABSENT, for windows without access words of their own; never written */
+    _Atomic uint8_t *absent;
     /* NULL where all processes are on this node */
     struct oriel_group_id *ids; /* by win_rank */
-    _Atomic(struct oriel_net_peer *)
-        *net_peers; /* by win_rank; NULL for processes on this node, and before the first use */
+    /* by win_rank; NULL for processes on this node, and before the first use */
+    _Atomic(struct oriel_net_peer *) *net_peers;
 };
 
 struct oriel_group_id {
@@ -32,7 +30,7 @@ struct oriel_group_id {
 /* A process and its node. Any number serves as the node's id if it is unique to the node. */
 struct oriel_member {
     struct oriel_identity process;
-    uint64_t machine;
+    uint64_t node;
 };
 
 /* Finds or creates the group of these n processes, which include the caller as rank. Opens the

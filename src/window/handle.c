@@ -46,7 +46,7 @@ struct oriel_window *oriel_handle_forwarded(MPI_Win win)
     return window != NULL && is_forwarded(window) ? window : NULL;
 }
 
-static enum oriel_status add(MPI_Win win, struct oriel_window *window)
+static enum oriel_status handle_table_add(MPI_Win win, struct oriel_window *window)
 {
     if (!oriel_hash_table_set(&table, oriel_handle_key(win), window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of windows");
@@ -58,7 +58,7 @@ static enum oriel_status add(MPI_Win win, struct oriel_window *window)
 
 enum oriel_status oriel_handle_add(MPI_Win win, struct oriel_window *window)
 {
-    enum oriel_status status = add(win, window);
+    enum oriel_status status = handle_table_add(win, window);
     if (status == ORIEL_OK)
         atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
     return status;
@@ -70,7 +70,7 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
     if (window == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window of the host");
     *window = (struct oriel_window){.n = 0};
-    enum oriel_status status = add(win, window);
+    enum oriel_status status = handle_table_add(win, window);
     if (status != ORIEL_OK)
         free(window);
     return status;
@@ -92,7 +92,7 @@ struct visitor {
     void *context;
 };
 
-static void visit_own(void *value, void *context)
+static void visit_if_own(void *value, void *context)
 {
     const struct visitor *visitor = context;
     if (!is_forwarded(value))
@@ -102,7 +102,7 @@ static void visit_own(void *value, void *context)
 void oriel_handle_visit(void (*visit)(struct oriel_window *window, void *context), void *context)
 {
     struct visitor visitor = {visit, context};
-    oriel_hash_table_visit(&table, visit_own, &visitor);
+    oriel_hash_table_visit(&table, visit_if_own, &visitor);
 }
 
 uint32_t oriel_handle_live(void)

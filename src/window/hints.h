@@ -30,10 +30,9 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
 /* How other ranks reach this rank's memory (create/path_info.h). */
 struct oriel_paths {
-    char ways
-        /* "arena", "promoted", "cma", "agent" for ranks on this node, "ucx" for remote ranks,
-         * joined by "+"; or empty */
-        [64];
+    /* "arena", "promoted", "cma", "agent" for ranks on this node, "ucx" for remote ranks, joined
+     * by "+"; or empty */
+    char ways[64];
     char reason[480]; /* why no better path is in use; empty if there is none */
 };
 

@@ -10,8 +10,8 @@
 
 struct oriel_window_host {
     MPI_Win handle; /* the carrier: the host's window that provides the handle */
-    _Atomic bool
-        is_marked; /* the program has set an attribute, a name or an error handler on the handle */
+    /* the program has set an attribute, a name or an error handler on the handle */
+    _Atomic bool is_marked;
     MPI_Group group;
     struct oriel_hints hints;
     char name[MPI_MAX_OBJECT_NAME]; /* saved when freeing the window begins */

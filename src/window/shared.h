@@ -22,7 +22,7 @@ enum oriel_mechanism {
     ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
     /* copied at address, by CMA or by the target's agent, depending on the window's by_agent */
     ORIEL_BY_COPY,
-    ORIEL_BY_PARTS, /* promoted pages: load and store in the middle, copies at both ends */
+    ORIEL_BY_PARTS,   /* promoted pages: load and store in the middle, copies at both ends */
     ORIEL_BY_NETWORK, /* on another node: messages to its agent (internode/internode.h) */
     /* per address, from the target's table of regions: dynamic windows, memory of several kinds */
     ORIEL_BY_ADDRESS,
@@ -30,12 +30,10 @@ enum oriel_mechanism {
 
 /* One target's window. The node leader writes it before creation ends; read-only afterwards. */
 struct oriel_target {
-    uint64_t
-        /* ORIEL_BY_ARENA, ORIEL_BY_PARTS: of the first byte, in the memory file that contains it */
-        offset;
-    uint64_t
-        /* bytes that every origin loads and stores: all, none, or those from direct_low on */
-        direct_bytes;
+    /* ORIEL_BY_ARENA, ORIEL_BY_PARTS: of the first byte, in the memory file that contains it */
+    uint64_t offset;
+    /* bytes that every origin loads and stores: all, none, or those from direct_low on */
+    uint64_t direct_bytes;
     int64_t disp_unit;   /* above 0 */
     uint64_t size_bytes; /* 0 or more */
     uint64_t address; /* of the first byte in the target's address space; 0 for a dynamic window */
@@ -68,19 +66,17 @@ struct oriel_common {
     alignas(ORIEL_CACHE_LINE) uint32_t version;
     int32_t n;    /* ranks of the window */
     int32_t here; /* ranks on this node, which share these words */
-    _Atomic uint32_t
-        /* 0, or the dead rank's win_rank + 1, permanently, once a rank has left a barrier because
-         * of it */
-        broken;
-    uint64_t
-        /* from the start of this struct to struct oriel_machines; 0 on a single node */
-        machines_offset;
+    /* 0, or the dead rank's win_rank + 1, permanently, once a rank has left a barrier because of
+     * it */
+    _Atomic uint32_t broken;
+    /* from the start of this struct to struct oriel_machines; 0 on a single node */
+    uint64_t machines_offset;
     struct oriel_event departed; /* ranks that will not touch this struct any more */
-    alignas(ORIEL_CACHE_LINE) struct oriel_event
-        arrivals; /* at all barriers so far; wraps (sync/barrier.c) */
+    /* at all barriers so far; wraps (sync/barrier.c) */
+    alignas(ORIEL_CACHE_LINE) struct oriel_event arrivals;
     alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t
-        bulk_targets; /* targets whose bulk is 1, or about to become 1 (sync/atomic_mode.h) */
+    /* targets whose bulk is 1, or about to become 1 (sync/atomic_mode.h) */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk_targets;
     alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */
 };
 
@@ -108,10 +104,9 @@ struct oriel_accumulate_mutex {
 struct oriel_pscw_counter {
     _Atomic uint32_t peer; /* win_rank + 1; 0: a free entry, all zero. Constant once set */
     _Atomic uint32_t seen; /* written by the peer, to save cache misses: pscw.c */
-    _Atomic uint64_t
-        /* for the owner: offset of the peer's entry for the owner, in the peer's memory file; 0:
-         * not found yet */
-        theirs;
+    /* for the owner: offset of the peer's entry for the owner, in the peer's memory file; 0: not
+     * found yet */
+    _Atomic uint64_t theirs;
     struct oriel_event posts;     /* exposure epochs that the owner opened to the peer; wraps */
     struct oriel_event completes; /* access epochs to the peer that the owner completed; wraps */
 };
@@ -156,10 +151,9 @@ static inline bool oriel_access_is_locks(uint8_t access)
 struct oriel_region {
     _Atomic uint64_t start;
     _Atomic uint64_t end;
-    _Atomic uint64_t
-        /* 0: reached by copies; otherwise the offset of start in the owner's memory file. The upper
-         * bits contain marks. */
-        place;
+    /* 0: reached by copies; otherwise the offset of start in the owner's memory file. The upper
+     * bits contain marks. */
+    _Atomic uint64_t place;
 };
 #define ORIEL_REGION_CONTINUES     (UINT64_C(1) << 63)
 #define ORIEL_REGION_OFFSET(place) ((place) & ~ORIEL_REGION_CONTINUES)
@@ -185,37 +179,30 @@ struct oriel_regions {
 struct oriel_control {
     alignas(ORIEL_CACHE_LINE) struct oriel_ticket lock;
     alignas(ORIEL_CACHE_LINE) struct oriel_accumulate_mutex accumulate;
-    uint32_t
-        /* since the last bulk update; this word and the next are protected by accumulate */
-        singles_in_a_row;
-    uint32_t
-        singles_wanted; /* number in a row that ends bulk mode; 0 before the first bulk update */
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t
-        bulk; /* 1: single elements, too, are updated under accumulate (sync/atomic_mode.h) */
-    alignas(
-        /* 1 while the owner requests or owns lock_all */
-        ORIEL_CACHE_LINE) _Atomic uint32_t lock_all;
-    _Atomic uint32_t
-        far_lost; /* win_rank + 1 of a lost remote rank that was in this lock's queue */
-    _Atomic uint32_t
-        far_holder; /* win_rank + 1 of a remote rank that owns this target's lock; 0: none */
-    _Atomic uint32_t
-        promoted; /* 1 once user memory of the window has been promoted */
-    _Atomic uint32_t
-        /* 0, or win_rank + 1 of the dead rank because of which the owner has left the window. The
-         * owner then accesses no other rank's memory, and no rank need wait for it. */
-        abandoned;
-    _Atomic uint64_t
-        /* of struct oriel_window_record (observe/stats/record.h), in the owner's file; 0: none */
-        record_offset;
-    _Atomic uint64_t
-        /* of struct oriel_common, if the owner leads one of several nodes; set once */
-        common_offset;
+    /* since the last bulk update; this word and the next are protected by accumulate */
+    uint32_t singles_in_a_row;
+    /* number in a row that ends bulk mode; 0 before the first bulk update */
+    uint32_t singles_wanted;
+    /* 1: single elements, too, are updated under accumulate (sync/atomic_mode.h) */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk;
+    /* 1 while the owner requests or owns lock_all */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all;
+    /* win_rank + 1 of a lost remote rank that was in this lock's queue */
+    _Atomic uint32_t far_lost;
+    /* win_rank + 1 of a remote rank that owns this target's lock; 0: none */
+    _Atomic uint32_t far_holder;
+    _Atomic uint32_t promoted; /* 1 once user memory of the window has been promoted */
+    /* 0, or win_rank + 1 of the dead rank because of which the owner has left the window. The
+     * owner then accesses no other rank's memory, and no rank need wait for it. */
+    _Atomic uint32_t abandoned;
+    /* of struct oriel_window_record (observe/stats/record.h), in the owner's file; 0: none */
+    _Atomic uint64_t record_offset;
+    /* of struct oriel_common, if the owner leads one of several nodes; set once */
+    _Atomic uint64_t common_offset;
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_pscw_counters partners;
-    _Atomic uint64_t
-        /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE. Set once */
-        access_offset;
+    /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE. Set once */
+    _Atomic uint64_t access_offset;
 };
 _Static_assert(sizeof(struct oriel_control) == 5 * ORIEL_CACHE_LINE,
                "what changes seldom is on one line");

@@ -21,9 +21,8 @@ enum oriel_epoch {
     ORIEL_EPOCH_LOCK_ALL = 4,
     ORIEL_EPOCH_START = 8,
     ORIEL_EPOCH_TRUSTED = 16, /* with LOCK_ALL: it had MPI_MODE_NOCHECK */
-    ORIEL_EPOCH_ALL_TARGETS =
-        /* each of these allows operations on every target */
-        ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_USED,
+    /* each of these allows operations on every target */
+    ORIEL_EPOCH_ALL_TARGETS = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_USED,
 };
 
 /* The group members of the last start or post, as this rank's entries for them, cached for the next
@@ -31,9 +30,8 @@ enum oriel_epoch {
 struct oriel_members {
     struct oriel_pscw_counter **partners; /* NULL: none so far */
     int32_t count;
-    uint64_t
-        /* the host's handle, while it denotes the same group (api/synchronise.c); 0: unknown */
-        group;
+    /* the host's handle, while it denotes the same group (api/synchronise.c); 0: unknown */
+    uint64_t group;
     uint64_t groups_freed; /* number of groups that the program had freed when these were found */
 };
 
@@ -48,66 +46,56 @@ struct oriel_window {
     _Atomic uint32_t epoch; /* enum oriel_epoch */
     const struct oriel_target *targets; /* by win_rank, shared */
     char *const *memory_bases; /* by win_rank: of the memory file that contains a target's window */
-    _Atomic(_Atomic uint8_t *)
-        /* by win_rank: this rank's access words, or the group's absent ones
-         * (sync/access_words.c) */
-        access;
+    /* by win_rank: this rank's access words, or the group's absent ones (sync/access_words.c) */
+    _Atomic(_Atomic uint8_t *) access;
     /* synchronisation */
     char *const *control_bases; /* by win_rank: of a rank's own memory file */
     struct oriel_common *common;
     struct oriel_control *control;
-    uint32_t
-        /* arrivals of all ranks that open the barrier that this process entered last
-         * (sync/barrier.c) */
-        arrivals;
-    _Atomic(struct oriel_pscw_counter *)
-        recent_partner; /* this rank's entry that was looked up last; NULL before */
-    struct oriel_members
-        /* targets of start epochs; changed by the thread that sets ORIEL_EPOCH_START while not
-         * accessing */
-        started;
+    /* arrivals of all ranks that open the barrier that this process entered last
+     * (sync/barrier.c) */
+    uint32_t arrivals;
+    /* this rank's entry that was looked up last; NULL before */
+    _Atomic(struct oriel_pscw_counter *) recent_partner;
+    /* targets of start epochs; changed by the thread that sets ORIEL_EPOCH_START while not
+     * accessing */
+    struct oriel_members started;
     /* origins of exposure epochs; changed by the thread that sets exposed */
     struct oriel_members posted;
-    _Atomic uint32_t accessing;  /* 1 from the end of a start to the end of its complete */
-    _Atomic uint32_t exposed;    /* an exposure epoch is open */
-    uint32_t
-        /* in that epoch; from time to time a poll yields the processor and checks for dead ranks */
-        tests_in_vain;
+    _Atomic uint32_t accessing; /* 1 from the end of a start to the end of its complete */
+    _Atomic uint32_t exposed;   /* an exposure epoch is open */
+    /* in that epoch; from time to time a poll yields the processor and checks for dead ranks */
+    uint32_t tests_in_vain;
     uint64_t looked_ns;
     /* other words */
     struct oriel_group *group;
     struct oriel_internode *far; /* NULL: all ranks are on this node (internode/internode.h) */
-    struct oriel_deferred
-        *deferred; /* NULL: no operation of this process is queued here (rma/deferred.h) */
-    struct oriel_peer *
-        /* an array of its own where some memory is in another process's file, otherwise NULL */
-        *memory_peers;
+    /* NULL: no operation of this process is queued here (rma/deferred.h) */
+    struct oriel_deferred *deferred;
+    /* an array of its own where some memory is in another process's file, otherwise NULL */
+    struct oriel_peer **memory_peers;
     char **own_memory_bases; /* likewise */
     void *base; /* of this rank's window; NULL for a dynamic one and for size 0 of Win_create */
     int64_t control_offset; /* -1 before it is allocated; likewise below */
     int64_t common_offset;  /* the leader's */
     int64_t memory_offset;  /* block that freeing the window releases */
-    struct oriel_own_memory *
-        /* of MPI_Win_create, unless all of it is in memory files: create/user_memory.h */
-        own_memory;
-    _Atomic(struct oriel_attached *)
-        attached; /* of a dynamic window, from the first attach on (create/attach.c) */
-    struct oriel_region_arrays
-        *region_arrays; /* of this rank's table of regions, once it has one (create/regions.c) */
-    uint64_t serial;    /* counts all windows that this process has created, from 1 */
-    uint64_t id;        /* the same on all ranks, unique in the job */
+    /* of MPI_Win_create, unless all of it is in memory files: create/user_memory.h */
+    struct oriel_user_memory *user_memory;
+    /* of a dynamic window, from the first attach on (create/attach.c) */
+    _Atomic(struct oriel_attached *) attached;
+    /* of this rank's table of regions, once it has one (create/regions.c) */
+    struct oriel_region_arrays *region_arrays;
+    uint64_t serial; /* counts all windows that this process has created, from 1 */
+    uint64_t id;     /* the same on all ranks, unique in the job */
     enum oriel_flavour flavour;
-    bool
-        /* memory outside memory files is reached through its owner's agent, not by CMA; the same on
-         * all ranks */
-        by_agent;
-    bool ending;    /* in the barrier of MPI_Win_free, or past it */
+    /* memory outside memory files is reached through its owner's agent, not by CMA; the same on
+     * all ranks */
+    bool by_agent;
+    bool ending; /* in the barrier of MPI_Win_free, or past it */
     /* after a death: waits for the living ranks to leave the window as well (free.c) */
     bool abandoned;
-    bool
-        /* MPI_Win_free has passed its barrier: a retry after a failed callback must not wait
-         * again */
-        parted;
+    /* MPI_Win_free has passed its barrier: a retry after a failed callback must not wait again */
+    bool parted;
     struct oriel_window *next_leaving;
     struct oriel_window_host *host;
 };

@@ -68,28 +68,29 @@ static pid_t owner;
 
 /* --- the list --- */
 
-static uintptr_t load(const _Atomic uintptr_t *word)
+static uintptr_t word_load(const _Atomic uintptr_t *word)
 {
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
-static void store(_Atomic uintptr_t *word, uintptr_t value)
+static void word_store(_Atomic uintptr_t *word, uintptr_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
 }
 
 /* Joins neighbours, whichever windows reference them. */
-static uint32_t write_ranges(struct list *list, const struct oriel_promoted_ranges *runs)
+static uint32_t write_ranges(struct list *list, const struct oriel_promoted_ranges *promoted)
 {
     uint32_t count = 0;
-    for (size_t at = 0; at < runs->count; at++) {
-        const struct oriel_run *run = &runs->list[at];
-        if (count == RANGES || (count > 0 && load(&list->ranges[count - 1].end) == run->start)) {
-            store(&list->ranges[count - 1].end, run->end);
+    for (size_t at = 0; at < promoted->count; at++) {
+        const struct oriel_promoted_range *range = &promoted->list[at];
+        if (count == RANGES ||
+            (count > 0 && word_load(&list->ranges[count - 1].end) == range->start)) {
+            word_store(&list->ranges[count - 1].end, range->end);
         } else {
-            store(&list->ranges[count].start, run->start);
+            word_store(&list->ranges[count].start, range->start);
             oriel_delay();
-            store(&list->ranges[count++].end, run->end);
+            word_store(&list->ranges[count++].end, range->end);
         }
     }
     return count;
@@ -97,7 +98,7 @@ static uint32_t write_ranges(struct list *list, const struct oriel_promoted_rang
 
 /* If the program has closed the file's descriptor, nothing is promoted: the inode stays unknown,
  * and matches nothing. */
-static void learn_file(void)
+static void memory_file_learn(void)
 {
     struct stat info;
     if (inode != 0 || !oriel_file_is_open() || fstat(oriel_file_identity()->memory_fd, &info) != 0)
@@ -107,24 +108,24 @@ static void learn_file(void)
     owner = getpid();
 }
 
-void oriel_discard_publish(const struct oriel_promoted_ranges *runs)
+void oriel_discard_publish(const struct oriel_promoted_ranges *promoted)
 {
     uint32_t other = 1 - oriel_load_relaxed(&current);
     struct list *list = &lists[other];
     uint32_t changes = oriel_load_relaxed(&list->changes);
-    learn_file();
-    oriel_store_relaxed(&list->changes, changes + 1);            /* W1 */
-    oriel_store_release(&list->count, write_ranges(list, runs)); /* W2 */
+    memory_file_learn();
+    oriel_store_relaxed(&list->changes, changes + 1);                /* W1 */
+    oriel_store_release(&list->count, write_ranges(list, promoted)); /* W2 */
     oriel_delay();
     oriel_store_release(&list->changes, changes + 2); /* W3 */
     oriel_delay();
     oriel_store_release(&current, other); /* W4 */
-    atomic_store_explicit(&has_any, runs->count > 0, memory_order_release);
+    atomic_store_explicit(&has_any, promoted->count > 0, memory_order_release);
 }
 
 /* Whether a listed range overlaps [start, end): the first range that ends after start must start
  * before end. */
-static bool meets(const struct list *list, uintptr_t start, uintptr_t end)
+static bool list_overlaps(const struct list *list, uintptr_t start, uintptr_t end)
 {
     uint32_t low = 0;
     uint32_t count = oriel_load_acquire(&list->count);
@@ -132,12 +133,12 @@ static bool meets(const struct list *list, uintptr_t start, uintptr_t end)
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         oriel_delay();
-        if (load(&list->ranges[middle].end) <= start)
+        if (word_load(&list->ranges[middle].end) <= start)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < count && load(&list->ranges[low].start) < end;
+    return low < count && word_load(&list->ranges[low].start) < end;
 }
 
 static bool is_listed(uintptr_t start, uintptr_t end)
@@ -146,7 +147,7 @@ static bool is_listed(uintptr_t start, uintptr_t end)
         const struct list *list = &lists[oriel_load_acquire(&current)]; /* R1 */
         oriel_delay();
         uint32_t changes = oriel_load_acquire(&list->changes);                 /* R2 */
-        bool found = meets(list, start, end);                                  /* R3 */
+        bool found = list_overlaps(list, start, end);                          /* R3 */
         if (changes % 2 == 0 && oriel_load_relaxed(&list->changes) == changes) /* R4 */
             return found;
     }
@@ -164,7 +165,7 @@ struct walk {
     bool failed;  /* with errno */
 };
 
-static bool gives_up(int advice)
+static bool discards_contents(int advice)
 {
     return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE ||
            advice == MADV_REMOVE;
@@ -178,7 +179,7 @@ static int protection_of(const struct oriel_mapping *mapping)
 }
 
 /* Forwards the advice for memory up to end that is not the memory file's. */
-static bool pass_on(struct walk *walk, uintptr_t end)
+static bool advise_up_to(struct walk *walk, uintptr_t end)
 {
     if (walk->done < end && walk->next((void *)walk->done, end - walk->done, walk->advice) != 0) {
         walk->has_gap |= errno == ENOMEM;
@@ -199,8 +200,8 @@ static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
 
 /* Private memory cannot be removed from a file. Holes are punched with libc's madvise, because
  * libraries that register memory with a device intercept it. */
-static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes,
-                 const struct oriel_mapping *mapping)
+static bool pages_zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes,
+                       const struct oriel_mapping *mapping)
 {
     if (walk->advice == MADV_REMOVE) {
         errno = EINVAL;
@@ -221,30 +222,30 @@ static bool is_memory_file(const struct oriel_mapping *mapping)
            makedev(mapping->device_major, mapping->device_minor) == device;
 }
 
-static bool visit(const struct oriel_mapping *mapping, void *context)
+static bool mapping_discard(const struct oriel_mapping *mapping, void *context)
 {
     struct walk *walk = context;
     uintptr_t start = mapping->start > walk->done ? mapping->start : walk->done;
     uintptr_t end = mapping->end < walk->end ? mapping->end : walk->end;
     if (!is_memory_file(mapping))
         return true;
-    if (!pass_on(walk, start))
+    if (!advise_up_to(walk, start))
         return false;
-    walk->failed = !zero(walk, start, end - start, mapping);
+    walk->failed = !pages_zero(walk, start, end - start, mapping);
     walk->done = end;
     return !walk->failed;
 }
 
 /* Where the kernel's list cannot be read (no free descriptor), nothing is discarded. */
-static int discard(uintptr_t start, uintptr_t end, int advice, oriel_advise *next)
+static int range_discard(uintptr_t start, uintptr_t end, int advice, oriel_advise *next)
 {
     struct walk walk = {
         .done = start, .end = end, .advice = advice, .next = next, .is_owner = getpid() == owner};
-    if (!oriel_maps_visit(start, end, false, visit, &walk)) {
+    if (!oriel_proc_maps_visit(start, end, false, mapping_discard, &walk)) {
         errno = ENOMEM;
         return -1;
     }
-    if (walk.failed || !pass_on(&walk, end))
+    if (walk.failed || !advise_up_to(&walk, end))
         return -1;
     if (walk.has_gap)
         errno = ENOMEM;
@@ -256,15 +257,15 @@ int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next)
     const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
     uintptr_t from = (uintptr_t)start;
     uintptr_t end = (from + len_bytes + in_page) & ~in_page;
-    if (!atomic_load_explicit(&has_any, memory_order_acquire) || !gives_up(advice) ||
+    if (!atomic_load_explicit(&has_any, memory_order_acquire) || !discards_contents(advice) ||
         (from & in_page) != 0 || end <= from || !is_listed(from, end))
         return next(start, len_bytes, advice);
-    return discard(from, end, advice, next);
+    return range_discard(from, end, advice, next);
 }
 
 /* --- mremap --- */
 
-static bool find_file(const struct oriel_mapping *mapping, void *context)
+static bool memory_file_find(const struct oriel_mapping *mapping, void *context)
 {
     *(bool *)context = is_memory_file(mapping);
     return !*(bool *)context;
@@ -278,7 +279,7 @@ bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_byt
     bool has_file = false;
     if (!atomic_load_explicit(&has_any, memory_order_acquire) || new_bytes <= old_bytes ||
         end <= from || !is_listed(from, end) ||
-        (oriel_maps_visit(from, end, false, find_file, &has_file) && !has_file))
+        (oriel_proc_maps_visit(from, end, false, memory_file_find, &has_file) && !has_file))
         return true;
     errno = EFAULT;
     return false;

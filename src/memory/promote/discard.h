@@ -20,6 +20,6 @@ int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next)
 bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_bytes);
 
 /* Publishes the current promoted ranges. Calls exclude each other (promote.c's mutex). */
-void oriel_discard_publish(const struct oriel_promoted_ranges *runs);
+void oriel_discard_publish(const struct oriel_promoted_ranges *promoted);
 
 #endif

@@ -28,17 +28,17 @@ enum {
     LOOKS = 16
 }; /* number of waiting blocks checked at a time: there may be as many as there were windows */
 
-static uint64_t forks;                /* number of forks that had a lease, or needed one */
+static uint64_t forks; /* number of forks that had a lease, or needed one */
 /* queue of blocks that wait for children to end; NULL when empty */
-static struct oriel_run_block *first;
-static struct oriel_run_block *last;  /* valid only if first is not NULL */
+static struct oriel_promoted_block *first;
+static struct oriel_promoted_block *last; /* valid only if first is not NULL */
 
-void oriel_leases_admit(struct oriel_run_block *block)
+void oriel_fork_leases_add_block(struct oriel_promoted_block *block)
 {
     block->first_fork = forks + 1;
 }
 
-int oriel_leases_grant(const struct oriel_promoted_ranges *runs)
+int oriel_fork_leases_grant(const struct oriel_promoted_ranges *ranges)
 {
     char path[48];
     struct flock lock = {
@@ -52,30 +52,30 @@ int oriel_leases_grant(const struct oriel_promoted_ranges *runs)
                strerror(errno));
     if (fd >= 0)
         close(fd);
-    for (size_t at = 0; at < runs->count; at++)
-        runs->list[at].block->is_kept = true;
+    for (size_t at = 0; at < ranges->count; at++)
+        ranges->list[at].block->is_retained = true;
     return -1;
 }
 
 /* If the kernel's answer is unavailable, assumes that a child can read the block. */
-static bool is_seen(const struct oriel_run_block *block, uint64_t last_fork)
+static bool children_may_read(const struct oriel_promoted_block *block, uint64_t last_fork)
 {
     struct flock lock = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)block->first_fork};
-    if (block->is_kept || last_fork < block->first_fork)
-        return block->is_kept;
+    if (block->is_retained || last_fork < block->first_fork)
+        return block->is_retained;
     lock.l_len = (off_t)(last_fork - block->first_fork + 1);
     return !oriel_file_is_open() ||
            fcntl(oriel_file_identity()->memory_fd, F_OFD_GETLK, &lock) != 0 ||
            lock.l_type != F_UNLCK;
 }
 
-bool oriel_leases_cover(const struct oriel_run_block *block)
+bool oriel_fork_leases_cover(const struct oriel_promoted_block *block)
 {
-    return is_seen(block, forks);
+    return children_may_read(block, forks);
 }
 
-static void wait_for_end(struct oriel_run_block *block)
+static void block_queue(struct oriel_promoted_block *block)
 {
     block->next = NULL;
     if (first == NULL)
@@ -85,31 +85,31 @@ static void wait_for_end(struct oriel_run_block *block)
     last = block;
 }
 
-static void finish(struct oriel_run_block *block)
+static void block_free_or_queue(struct oriel_promoted_block *block)
 {
-    if (block->is_lost || block->is_kept) {
+    if (block->is_lost || block->is_retained) {
         free(block);
-    } else if (is_seen(block, block->last_fork)) {
-        wait_for_end(block);
+    } else if (children_may_read(block, block->last_fork)) {
+        block_queue(block);
     } else {
         oriel_file_free(block->offset);
         free(block);
     }
 }
 
-void oriel_leases_give_back(struct oriel_run_block *block)
+void oriel_fork_leases_free_block(struct oriel_promoted_block *block)
 {
     block->last_fork = forks;
-    finish(block);
+    block_free_or_queue(block);
 }
 
-void oriel_leases_look(void)
+void oriel_fork_leases_free_expired(void)
 {
-    struct oriel_run_block *end = last;
+    struct oriel_promoted_block *end = last;
     for (int looks = 0; looks < LOOKS && first != NULL; looks++) {
-        struct oriel_run_block *block = first;
+        struct oriel_promoted_block *block = first;
         first = block->next;
-        finish(block);
+        block_free_or_queue(block);
         if (block == end)
             return;
     }

@@ -26,7 +26,7 @@ struct moved {
     uintptr_t end;
 };
 
-static bool waits_there(const struct oriel_call *call, const void *context)
+static bool waits_in_moved(const struct oriel_syscall *call, const void *context)
 {
     const struct moved *moved = context;
     switch (call->number) {
@@ -34,24 +34,25 @@ static bool waits_there(const struct oriel_call *call, const void *context)
         return (call->arguments[1] & FUTEX_PRIVATE_FLAG) == 0 &&
                call->arguments[0] >= moved->start && call->arguments[0] < moved->end;
 #ifdef SYS_futex_waitv
-    case SYS_futex_waitv: /* its futexes are listed in memory that may change meanwhile */ return true;
+    case SYS_futex_waitv: /* its futexes are listed in memory that may change meanwhile */
+        return true;
 #endif
     default: return false;
     }
 }
 
 /* Returns false, which ends the visit, at the first waiter. */
-static bool is_elsewhere(int32_t tid, void *context)
+static bool waits_elsewhere(int32_t tid, void *context)
 {
-    struct oriel_call call;
-    oriel_interrupted_read(tid, &call);
-    return !waits_there(&call, context);
+    struct oriel_syscall call;
+    oriel_syscall_restart_read_call(tid, &call);
+    return !waits_in_moved(&call, context);
 }
 
-void oriel_waiters_restart(uintptr_t start, uintptr_t end)
+void oriel_futex_waiters_restart(uintptr_t start, uintptr_t end)
 {
     struct moved moved = {start, end};
     int error;
-    if (!oriel_threads_visit(is_elsewhere, &moved, &error) && error == 0)
-        oriel_write_barrier_nudge(waits_there, &moved);
+    if (!oriel_thread_list_visit(waits_elsewhere, &moved, &error) && error == 0)
+        oriel_write_barrier_nudge(waits_in_moved, &moved);
 }

@@ -5,6 +5,6 @@
 #include <stdint.h>
 
 /* Makes the threads that wait on process-shared futexes in [start, end) restart their wait. */
-void oriel_waiters_restart(uintptr_t start, uintptr_t end);
+void oriel_futex_waiters_restart(uintptr_t start, uintptr_t end);
 
 #endif

@@ -42,7 +42,7 @@ static void try_collapse(void)
     close(fd);
 }
 
-bool oriel_huge_can_collapse(void)
+bool oriel_huge_pages_can_collapse(void)
 {
     pthread_once(&tried, try_collapse);
     return can_collapse;
@@ -60,7 +60,7 @@ static bool is_whole(int pagemap_fd, uintptr_t piece)
     return true;
 }
 
-void oriel_huge_prepare(int pagemap_fd, uintptr_t start, uint64_t len_bytes, uint64_t offset)
+void oriel_huge_pages_prepare(int pagemap_fd, uintptr_t start, uint64_t len_bytes, uint64_t offset)
 {
     uintptr_t first = (start + ORIEL_HUGE_BYTES - 1) & ~(uintptr_t)(ORIEL_HUGE_BYTES - 1);
     for (uintptr_t piece = first; piece + ORIEL_HUGE_BYTES <= start + len_bytes;

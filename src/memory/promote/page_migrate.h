@@ -9,36 +9,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct oriel_transfer {
-    struct oriel_write_barrier freeze;
+struct oriel_page_migration {
+    struct oriel_write_barrier barrier;
     int file_fd;
     bool keeps_huge; /* the next part has huge pages, which must stay huge in the file */
-    bool
-        /* demoted contents stay in the file, too: a child may read them (fork_leases.h) */
-        keeps_contents;
+    /* demoted contents stay in the file, too: a child may read them (fork_leases.h) */
+    bool keeps_contents;
     int pagemap_fd;      /* -1 until many pages need it */
     uint64_t data_start; /* the extent of the file's contents that was found last */
     uint64_t data_end;
 };
 
 /* Returns ORIEL_E_OTHER with the reason. */
-enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_transfer *out);
-void oriel_transfer_close(struct oriel_transfer *transfer);
+enum oriel_status oriel_page_migrate_open(enum oriel_barrier_method method,
+                                          struct oriel_page_migration *out);
+void oriel_page_migrate_close(struct oriel_page_migration *migration);
 
 /* Replaces the private pages [start, start + len_bytes), all of one mapping, by pages of the file
- * from offset on, where it has no contents yet. The private mapping is parked at *stash. Untouched
+ * from offset on, where it has no contents yet. The private mapping is parked at *parked. Untouched
  * pages stay holes, unless all_pages is true because untouched pages have contents, too (a file's).
  * Returns ORIEL_E_OTHER or ORIEL_E_NO_MEM with the reason: then all pages are private again, except
  * [*stuck_start, *stuck_end) where that failed as well. */
-enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t start,
-                                    uint64_t len_bytes, uint64_t offset, bool all_pages,
-                                    uintptr_t *stash, uintptr_t *stuck_start, uintptr_t *stuck_end);
+enum oriel_status oriel_page_migrate_in(struct oriel_page_migration *migration, uintptr_t start,
+                                        uint64_t len_bytes, uint64_t offset, bool all_pages,
+                                        uintptr_t *parked, uintptr_t *stuck_start,
+                                        uintptr_t *stuck_end);
 
 /* The reverse. The file has no contents there afterwards unless keeps_contents is true. The first
  * *done_bytes are private even on failure, and their parked mapping is gone. protection: PROT_* of
  * the private pages. */
-enum oriel_status oriel_transfer_out(struct oriel_transfer *transfer, uintptr_t start,
-                                     uint64_t len_bytes, uint64_t offset, uintptr_t stash,
-                                     int protection, uint64_t *done_bytes);
+enum oriel_status oriel_page_migrate_out(struct oriel_page_migration *migration, uintptr_t start,
+                                         uint64_t len_bytes, uint64_t offset, uintptr_t parked,
+                                         int protection, uint64_t *done_bytes);
 
 #endif

@@ -147,7 +147,7 @@ static bool has_aio_context(void)
     return strcmp(text, "0\n") != 0 && is_mapped(" /[aio]");
 }
 
-bool oriel_pins_possible(char *reason, size_t reason_bytes)
+bool oriel_pinned_pages_possible(char *reason, size_t reason_bytes)
 {
     int found = -1;
     DIR *descriptors = opendir("/proc/self/fd");

@@ -10,6 +10,6 @@
 
 /* Returns false when no descriptor of this process can pin its pages. Otherwise stores the cause as
  * a clause: "descriptor 7 (anon_inode:[io_uring]) may have pinned pages". */
-bool oriel_pins_possible(char *reason, size_t reason_bytes);
+bool oriel_pinned_pages_possible(char *reason, size_t reason_bytes);
 
 #endif

@@ -31,22 +31,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STACK_BELOW                                                                                \
-    (UINT64_C(64) << 10) /* stack below the caller's frame that a promotion may use */
+/* stack below the caller's frame that a promotion may use */
+#define STACK_BELOW (UINT64_C(64) << 10)
 /* stack above the frame, where the end of the stack is unknown */
 #define STACK_ABOVE     (UINT64_C(16) << 10)
 #define ARENA_ALIGN     (UINT64_C(64) << 20) /* glibc's thread arenas start at multiples of this */
 #define ARENA_HEAD_MOST 128                  /* bytes before the arena itself */
 
-enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
+enum { MAPPING_CACHE_ENTRIES = 64, CACHE_TIME_FACTOR = 100 };
 
 static struct {
     struct oriel_mapping mapping; /* unused where its end is 0 */
     uint64_t until_ns;
-} remembered[REMEMBERED_MAX]; /* protected by the caller's mutex */
-static size_t remembered_next;
+} mapping_cache[MAPPING_CACHE_ENTRIES]; /* protected by the caller's mutex */
+static size_t mapping_cache_next;
 
-static enum oriel_status refuse(const struct oriel_mapping *mapping, const char *why)
+static enum oriel_status mapping_refuse(const struct oriel_mapping *mapping, const char *why)
 {
     return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx%s%s is %s", (unsigned long)mapping->start,
                       mapping->name[0] != '\0' ? " " : "", mapping->name, why);
@@ -82,7 +82,7 @@ static bool is_ordinary_flag(const char *flag)
     return false;
 }
 
-static enum oriel_status judge_flags(const struct oriel_mapping *mapping)
+static enum oriel_status check_flags(const struct oriel_mapping *mapping)
 {
     static const struct {
         const char flag[3];
@@ -100,49 +100,51 @@ static enum oriel_status judge_flags(const struct oriel_mapping *mapping)
     };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (has_flag(mapping, reasons[i].flag))
-            return refuse(mapping, reasons[i].why);
+            return mapping_refuse(mapping, reasons[i].why);
     for (const char *flag = mapping->flags; *flag != '\0';) {
         flag += strspn(flag, " ");
         if (strlen(flag) >= 2 && !is_ordinary_flag(flag))
-            return refuse(mapping, "of a sort that promotion does not know");
+            return mapping_refuse(mapping, "of a sort that promotion does not know");
         flag += strcspn(flag, " ");
     }
     return ORIEL_OK;
 }
 
-static enum oriel_status judge_mapping(const struct oriel_mapping *mapping, bool huge_allowed)
+static enum oriel_status check_mapping(const struct oriel_mapping *mapping, bool huge_allowed)
 {
     if (mapping->access[3] != 'p')
-        return refuse(mapping, "shared already");
+        return mapping_refuse(mapping, "shared already");
     if (mapping->access[0] != 'r' || mapping->access[1] != 'w')
-        return refuse(mapping, "not writable");
+        return mapping_refuse(mapping, "not writable");
     if (strncmp(mapping->name, "[stack", 6) == 0)
-        return refuse(mapping, "a stack");
+        return mapping_refuse(mapping, "a stack");
     if (mapping->name[0] == '[' && strcmp(mapping->name, "[heap]") != 0 &&
         strncmp(mapping->name, "[anon:", 6) != 0)
-        return refuse(mapping, "the kernel's");
-    enum oriel_status status = judge_flags(mapping);
+        return mapping_refuse(mapping, "the kernel's");
+    enum oriel_status status = check_flags(mapping);
     if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed &&
-        !shared_memory_is_huge() && !oriel_huge_can_collapse())
-        return refuse(mapping, "in transparent huge pages, which shared memory does not get here");
+        !shared_memory_is_huge() && !oriel_huge_pages_can_collapse())
+        return mapping_refuse(mapping,
+                              "in transparent huge pages, which shared memory does not get here");
     return status;
 }
 
 /* The memory policy at address: its mode and the first nodes. Without a policy of its own, the
  * mapping has the process's. */
-static bool placement(uintptr_t address, unsigned flags, int *mode, unsigned long nodes[16])
+static bool memory_policy_read(uintptr_t address, unsigned flags, int *mode,
+                               unsigned long nodes[16])
 {
     memset(nodes, 0, 16 * sizeof *nodes);
     return syscall(SYS_get_mempolicy, mode, nodes, 16 * 8 * sizeof *nodes, address, flags) == 0;
 }
 
-static bool is_bound(uintptr_t address)
+static bool has_own_policy(uintptr_t address)
 {
     enum { AT_ADDRESS = 2 }; /* MPOL_F_ADDR */
     int mode, usual_mode;
     unsigned long nodes[16], usual_nodes[16];
-    return placement(address, AT_ADDRESS, &mode, nodes) &&
-           placement(0, 0, &usual_mode, usual_nodes) &&
+    return memory_policy_read(address, AT_ADDRESS, &mode, nodes) &&
+           memory_policy_read(0, 0, &usual_mode, usual_nodes) &&
            (mode != usual_mode || memcmp(nodes, usual_nodes, sizeof nodes) != 0);
 }
 
@@ -150,7 +152,7 @@ static bool is_bound(uintptr_t address)
  * stores an address inside it, the list of robust mutexes. Below it in the same mapping is the
  * stack; above it is other memory. The initial thread's block is elsewhere, and its stack is named.
  * The kernel writes to that block in a child, as fork does to an arena. */
-static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintptr_t start,
+static enum oriel_status check_stacks(const struct oriel_mapping *mapping, uintptr_t start,
                                       uintptr_t end)
 {
     enum oriel_status status = ORIEL_OK;
@@ -166,8 +168,8 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
             continue;
         uintptr_t at = (uintptr_t)block;
         if (tid == getpid())
-            status =
-                at >= start && at < end ? refuse(mapping, "the initial thread's own") : ORIEL_OK;
+            status = at >= start && at < end ? mapping_refuse(mapping, "the initial thread's own")
+                                             : ORIEL_OK;
         else if (at >= mapping->start && at < mapping->end && start <= at)
             status = oriel_fail(ORIEL_E_OTHER, "the memory at %#lx may be the stack of thread %ld",
                                 (unsigned long)start, tid);
@@ -193,7 +195,7 @@ static bool is_touched(int pagemap_fd, uintptr_t address)
  * This reads the program's memory, parts of which a sanitiser may have poisoned. An untouched page
  * belongs to no arena and stays untouched: a sparse range has very many. */
 __attribute__((no_sanitize("address", "thread"))) static enum oriel_status
-judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+check_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
 {
     enum oriel_status status = ORIEL_OK;
     uintptr_t first = (start + ARENA_ALIGN - 1) & ~(uintptr_t)(ARENA_ALIGN - 1);
@@ -204,8 +206,8 @@ judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end
         const uintptr_t *head = (const uintptr_t *)at;
         if (is_touched(pagemap_fd, at) && head[0] > at && head[0] - at <= ARENA_HEAD_MOST &&
             head[1] == 0)
-            status = refuse(mapping,
-                            "where an arena of malloc's begins, to which fork writes in the child");
+            status = mapping_refuse(
+                mapping, "where an arena of malloc's begins, to which fork writes in the child");
     }
     if (pagemap_fd >= 0)
         close(pagemap_fd);
@@ -221,7 +223,7 @@ enum { STREAM_LOCK_BYTES = 16 };
 /* Stream locks are in malloc's memory next to the streams. Like arenas, fork resets them in the
  * child, so that two threads of the parent could own one stream. A stream that is opened later may
  * still be placed in a promoted page. */
-static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uintptr_t start,
+static enum oriel_status check_streams(const struct oriel_mapping *mapping, uintptr_t start,
                                        uintptr_t end)
 {
     bool is_there = false;
@@ -232,9 +234,10 @@ static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uint
         is_there = lock < end && lock + STREAM_LOCK_BYTES > start;
     }
     _IO_list_unlock();
-    return is_there ? refuse(mapping,
-                             "where an open stream's lock is, to which fork writes in the child")
-                    : ORIEL_OK;
+    return is_there
+               ? mapping_refuse(mapping,
+                                "where an open stream's lock is, to which fork writes in the child")
+               : ORIEL_OK;
 }
 
 /* The upper end of the stack above an address on the caller's stack. For a thread other than the
@@ -256,7 +259,7 @@ static uintptr_t stack_top(uintptr_t here)
 
 /* Refuses memory that promotion itself reads or writes, through this thread, while the barrier is
  * active. */
-static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
+static enum oriel_status check_own_memory(uintptr_t start, uintptr_t end)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t error = (uintptr_t)&errno;
@@ -276,77 +279,77 @@ static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
 /* --- kernel data about a mapping, and its cache --- */
 
 struct look {
-    struct oriel_mapping
-        first; /* first mapping that overlaps the range; none if its end is 0 */
+    struct oriel_mapping first; /* first mapping that overlaps the range; none if its end is 0 */
     bool details;
 };
 
-static void remember(const struct oriel_mapping *mapping)
+static void mapping_cache_store(const struct oriel_mapping *mapping)
 {
     size_t at = 0;
-    while (at < REMEMBERED_MAX && remembered[at].mapping.start != mapping->start)
+    while (at < MAPPING_CACHE_ENTRIES && mapping_cache[at].mapping.start != mapping->start)
         at++;
-    if (at == REMEMBERED_MAX)
-        at = remembered_next++ % REMEMBERED_MAX;
-    remembered[at].mapping = *mapping;
-    remembered[at].until_ns = UINT64_MAX; /* until the query has finished */
+    if (at == MAPPING_CACHE_ENTRIES)
+        at = mapping_cache_next++ % MAPPING_CACHE_ENTRIES;
+    mapping_cache[at].mapping = *mapping;
+    mapping_cache[at].until_ns = UINT64_MAX; /* until the query has finished */
 }
 
-static bool see(const struct oriel_mapping *mapping, void *context)
+static bool mapping_collect(const struct oriel_mapping *mapping, void *context)
 {
     struct look *look = context;
     if (look->first.end == 0)
         look->first = *mapping;
     if (look->details)
-        remember(mapping);
+        mapping_cache_store(mapping);
     return look->details;
 }
 
-static void set_times(uint64_t from_ns)
+static void mapping_cache_set_expiry(uint64_t from_ns)
 {
     uint64_t now_ns = oriel_now_ns();
-    for (size_t i = 0; i < REMEMBERED_MAX; i++)
-        if (remembered[i].until_ns == UINT64_MAX)
-            remembered[i].until_ns = now_ns + TIMES_THE_LOOK * (now_ns - from_ns);
+    for (size_t i = 0; i < MAPPING_CACHE_ENTRIES; i++)
+        if (mapping_cache[i].until_ns == UINT64_MAX)
+            mapping_cache[i].until_ns = now_ns + CACHE_TIME_FACTOR * (now_ns - from_ns);
 }
 
-static void forget(const struct oriel_mapping *mapping)
+static void mapping_cache_drop(const struct oriel_mapping *mapping)
 {
-    for (size_t i = 0; i < REMEMBERED_MAX; i++)
-        if (remembered[i].mapping.start <= mapping->start &&
-            remembered[i].mapping.end >= mapping->end)
-            remembered[i].mapping.end = 0;
+    for (size_t i = 0; i < MAPPING_CACHE_ENTRIES; i++)
+        if (mapping_cache[i].mapping.start <= mapping->start &&
+            mapping_cache[i].mapping.end >= mapping->end)
+            mapping_cache[i].mapping.end = 0;
 }
 
-void oriel_candidate_forget(void)
+void oriel_promotable_expire_cache(void)
 {
-    memset(remembered, 0, sizeof remembered);
+    memset(mapping_cache, 0, sizeof mapping_cache);
 }
 
-static bool is_run_start(const struct oriel_promoted_ranges *runs, uintptr_t address)
+static bool is_range_start(const struct oriel_promoted_ranges *ranges, uintptr_t address)
 {
-    size_t at = oriel_promoted_ranges_after(runs, address);
-    return at < runs->count && runs->list[at].start == address;
+    size_t at = oriel_promoted_ranges_after(ranges, address);
+    return at < ranges->count && ranges->list[at].start == address;
 }
 
-static bool is_run_end(const struct oriel_promoted_ranges *runs, uintptr_t address)
+static bool is_range_end(const struct oriel_promoted_ranges *ranges, uintptr_t address)
 {
-    size_t at = oriel_promoted_ranges_after(runs, address - 1);
-    return at < runs->count && runs->list[at].end == address;
+    size_t at = oriel_promoted_ranges_after(ranges, address - 1);
+    return at < ranges->count && ranges->list[at].end == address;
 }
 
 /* Looks up the cached details of a mapping, given its current bounds and access. */
-static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_ranges *runs,
-                   struct oriel_mapping *out)
+static bool mapping_cache_find(const struct oriel_mapping *now,
+                               const struct oriel_promoted_ranges *ranges,
+                               struct oriel_mapping *out)
 {
-    for (size_t i = 0; i < REMEMBERED_MAX; i++) {
-        const struct oriel_mapping *then = &remembered[i].mapping;
+    for (size_t i = 0; i < MAPPING_CACHE_ENTRIES; i++) {
+        const struct oriel_mapping *then = &mapping_cache[i].mapping;
         if (then->start > now->start || then->end < now->end || then->inode != now->inode)
             continue;
-        if (remembered[i].until_ns > oriel_now_ns() &&
+        if (mapping_cache[i].until_ns > oriel_now_ns() &&
             memcmp(then->access, now->access, sizeof now->access) == 0 &&
-            (then->start == now->start || is_run_end(runs, now->start)) &&
-            (then->end == now->end || is_run_start(runs, now->end))) {
+            (then->start == now->start || is_range_end(ranges, now->start)) &&
+            (then->end == now->end || is_range_start(ranges, now->end))) {
             *out = *then;
             out->start = now->start;
             out->end = now->end;
@@ -357,36 +360,36 @@ static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_
 }
 
 /* Finds the first mapping that overlaps the range, with details. */
-static enum oriel_status inspect(uintptr_t start, uintptr_t end,
-                                 const struct oriel_promoted_ranges *runs,
-                                 struct oriel_mapping *out, bool *is_recalled)
+static enum oriel_status first_mapping_read(uintptr_t start, uintptr_t end,
+                                            const struct oriel_promoted_ranges *ranges,
+                                            struct oriel_mapping *out, bool *is_recalled)
 {
     struct look look = {.details = false};
-    if (!oriel_maps_visit(start, end, false, see, &look))
+    if (!oriel_proc_maps_visit(start, end, false, mapping_collect, &look))
         return oriel_fail(ORIEL_E_OTHER, "cannot read /proc/self/maps: %s", strerror(errno));
-    *is_recalled = look.first.end != 0 && recall(&look.first, runs, out);
+    *is_recalled = look.first.end != 0 && mapping_cache_find(&look.first, ranges, out);
     if (*is_recalled)
         return ORIEL_OK;
     uint64_t from_ns = oriel_now_ns();
     look = (struct look){.details = true};
-    if (!oriel_maps_visit(start, end, true, see, &look))
+    if (!oriel_proc_maps_visit(start, end, true, mapping_collect, &look))
         return oriel_fail(ORIEL_E_OTHER, "cannot read /proc/self/smaps: %s", strerror(errno));
-    set_times(from_ns);
+    mapping_cache_set_expiry(from_ns);
     *out = look.first;
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed,
-                                        enum oriel_means means,
-                                        const struct oriel_promoted_ranges *runs,
-                                        struct oriel_candidate *out)
+enum oriel_status oriel_promotable_check(uintptr_t start, uintptr_t end, bool huge_allowed,
+                                         enum oriel_barrier_method method,
+                                         const struct oriel_promoted_ranges *ranges,
+                                         struct oriel_promotable *out)
 {
     struct oriel_mapping mapping;
     bool is_recalled = false;
-    *out = (struct oriel_candidate){.end = start};
-    enum oriel_status status = judge_own(start, end);
+    *out = (struct oriel_promotable){.end = start};
+    enum oriel_status status = check_own_memory(start, end);
     if (status == ORIEL_OK)
-        status = inspect(start, end, runs, &mapping, &is_recalled);
+        status = first_mapping_read(start, end, ranges, &mapping, &is_recalled);
     if (status != ORIEL_OK)
         return status;
     if (mapping.end <= start || mapping.start > start)
@@ -394,17 +397,17 @@ enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool hug
     out->end = mapping.end < end ? mapping.end : end;
     out->file_backed = mapping.inode != 0;
     out->huge = mapping.huge_bytes > 0;
-    status = judge_mapping(&mapping, huge_allowed);
+    status = check_mapping(&mapping, huge_allowed);
     if (status != ORIEL_OK && mapping.huge_bytes == 0)
-        forget(&mapping); /* the program may be about to remove the obstacle */
-    if (status == ORIEL_OK && is_bound(start))
-        status = refuse(&mapping, "bound to memory nodes (mbind)");
-    if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE &&
+        mapping_cache_drop(&mapping); /* the program may be about to remove the obstacle */
+    if (status == ORIEL_OK && has_own_policy(start))
+        status = mapping_refuse(&mapping, "bound to memory nodes (mbind)");
+    if (status == ORIEL_OK && is_recalled && method == ORIEL_BARRIER_STOP_THREADS &&
         oriel_write_barrier_is_watched(start, out->end - start))
-        status = refuse(&mapping, "watched by another userfaultfd");
+        status = mapping_refuse(&mapping, "watched by another userfaultfd");
     if (status == ORIEL_OK)
-        status = judge_arenas(&mapping, start, out->end);
+        status = check_arenas(&mapping, start, out->end);
     if (status == ORIEL_OK)
-        status = judge_streams(&mapping, start, out->end);
-    return status == ORIEL_OK ? judge_stacks(&mapping, start, out->end) : status;
+        status = check_streams(&mapping, start, out->end);
+    return status == ORIEL_OK ? check_stacks(&mapping, start, out->end) : status;
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct oriel_candidate {
+struct oriel_promotable {
     uintptr_t end;    /* end of the part that is in the same mapping as start */
     bool file_backed; /* a private copy of a file (.data), which userfaultfd cannot protect */
     bool huge;        /* some of the mapping is in transparent huge pages */
@@ -17,14 +17,14 @@ struct oriel_candidate {
 
 /* Whether the whole pages from start on, in one mapping and at most up to end, are private,
  * writable, of an ordinary kind, and not a thread's stack. Returns ORIEL_E_OTHER with the reason if
- * not. huge_allowed: huge pages may be split. means: how the pages would be moved. runs: the
+ * not. huge_allowed: huge pages may be split. method: how the pages would be moved. ranges: the
  * promoted ranges. */
-enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed,
-                                        enum oriel_means means,
-                                        const struct oriel_promoted_ranges *runs,
-                                        struct oriel_candidate *out);
+enum oriel_status oriel_promotable_check(uintptr_t start, uintptr_t end, bool huge_allowed,
+                                         enum oriel_barrier_method method,
+                                         const struct oriel_promoted_ranges *ranges,
+                                         struct oriel_promotable *out);
 
 /* For tests: expires all cached mapping data. */
-void oriel_candidate_forget(void);
+void oriel_promotable_expire_cache(void);
 
 #endif

@@ -13,21 +13,21 @@
 #include <stdint.h>
 
 /* A referenced range of bytes. */
-struct oriel_pending_slot {
+struct oriel_byte_range {
     uintptr_t base;
     uintptr_t end;
 };
 
 /* The list of referenced ranges. prepare reserves room for one more, so that add cannot fail. */
-bool oriel_pending_slot_prepare(void);
-void oriel_pending_slot_add(const struct oriel_pending_slot *added);
-void oriel_pending_slot_forget(const struct oriel_pending_slot *which);
-size_t oriel_pending_slot_count(void);
+bool oriel_promote_fork_range_reserve(void);
+void oriel_promote_fork_range_add(const struct oriel_byte_range *added);
+void oriel_promote_fork_range_remove(const struct oriel_byte_range *which);
+size_t oriel_promote_fork_range_count(void);
 
 /* Before the fork; after it in the parent, which waits until the child has copied; and in the
  * child. */
-void oriel_promote_fork_before(const struct oriel_promoted_ranges *runs);
+void oriel_promote_fork_before(const struct oriel_promoted_ranges *ranges);
 void oriel_promote_fork_parent(void);
-void oriel_promote_fork_child(const struct oriel_promoted_ranges *runs);
+void oriel_promote_fork_child(const struct oriel_promoted_ranges *ranges);
 
 #endif

@@ -9,45 +9,47 @@
 #include <stdint.h>
 
 /* An allocation in the memory file. Freed when no byte of it is promoted. */
-struct oriel_run_block {
+struct oriel_promoted_block {
     uint64_t offset;
     uint64_t live_bytes;
     bool is_lost;        /* a part may be mapped at an unknown address: never freed */
-    bool is_kept;        /* a child without a lease may read it: neither punched nor freed */
+    bool is_retained;    /* a child without a lease may read it: neither punched nor freed */
     uint64_t first_fork; /* the first fork whose child may read it (fork_leases.h) */
     uint64_t last_fork;  /* the last such fork; set when the block starts to wait for children */
-    struct oriel_run_block *next; /* in the queue of waiting blocks */
+    struct oriel_promoted_block *next; /* in the queue of waiting blocks */
 };
 
-struct oriel_run {
+struct oriel_promoted_range {
     uintptr_t start;
     uintptr_t end;
     uint64_t offset;
-    uintptr_t stash; /* address at which the private mapping of start is parked */
+    uintptr_t parked; /* address at which the private mapping of start is parked */
     /* number of references; 0: demotion failed, retried when the next reference ends */
-    uint32_t holds;
-    struct oriel_run_block *block;
+    uint32_t references;
+    struct oriel_promoted_block *block;
 };
 
 struct oriel_promoted_ranges {
-    struct oriel_run *list;
+    struct oriel_promoted_range *list;
     size_t count;
     size_t capacity;
 };
 
 /* Reserves capacity so that inserting more ranges and two splits cannot fail. */
-bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *runs, size_t more);
+bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *ranges, size_t more);
 
 /* Index of the first range that ends after address; count if there is none. */
-size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *runs, uintptr_t address);
+size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *ranges, uintptr_t address);
 
 /* Splits the range that contains address, unless address is a boundary. */
-void oriel_promoted_ranges_split(struct oriel_promoted_ranges *runs, uintptr_t address);
+void oriel_promoted_ranges_split(struct oriel_promoted_ranges *ranges, uintptr_t address);
 
-void oriel_promoted_ranges_insert(struct oriel_promoted_ranges *runs, const struct oriel_run *run);
-void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *runs, size_t at);
+void oriel_promoted_ranges_insert(struct oriel_promoted_ranges *ranges,
+                                  const struct oriel_promoted_range *range);
+void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *ranges, size_t at);
 
 /* Joins ranges that continue each other in [start, end) and at its ends. */
-void oriel_promoted_ranges_join(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end);
+void oriel_promoted_ranges_join(struct oriel_promoted_ranges *ranges, uintptr_t start,
+                                uintptr_t end);
 
 #endif

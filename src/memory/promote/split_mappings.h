@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ORIEL_SCARS_MAX 4096
+#define ORIEL_SPLIT_MAPPINGS_MAX 4096
 
 /* Records that [start, end) is private again. A repeated boundary counts once. */
-void oriel_scars_note(uintptr_t start, uintptr_t end);
+void oriel_split_mappings_add(uintptr_t start, uintptr_t end);
 
 /* Whether more than most recorded addresses are boundaries of mappings now. Addresses that no
  * longer are get removed. */
-bool oriel_scars_exceed(size_t most);
+bool oriel_split_mappings_exceed(size_t most);
 
 #endif

@@ -12,9 +12,9 @@ typedef void oriel_stop_handler(int signal, siginfo_t *info, void *context);
 bool oriel_stop_signal_is_free(int signal, oriel_stop_handler *handler);
 
 /* All such signals, as bits. */
-uint64_t oriel_stop_signals_free(oriel_stop_handler *handler);
+uint64_t oriel_stop_signal_free_set(oriel_stop_handler *handler);
 
-void oriel_stop_signal_take(int signal, oriel_stop_handler *handler);
+void oriel_stop_signal_install(int signal, oriel_stop_handler *handler);
 
 /* Sends the signal to a thread of this process with a nonzero number. Returns 0 or an errno. */
 int oriel_stop_signal_send(int signal, int32_t tid, uint64_t number);
@@ -26,6 +26,6 @@ uint64_t oriel_stop_signal_read(const siginfo_t *info);
  * installed. The default action would end the process, and discarding the signal in transit would
  * interrupt waits. blocked: a thread blocks the signal and might later receive it with sigwait, so
  * it is discarded in any case. */
-void oriel_stop_signal_give_back(int signal, oriel_stop_handler *handler, bool late, bool blocked);
+void oriel_stop_signal_return(int signal, oriel_stop_handler *handler, bool late, bool blocked);
 
 #endif

@@ -8,25 +8,25 @@
 #include <stdint.h>
 
 /* Reads a small file of a thread. Returns false when it is missing or empty. */
-bool oriel_threads_read(int32_t tid, const char *name, char *text, size_t text_bytes);
+bool oriel_thread_list_read(int32_t tid, const char *name, char *text, size_t text_bytes);
 
 /* Reads a thread's blocked signals. Returns false on any error. */
-bool oriel_threads_read_blocked(int32_t tid, uint64_t *blocked);
+bool oriel_thread_list_read_blocked(int32_t tid, uint64_t *blocked);
 
 /* Whether a thread is gone, or runs no code of the program any more: the initial thread may end
  * before the process. */
-bool oriel_threads_has_ended(int32_t tid);
+bool oriel_thread_list_has_ended(int32_t tid);
 
 /* Whether a thread is running, or runnable without a processor. */
-bool oriel_threads_is_running(int32_t tid);
+bool oriel_thread_list_is_running(int32_t tid);
 
 /* A thread's processor time; 0 if the kernel does not report it. */
-uint64_t oriel_threads_ran_ns(int32_t tid);
+uint64_t oriel_thread_list_ran_ns(int32_t tid);
 
 /* Calls visit for every other thread that existed at one point in time, until it returns false.
  * Then it returns false with *error 0, or with an errno when the threads cannot be listed (EMFILE:
  * over 16,384; EAGAIN: threads end faster than they are listed). Skips threads that write to memory
  * for others (transport/remote_writers.h); the caller blocks those separately. */
-bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error);
+bool oriel_thread_list_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error);
 
 #endif

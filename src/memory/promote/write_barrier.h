@@ -15,44 +15,44 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum oriel_means { ORIEL_MEANS_AUTO, ORIEL_MEANS_PROTECT, ORIEL_MEANS_QUIESCE };
+enum oriel_barrier_method { ORIEL_BARRIER_AUTO, ORIEL_BARRIER_UFFD, ORIEL_BARRIER_STOP_THREADS };
 
 struct oriel_write_barrier {
-    enum oriel_means means;
-    int fd;        /* uffd: the userfaultfd */
-    int signal;    /* stop_threads: the signal in use */
-    uint64_t mask; /* the calling thread's blocked signals before begin */
-    uintptr_t
-        moved_start; /* uffd: bounds of all replaced ranges; empty when equal */
+    enum oriel_barrier_method method;
+    int fd;                /* uffd: the userfaultfd */
+    int signal;            /* stop_threads: the signal in use */
+    uint64_t mask;         /* the calling thread's blocked signals before begin */
+    uintptr_t moved_start; /* uffd: bounds of all replaced ranges; empty when equal */
     uintptr_t moved_end;
     char reason[200]; /* why the last begin failed */
 };
 
 /* AUTO uses userfaultfd where the kernel grants the full mode, otherwise it stops threads. Returns
  * ORIEL_E_OTHER with the reason. */
-enum oriel_status oriel_write_barrier_open(enum oriel_means means, struct oriel_write_barrier *out);
-void oriel_write_barrier_close(struct oriel_write_barrier *freeze);
+enum oriel_status oriel_write_barrier_open(enum oriel_barrier_method method,
+                                           struct oriel_write_barrier *out);
+void oriel_write_barrier_close(struct oriel_write_barrier *barrier);
 
-struct oriel_call;
+struct oriel_syscall;
 
 /* Makes threads that are blocked in certain calls restart them; best effort. Use between two write
  * barriers only. */
-void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_call *call,
+void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_syscall *call,
                                                  const void *context),
                                const void *context);
 
 /* private_pages: pages that parked_mapping.h moves away, so that no thread reads the range either.
  * Otherwise the pages are the memory file's, and only writes are blocked. Returns false with
- * freeze->reason; then no barrier is active. */
-bool oriel_write_barrier_begin(struct oriel_write_barrier *freeze, uintptr_t start,
+ * barrier->reason; then no barrier is active. */
+bool oriel_write_barrier_begin(struct oriel_write_barrier *barrier, uintptr_t start,
                                uint64_t len_bytes, bool private_pages);
 
 /* replaced: the range has its new mapping. Otherwise the old one becomes writable again. */
-void oriel_write_barrier_end(struct oriel_write_barrier *freeze, uintptr_t start,
+void oriel_write_barrier_end(struct oriel_write_barrier *barrier, uintptr_t start,
                              uint64_t len_bytes, bool replaced);
 
 /* Copies pages to a private range that is protected by the barrier and empty (parked_mapping.h). */
-void oriel_write_barrier_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from,
+void oriel_write_barrier_fill(struct oriel_write_barrier *barrier, uintptr_t start, uintptr_t from,
                               uint64_t len_bytes);
 
 /* Whether another userfaultfd watches the range. Also false where this process cannot create
@@ -63,19 +63,21 @@ bool oriel_write_barrier_is_watched(uintptr_t start, uint64_t len_bytes);
 bool oriel_write_barrier_uses(uintptr_t start, uintptr_t end);
 
 /* --- the two methods, only for write_barrier.c --- */
-bool oriel_protect_open(struct oriel_write_barrier *freeze);
-bool oriel_protect_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes,
-                         bool private_pages);
-void oriel_protect_end(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes,
-                       bool replaced);
-void oriel_protect_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from,
-                        uint64_t len_bytes);
-bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes);
-bool oriel_quiesce_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes);
-void oriel_quiesce_end(struct oriel_write_barrier *freeze);
-void oriel_quiesce_nudge(struct oriel_write_barrier *freeze,
-                         bool (*is_wanted)(const struct oriel_call *call, const void *context),
-                         const void *context);
-bool oriel_quiesce_uses(uintptr_t start, uintptr_t end);
+bool oriel_uffd_open(struct oriel_write_barrier *barrier);
+bool oriel_uffd_begin(struct oriel_write_barrier *barrier, uintptr_t start, uint64_t len_bytes,
+                      bool private_pages);
+void oriel_uffd_end(struct oriel_write_barrier *barrier, uintptr_t start, uint64_t len_bytes,
+                    bool replaced);
+void oriel_uffd_fill(struct oriel_write_barrier *barrier, uintptr_t start, uintptr_t from,
+                     uint64_t len_bytes);
+bool oriel_uffd_is_watched(uintptr_t start, uint64_t len_bytes);
+bool oriel_stop_threads_begin(struct oriel_write_barrier *barrier, uintptr_t start,
+                              uint64_t len_bytes);
+void oriel_stop_threads_end(struct oriel_write_barrier *barrier);
+void oriel_stop_threads_nudge(struct oriel_write_barrier *barrier,
+                              bool (*is_wanted)(const struct oriel_syscall *call,
+                                                const void *context),
+                              const void *context);
+bool oriel_stop_threads_uses(uintptr_t start, uintptr_t end);
 
 #endif
