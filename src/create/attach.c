@@ -21,7 +21,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static enum oriel_status attach_no_memory(void)
 {
-    return oriel_fail(ORIEL_E_ATTACH, "no memory for what is attached");
+    return oriel_fail(ORIEL_E_ATTACH, "no memory for the list of attached memory");
 }
 
 static struct oriel_attached *attached_load(struct oriel_window *window)

@@ -192,7 +192,7 @@ enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *gro
     struct cache_entry *entry = keyval == MPI_KEYVAL_INVALID ? NULL : calloc(1, sizeof *entry);
     *out = NULL;
     if (entry == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the board of a communicator");
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a communicator's rendezvous");
     oriel_group_share(group);
     entry->rendezvous.words = (struct oriel_shm_rendezvous_words *)(group->bases[0] + words_offset);
     entry->rendezvous.group = group;
@@ -205,7 +205,7 @@ enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *gro
         live_list_remove(entry);
         oriel_group_release(group);
         free(entry);
-        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot keep an attribute of a communicator");
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot store an attribute of a communicator");
     }
     *out = &entry->rendezvous;
     return ORIEL_OK;

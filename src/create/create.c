@@ -17,7 +17,7 @@
  *      once more.
  *   5. If CMA is refused to any rank, agents reach all such memory of the window. If the records
  *      show a rank whose agent is not open, that rank opens it, and all agree once more. If an
- *      agent may not be opened, the window goes to the host.
+ *      agent may not be opened, the host creates the window.
  *
  * Invariant: no rank returns a window that another rank does not have, unless a rank has died
  * meanwhile. Threads may create windows on different communicators concurrently. */
@@ -71,7 +71,7 @@ static enum oriel_status agreed_status(const struct create_state *state)
         if (i == state->window->rank)
             return status; /* the message is already this thread's last one */
         usleep(OTHERS_REPORT_AFTER_US);
-        return oriel_fail(status, "rank %d could not make its part of the window", (int)i);
+        return oriel_fail(status, "rank %d failed to create its part of the window", (int)i);
     }
     return ORIEL_OK;
 }
@@ -226,8 +226,8 @@ static enum oriel_status agree_on_agents(struct create_state *state, bool *use_h
         status = oriel_create_state_agree(state, opened, &agreed);
     }
     if (status == ORIEL_OK && agreed == 0) {
-        (void)oriel_fail(ORIEL_E_OTHER, "a rank has no agent");
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+        (void)oriel_fail(ORIEL_E_OTHER, "a rank could not start its agent");
+        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
     }
     *use_host = agreed == 0;
     state->window->by_agent = true;
@@ -285,7 +285,7 @@ static enum oriel_status creation_negotiate(struct create_state *state, bool *us
     if (!*use_host)
         return agree_on_agents(state, use_host);
     (void)oriel_fail(ORIEL_E_OTHER, "no cross-memory copies, and ORIEL_AGENT=never");
-    oriel_note("%s: the window goes to the host: %s", state->creation->call, oriel_fail_message());
+    oriel_note("%s: the host creates the window: %s", state->creation->call, oriel_fail_message());
     return ORIEL_OK;
 }
 

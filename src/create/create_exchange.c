@@ -46,7 +46,7 @@ static void silent_rank_check(struct create_watch *known, int comm_rank)
     if (oriel_now_ns() - known->since_ns >= oriel_timeout_ns())
         dead_rank_store(known, comm_rank,
                         oriel_fail(ORIEL_E_PEER,
-                                   "rank %d does not come, and nobody tells where it is",
+                                   "rank %d does not respond, and no rank knows its address",
                                    comm_rank));
 }
 
@@ -69,9 +69,8 @@ static bool remote_rank_check(struct oriel_window *window, int32_t rank, struct 
         rank_in_comm(window, watched.dead,
                      known); /* undefined if the dead rank is not a member of this communicator */
     if (comm_rank != MPI_UNDEFINED)
-        dead_rank_store(
-            known, comm_rank,
-            oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", comm_rank));
+        dead_rank_store(known, comm_rank,
+                        oriel_fail(ORIEL_E_PEER, "rank %d has died or is unreachable", comm_rank));
     return true;
 }
 

@@ -22,7 +22,7 @@ static enum oriel_status total_memory_check(const struct create_state *state)
     if (state->creation->flavour == ORIEL_FLAVOUR_CREATE || total_bytes == 0 ||
         total_bytes <= oriel_memory_limits_available())
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_NO_MEM, "the ranks ask for %lu bytes, %lu are available",
+    return oriel_fail(ORIEL_E_NO_MEM, "the ranks request %lu bytes, %lu are available",
                       (unsigned long)total_bytes, (unsigned long)oriel_memory_limits_available());
 }
 
@@ -197,7 +197,7 @@ static enum oriel_status host_handles_create(struct create_state *state)
     if (state->has_carrier)
         return ORIEL_OK;
     if (oriel_host()->Comm_group(comm, &window->host->group) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a group");
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a group");
     enum oriel_status status = oriel_host_carrier(comm, oriel_handle_live(), &window->host->handle);
     if (status != ORIEL_OK)
         return status;
@@ -252,7 +252,7 @@ uint32_t oriel_create_state_contribute(struct create_state *state)
     if (state->records == NULL)
         return AGREE_REACHED | AGREE_CMA;
     if (group_open(state) != ORIEL_OK)
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
     else
         bits |= AGREE_REACHED;
     if ((bits & AGREE_REACHED) && cma_probe_targets(state) == ORIEL_OK)
@@ -270,7 +270,7 @@ uint32_t oriel_create_state_contribute(struct create_state *state)
     if ((bits & AGREE_REACHED) && status == ORIEL_OK)
         status = oriel_node_map_open(state);
     if (status == ORIEL_E_OTHER)
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
     if (status != ORIEL_OK)
         bits &= status == ORIEL_E_OTHER ? ~(uint32_t)AGREE_REACHED : ~(uint32_t)AGREE_MEMORY;
     return bits;

@@ -43,7 +43,7 @@ static enum oriel_status check_arguments(const struct oriel_creation *creation)
     if (creation->size_bytes < 0)
         return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)creation->size_bytes);
     if (creation->disp_unit <= 0)
-        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not above 0",
+        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not positive",
                           (long)creation->disp_unit);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE && creation->base == NULL &&
         creation->size_bytes > 0)
@@ -189,7 +189,7 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
         status = window_memory_prepare(state);
     if (status != ORIEL_E_OTHER)
         return status;
-    oriel_note("%s: the window goes to the host: %s", creation->call, oriel_fail_message());
+    oriel_note("%s: the host creates the window: %s", creation->call, oriel_fail_message());
     state->own.wants_host = 1;
     return ORIEL_OK;
 }

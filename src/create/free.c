@@ -78,7 +78,7 @@ static enum oriel_status window_handle_free(struct oriel_window *window, bool *g
         oriel_path_info_save_name(window);
     const bool is_as_made = !atomic_load_explicit(&window->host->is_marked, memory_order_acquire);
     if (!oriel_host_carrier_free(&window->host->handle, is_as_made))
-        return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
+        return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window is not freed");
     *gone = true;
     oriel_handle_remove(handle, window);
     return ORIEL_OK;

@@ -165,7 +165,7 @@ static enum oriel_status leader_addresses_exchange(struct create_state *state)
     return status;
 }
 _Static_assert(sizeof(struct oriel_leader_address) == sizeof(struct oriel_reached),
-               "told is a copy of it");
+               "one is a copy of the other");
 
 /* Whether all ranks have the memory for the next steps. A rank that lacks it reports that before it
  * leaves. */
@@ -176,7 +176,7 @@ static enum oriel_status node_map_agree_memory(struct create_state *state)
     enum oriel_status status = oriel_create_state_agree(state, state->node_map != NULL, &all_have);
     return status != ORIEL_OK || all_have
                ? status
-               : oriel_fail(ORIEL_E_NO_MEM, "a rank has no memory for %d ranks on several machines",
+               : oriel_fail(ORIEL_E_NO_MEM, "a rank has no memory for %d ranks on several nodes",
                             (int)state->window->n);
 }
 
@@ -206,13 +206,13 @@ enum oriel_status oriel_node_map_reach(const struct create_state *state)
     if (map == NULL)
         return ORIEL_OK;
     if (state->creation->flavour == ORIEL_FLAVOUR_SHARED)
-        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d machines", (int)map->count);
+        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d nodes", (int)map->count);
     if (map->status != ORIEL_OK)
-        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d machines: %s", (int)map->count,
+        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d nodes: %s", (int)map->count,
                           map->reason);
     for (int32_t i = 0; i < map->count; i++)
         if (map->address_by_node[i].address_bytes == 0)
-            return oriel_fail(ORIEL_E_OTHER, "rank %d cannot be reached from other machines",
+            return oriel_fail(ORIEL_E_OTHER, "rank %d cannot be reached from other nodes",
                               (int)map->leader_by_node[i]);
     return ORIEL_OK;
 }
@@ -282,7 +282,7 @@ enum oriel_status oriel_node_map_open(struct create_state *state)
         return ORIEL_OK;
     state->window->far = oriel_internode_make(state->own.far_id, state->window->n);
     if (state->window->far == NULL || !oriel_serve_add(state->window))
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d machines",
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d nodes",
                           (int)state->node_map->count);
     return ORIEL_OK;
 }

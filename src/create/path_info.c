@@ -70,9 +70,9 @@ void oriel_paths_note(struct oriel_window *window, const char *call)
         return;
     struct oriel_paths paths = oriel_paths_of(window);
     if (paths.ways[0] != '\0')
-        oriel_note("%s: window %lu of %d ranks: others reach the memory of rank %d by %s%s%s", call,
-                   (unsigned long)window->serial, (int)window->n, (int)window->rank, paths.ways,
-                   paths.reason[0] != '\0' ? "; no better way: " : "", paths.reason);
+        oriel_note("%s: window %lu of %d ranks: other ranks reach the memory of rank %d by %s%s%s",
+                   call, (unsigned long)window->serial, (int)window->n, (int)window->rank,
+                   paths.ways, paths.reason[0] != '\0' ? "; no better path: " : "", paths.reason);
 }
 
 void oriel_path_info_save_name(struct oriel_window *window)

@@ -197,7 +197,7 @@ static enum oriel_status overlap_check(struct oriel_window *window, uint64_t sta
     if (in_the_way == NULL)
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_ATTACH,
-                      "a part is attached already, in the region of %lu bytes at %#lx",
+                      "a part is already attached, in the region of %lu bytes at %#lx",
                       (unsigned long)(oriel_region_lookup_get(&in_the_way->end) -
                                       oriel_region_lookup_get(&in_the_way->start)),
                       (unsigned long)oriel_region_lookup_get(&in_the_way->start));

@@ -81,7 +81,7 @@ static void warn_if_late(struct oriel_shm_rendezvous *rendezvous)
     if (rendezvous->since_ns == 0 ||
         oriel_now_ns() - rendezvous->since_ns < PATIENCE_S * UINT64_C(1000000000))
         return;
-    oriel_warn("the making of a window has waited %d s for the other ranks: is one of them late?",
+    oriel_warn("creating a window has waited %d s for the other ranks: is one of them late?",
                PATIENCE_S);
     rendezvous->since_ns = 0;
 }

@@ -71,7 +71,7 @@ static const char *promotion_refusal(uint64_t now_ns)
         return "ORIEL_PROMOTE=never";
     if (oriel_options()->promote == ORIEL_PROMOTE_ALWAYS || account_has_credit(now_ns))
         return NULL;
-    return "it has cost too much of the time so far (ORIEL_PROMOTE=always does not count)";
+    return "it has used too much of the run time so far (ORIEL_PROMOTE=always ignores this)";
 }
 
 static enum oriel_status user_memory_no_memory(void)

@@ -54,7 +54,7 @@ static void child_request_page(uint64_t agent_offset, char *page, int report_fd)
         oriel_transport_agent.read(&remote, found, sizeof found) != ORIEL_OK)
         wrong = oriel_fail_message();
     else if (memcmp(found, wanted, sizeof found) != 0)
-        wrong = "the agent answered with other bytes than the page has";
+        wrong = "the agent returned wrong data";
     ssize_t len_bytes = write(report_fd, wrong, strlen(wrong) + 1);
     _exit(len_bytes > 0 ? 0 : 1);
 }
@@ -64,7 +64,7 @@ static void request_by_child(struct oriel_probe *out, uint64_t agent_offset, cha
     int ends[2];
     char wrong[200] = "";
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        probe_set_result(out, false, "no pipe to a child: ", strerror(errno));
+        probe_set_result(out, false, "cannot create a pipe: ", strerror(errno));
         return;
     }
     pid_t child = fork();
@@ -77,9 +77,9 @@ static void request_by_child(struct oriel_probe *out, uint64_t agent_offset, cha
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
     if (child < 0)
-        probe_set_result(out, false, "no child process to try it with: ", strerror(reason));
+        probe_set_result(out, false, "cannot create a child process: ", strerror(reason));
     else if (len_bytes <= 0)
-        probe_set_result(out, false, "the child that asked got no answer", "");
+        probe_set_result(out, false, "the child process got no reply", "");
     else if (wrong[0] != '\0')
         probe_set_result(out, false, wrong, "");
     else

@@ -98,7 +98,7 @@ static enum oriel_status no_room_error(struct oriel_allocator *allocator, uint64
 {
     uint64_t available_bytes = oriel_memory_limits_available();
     if (len_bytes > available_bytes)
-        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available",
+        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes requested, %lu available",
                           (unsigned long)len_bytes, (unsigned long)available_bytes);
     return oriel_fail(ORIEL_E_OTHER,
                       "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, "

@@ -106,7 +106,7 @@ static void range_isolate(uint64_t start, uint64_t end)
     if (start < end &&
         mmap(allocator.base + start, end - start, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, allocator.fd, (off_t)start) == MAP_FAILED)
-        oriel_note("fork: %lu bytes of window memory are still the parent's: %s",
+        oriel_note("fork: %lu bytes of window memory stay shared with the parent: %s",
                    (unsigned long)(end - start), strerror(errno));
 }
 
@@ -129,8 +129,9 @@ static void in_child(void)
         if (oriel_file_is_open())
             isolate_all();
         else
-            oriel_note("fork: window memory is still the parent's: the program has closed the "
-                       "memory file's descriptor");
+            oriel_note(
+                "fork: window memory stays shared with the parent: the program has closed the "
+                "memory file's descriptor");
         file.is_child = true;
     }
     pthread_mutex_unlock(&file.mutex);

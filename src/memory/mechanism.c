@@ -28,7 +28,7 @@ static enum oriel_status cma_probe_peer(const struct oriel_peer *peer)
     struct oriel_remote remote = {.address = peer->owner_address, .pid = peer->identity.pid};
     enum oriel_status status = oriel_transport_cma.read(&remote, &header, sizeof header);
     if (status == ORIEL_OK && !oriel_identity_equal(&header.identity, &peer->identity))
-        status = oriel_fail(ORIEL_E_OTHER, "CMA reads another process than the peer %d",
+        status = oriel_fail(ORIEL_E_OTHER, "CMA reads a process other than peer %d",
                             (int)peer->identity.pid);
     return status;
 }

@@ -30,10 +30,9 @@ static bool is_own(const struct oriel_identity *identity)
 
 static enum oriel_status not_the_peer_error(const struct oriel_identity *identity)
 {
-    return oriel_fail(
-        ORIEL_E_OTHER,
-        "process %d of this machine is not the peer (another machine or PID namespace)",
-        (int)identity->pid);
+    return oriel_fail(ORIEL_E_OTHER,
+                      "process %d on this node is not the peer (another node or PID namespace)",
+                      (int)identity->pid);
 }
 
 static enum oriel_status peer_file_map(int fd, struct oriel_peer *peer)

@@ -66,12 +66,12 @@ static void memfd_reopen(int fd, size_t page, struct oriel_probe *out)
     }
     char *seen = mmap(NULL, page, PROT_READ, MAP_SHARED, again, 0);
     if (seen == MAP_FAILED) {
-        probe_set_result(out, false, "map the file opened again: %s", strerror(errno));
+        probe_set_result(out, false, "map the reopened file: %s", strerror(errno));
     } else {
         bool equal = memcmp(seen, sample, sizeof sample) == 0;
         probe_set_result(out, equal,
-                         equal ? "created, mapped, opened again by /proc and read back"
-                               : "the file opened again by /proc holds other data");
+                         equal ? "created, mapped, reopened through /proc and read back"
+                               : "the file reopened through /proc contains other data");
         munmap(seen, page);
     }
     close(again);
@@ -90,7 +90,7 @@ void oriel_probe_memfd(struct oriel_probe *out)
     if (oriel_size_set(fd, page))
         map = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
-        probe_set_result(out, false, "size and map one page of it: %s", strerror(errno));
+        probe_set_result(out, false, "size and map one page: %s", strerror(errno));
     } else {
         memcpy(map, sample, sizeof sample);
         memfd_reopen(fd, page, out);
@@ -155,12 +155,13 @@ void oriel_probe_cma(struct oriel_probe *out)
     setting_read("/proc/sys/kernel/yama/ptrace_scope", "kernel.yama.ptrace_scope", setting,
                  sizeof setting);
     if (!cma_try(&word, &report))
-        probe_set_result(out, false, "no child process to try it with: %s", strerror(errno));
+        probe_set_result(out, false, "cannot create a child process: %s", strerror(errno));
     else if (report.refused != NULL)
         probe_set_result(out, false, "%s by another process: %s (%s)", report.refused,
                          strerror(report.reason), setting);
     else if (word != ~before)
-        probe_set_result(out, false, "what process_vm_writev wrote did not arrive (%s)", setting);
+        probe_set_result(out, false, "data written by process_vm_writev did not arrive (%s)",
+                         setting);
     else
         probe_set_result(out, true, "memory read and written by another process (%s)", setting);
 }

@@ -30,7 +30,7 @@ struct query {
     uint64_t name_address;
     uint64_t build_id_address;
 };
-_Static_assert(sizeof(struct query) == 104, "the kernel's");
+_Static_assert(sizeof(struct query) == 104, "owned by the kernel");
 
 #define QUERY _IOWR('f', 17, struct query)
 enum { QUERY_READ = 1, QUERY_WRITE = 2, QUERY_EXECUTE = 4, QUERY_SHARED = 8, QUERY_OR_NEXT = 16 };

@@ -149,8 +149,9 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
         code = write_text(*out, key, hints->field);
 #include "window/hints.def"
 #undef HINT
-    return code == MPI_SUCCESS ? ORIEL_OK
-                               : oriel_fail(ORIEL_E_NO_MEM, "the host cannot make an info object");
+    return code == MPI_SUCCESS
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_NO_MEM, "the host cannot create an info object");
 }
 
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints)

@@ -190,7 +190,7 @@ class Start(RunCase):
                              env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=90, check=False)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertIn("ok direct_stores_are_seen_by_others/shared\n", job.stdout)
-        self.assertIn("MPI_Win_allocate_shared: the window goes to the host: the ranks are on 2 machines\n", job.stderr)
+        self.assertIn("MPI_Win_allocate_shared: the host creates the window: the ranks are on 2 nodes\n", job.stderr)
 
     def test_verbose_tells_the_options_that_are_set(self):
         for host in HOSTS:

@@ -108,7 +108,7 @@ static void memory_that_cannot_be_promoted_is_described_with_the_reason(void **s
     char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
     struct oriel_user_memory *memory = take(shared, PAGE);
-    while (strstr(memory->reason, "too much of the time") !=
+    while (strstr(memory->reason, "too much of the run time") !=
            NULL) { /* what the tests before have spent comes back with time */
         oriel_user_memory_close(memory);
         usleep(PATIENCE_US);
@@ -116,7 +116,7 @@ static void memory_that_cannot_be_promoted_is_described_with_the_reason(void **s
     }
     assert_int_equal(memory->range_count, 1);
     expect_stretch(memory->ranges, shared, shared + PAGE, ORIEL_SHARING_PRIVATE);
-    assert_non_null(strstr(memory->reason, "shared already"));
+    assert_non_null(strstr(memory->reason, "already shared"));
     oriel_user_memory_close(memory);
     munmap(shared, PAGE);
 }
@@ -143,7 +143,7 @@ static void waiting_outside_of_a_windows_life_earns_nothing(void **state)
     char *pages = make_pages(1);
     for (int i = 0; i < TAKES_MAX / 100 && !refused; i++) {
         struct oriel_user_memory *memory = take(pages, PAGE);
-        refused = strstr(memory->reason, "too much of the time") != NULL;
+        refused = strstr(memory->reason, "too much of the run time") != NULL;
         usleep(1000);
         oriel_user_memory_begin(memory, 64);
         oriel_user_memory_end(memory);
@@ -161,7 +161,7 @@ static void windows_that_live_for_a_moment_are_not_promoted_for_ever(void **stat
     char *pages = make_pages(1);
     for (int i = 0; i < TAKES_MAX && !refused; i++) {
         struct oriel_user_memory *memory = take(pages, PAGE);
-        refused = strstr(memory->reason, "too much of the time") != NULL;
+        refused = strstr(memory->reason, "too much of the run time") != NULL;
         assert_int_equal(oriel_user_memory_paths(memory),
                          refused ? ORIEL_PATH_COPY : ORIEL_PATH_PROMOTED);
         oriel_user_memory_close(memory);

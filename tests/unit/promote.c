@@ -117,7 +117,7 @@ static void pages_are_whole_outward_or_inward(void **state)
     oriel_promote_release(&promoted);
     expect_data(memory, 8 * PAGE, 4);
     if (!outward)
-        assert_refused(memory + 100, PAGE, how, "hold no whole page");
+        assert_refused(memory + 100, PAGE, how, "contain no whole page");
     promote(memory, 0, how, &promoted);
     oriel_promote_release(&promoted);
     munmap(memory, 8 * PAGE);

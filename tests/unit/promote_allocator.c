@@ -86,7 +86,7 @@ static const char *use(struct user *user, struct piece *piece)
                  oriel_fail_message());
         bool is_late = strstr(user->refusal, "did not stop in time") != NULL;
         user->late += is_late;
-        bool is_first = strstr(user->refusal, "where an arena of malloc's begins") != NULL;
+        bool is_first = strstr(user->refusal, "the start of a malloc arena") != NULL;
         return is_late || is_first || piece->len_bytes < 2 * PAGE ? NULL : user->refusal;
     }
     user->done++;

@@ -64,9 +64,9 @@ static void other_sorts_of_mappings_are_refused(void **state)
     munmap(memory, 4 * PAGE);
     memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
-    assert_refused(memory, PAGE, how, "shared already");
+    assert_refused(memory, PAGE, how, "already shared");
     munmap(memory, PAGE);
-    assert_refused(oriel_file_base() + PAGE, PAGE, how, "in the memory file already");
+    assert_refused(oriel_file_base() + PAGE, PAGE, how, "already in the memory file");
     assert_refused((void *)(UINTPTR_MAX - 2 * PAGE), 4 * PAGE, how, "end of the address space");
 }
 
@@ -244,7 +244,7 @@ static void page_where_a_threads_arena_begins_is_refused(void **state)
     uintptr_t page = (uintptr_t)arena.memory & ~(uintptr_t)(PAGE - 1);
     bool begins = page % (64 * MIB) == 0; /* not with a sanitizer's malloc */
     if (begins)
-        assert_refused((void *)page, PAGE, how, "where an arena of malloc's begins");
+        assert_refused((void *)page, PAGE, how, "the start of a malloc arena");
     pthread_barrier_wait(&arena.turn);
     pthread_join(thread, NULL);
     pthread_barrier_destroy(&arena.turn);
@@ -277,7 +277,7 @@ static void page_with_the_lock_of_an_open_stream_is_refused(void **state)
     char *page = touched(PAGE);
     void *own = stream->_lock;
     stream->_lock = (void *)(page + PAGE - 16); /* nobody uses it */
-    assert_refused(page, PAGE, how, "where an open stream's lock is");
+    assert_refused(page, PAGE, how, "the place of an open stream's lock");
     stream->_lock = own;
     struct oriel_promoted promoted;
     promote(page, PAGE, how, &promoted);
@@ -298,7 +298,7 @@ static void control_block_of_the_initial_thread_is_refused(void **state)
     oriel_promotable_expire_cache();
     assert_int_equal(pthread_create(&thread, NULL, promote_page, &other), 0);
     pthread_join(thread, NULL);
-    assert_non_null(strstr(other.refusal, "the initial thread's own"));
+    assert_non_null(strstr(other.refusal, "used by the initial thread"));
 }
 
 /* An allocator may map memory right where a thread's stack ends. */

@@ -110,7 +110,7 @@ static bool range_demote(struct oriel_promoted_ranges *ranges,
             range_lose_head(ranges, at, done_bytes);
             *lost_bytes += done_bytes;
         } else if (seen.reached == range->start) {
-            oriel_warn("the window memory at %#lx stays shared: cannot look at it "
+            oriel_warn("the window memory at %#lx stays shared: cannot inspect it "
                        "(/proc/self/maps, or descriptor %d closed)",
                        (unsigned long)range->start, (int)oriel_file_identity()->memory_fd);
             return false;

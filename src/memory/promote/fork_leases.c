@@ -48,7 +48,7 @@ int oriel_fork_leases_grant(const struct oriel_promoted_ranges *ranges)
     int fd = oriel_file_is_open() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0)
         return fd;
-    oriel_note("fork: window memory that the child inherits will not be given back: %s",
+    oriel_note("fork: window memory that the child inherits will not be freed: %s",
                strerror(errno));
     if (fd >= 0)
         close(fd);

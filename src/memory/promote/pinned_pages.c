@@ -152,7 +152,8 @@ bool oriel_pinned_pages_possible(char *reason, size_t reason_bytes)
     int found = -1;
     DIR *descriptors = opendir("/proc/self/fd");
     if (descriptors == NULL) {
-        snprintf(reason, reason_bytes, "its descriptors cannot be listed, which may pin pages");
+        snprintf(reason, reason_bytes,
+                 "open descriptors cannot be listed; one may have pinned pages");
         return true;
     }
     for (const struct dirent *entry; found < 0 && (entry = readdir(descriptors)) != NULL;) {

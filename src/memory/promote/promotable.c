@@ -104,7 +104,7 @@ static enum oriel_status check_flags(const struct oriel_mapping *mapping)
     for (const char *flag = mapping->flags; *flag != '\0';) {
         flag += strspn(flag, " ");
         if (strlen(flag) >= 2 && !is_ordinary_flag(flag))
-            return mapping_refuse(mapping, "of a sort that promotion does not know");
+            return mapping_refuse(mapping, "of a kind that promotion does not support");
         flag += strcspn(flag, " ");
     }
     return ORIEL_OK;
@@ -113,19 +113,20 @@ static enum oriel_status check_flags(const struct oriel_mapping *mapping)
 static enum oriel_status check_mapping(const struct oriel_mapping *mapping, bool huge_allowed)
 {
     if (mapping->access[3] != 'p')
-        return mapping_refuse(mapping, "shared already");
+        return mapping_refuse(mapping, "already shared");
     if (mapping->access[0] != 'r' || mapping->access[1] != 'w')
         return mapping_refuse(mapping, "not writable");
     if (strncmp(mapping->name, "[stack", 6) == 0)
         return mapping_refuse(mapping, "a stack");
     if (mapping->name[0] == '[' && strcmp(mapping->name, "[heap]") != 0 &&
         strncmp(mapping->name, "[anon:", 6) != 0)
-        return mapping_refuse(mapping, "the kernel's");
+        return mapping_refuse(mapping, "owned by the kernel");
     enum oriel_status status = check_flags(mapping);
     if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed &&
         !shared_memory_is_huge() && !oriel_huge_pages_can_collapse())
-        return mapping_refuse(mapping,
-                              "in transparent huge pages, which shared memory does not get here");
+        return mapping_refuse(
+            mapping,
+            "in transparent huge pages, which this system does not provide for shared memory");
     return status;
 }
 
@@ -168,7 +169,7 @@ static enum oriel_status check_stacks(const struct oriel_mapping *mapping, uintp
             continue;
         uintptr_t at = (uintptr_t)block;
         if (tid == getpid())
-            status = at >= start && at < end ? mapping_refuse(mapping, "the initial thread's own")
+            status = at >= start && at < end ? mapping_refuse(mapping, "used by the initial thread")
                                              : ORIEL_OK;
         else if (at >= mapping->start && at < mapping->end && start <= at)
             status = oriel_fail(ORIEL_E_OTHER, "the memory at %#lx may be the stack of thread %ld",
@@ -207,7 +208,7 @@ check_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end
         if (is_touched(pagemap_fd, at) && head[0] > at && head[0] - at <= ARENA_HEAD_MOST &&
             head[1] == 0)
             status = mapping_refuse(
-                mapping, "where an arena of malloc's begins, to which fork writes in the child");
+                mapping, "the start of a malloc arena, to which fork writes in the child");
     }
     if (pagemap_fd >= 0)
         close(pagemap_fd);
@@ -234,10 +235,10 @@ static enum oriel_status check_streams(const struct oriel_mapping *mapping, uint
         is_there = lock < end && lock + STREAM_LOCK_BYTES > start;
     }
     _IO_list_unlock();
-    return is_there
-               ? mapping_refuse(mapping,
-                                "where an open stream's lock is, to which fork writes in the child")
-               : ORIEL_OK;
+    return is_there ? mapping_refuse(
+                          mapping,
+                          "the place of an open stream's lock, to which fork writes in the child")
+                    : ORIEL_OK;
 }
 
 /* The upper end of the stack above an address on the caller's stack. For a thread other than the
@@ -401,7 +402,7 @@ enum oriel_status oriel_promotable_check(uintptr_t start, uintptr_t end, bool hu
     if (status != ORIEL_OK && mapping.huge_bytes == 0)
         mapping_cache_drop(&mapping); /* the program may be about to remove the obstacle */
     if (status == ORIEL_OK && has_own_policy(start))
-        status = mapping_refuse(&mapping, "bound to memory nodes (mbind)");
+        status = mapping_refuse(&mapping, "bound to NUMA nodes (mbind)");
     if (status == ORIEL_OK && is_recalled && method == ORIEL_BARRIER_STOP_THREADS &&
         oriel_write_barrier_is_watched(start, out->end - start))
         status = mapping_refuse(&mapping, "watched by another userfaultfd");

@@ -127,7 +127,7 @@ static enum oriel_status choose_pages(struct request *request)
     request->end = (inward ? end : end + in_page) & ~in_page;
     if (request->start < request->end)
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_OTHER, "%lu bytes at %#lx hold no whole page",
+    return oriel_fail(ORIEL_E_OTHER, "%lu bytes at %#lx contain no whole page",
                       (unsigned long)request->len_bytes, (unsigned long)request->base);
 }
 
@@ -166,7 +166,7 @@ static enum oriel_status check_counts(const struct request *request)
     size_t splits_most = options->splits_max > 0 ? options->splits_max : ORIEL_SPLIT_MAPPINGS_MAX;
     if (request->parts_count > 0 && ranges.count + request->parts_count > most)
         return oriel_fail(ORIEL_E_OTHER,
-                          "%zu separate ranges are promoted already, and %u is the most",
+                          "%zu separate ranges are already promoted; the maximum is %u",
                           ranges.count, most);
     if (request->parts_count > 0 && oriel_split_mappings_exceed(splits_most))
         return oriel_fail(ORIEL_E_OTHER,
@@ -344,7 +344,7 @@ static enum oriel_status promote_locked(struct request *request)
         return oriel_fail(ORIEL_E_OTHER,
                           "the memory file belongs to the process that forked this one");
     if (oriel_file_find((void *)request->base, 1, &offset))
-        return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is in the memory file already",
+        return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is already in the memory file",
                           (unsigned long)request->base);
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");

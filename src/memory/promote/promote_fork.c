@@ -147,7 +147,7 @@ void oriel_promote_fork_child(const struct oriel_promoted_ranges *ranges)
     int fd = lease < 0 && oriel_file_is_open() ? oriel_file_identity()->memory_fd : lease;
     bool is_whole = fd >= 0 && ranges_isolate(ranges, fd);
     if (!is_whole && ranges->count > 0)
-        oriel_note("fork: some window memory is still the parent's");
+        oriel_note("fork: some window memory stays shared with the parent");
     for (size_t at = 0; at < ranges->count; at++)
         oriel_parked_mapping_drop(ranges->list[at].parked,
                                   ranges->list[at].end - ranges->list[at].start);

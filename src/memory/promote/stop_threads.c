@@ -269,7 +269,7 @@ static bool stop_thread(int32_t tid, void *context)
     }
     struct slot *slot = free_slot();
     if (slot == NULL)
-        return thread_refuse(barrier, tid, "is one too many to stop");
+        return thread_refuse(barrier, tid, "exceeds the number of threads that can be stopped");
     slot->tid = tid;
     slot->ran_ns = 0;
     slot->call = call;
