@@ -6,8 +6,8 @@
 #include "window/window.h"
 
 /* Attaches [address, address + size_bytes) of this process. Returns ORIEL_E_ATTACH when a part of
- * it is already attached, when it passes the end of the address space, or when there is no memory
- * for the table. With size 0 nothing is attached, but the address can be detached. */
+ * it is already attached, or it passes the end of the address space. The same when there is no
+ * memory for the table. With size 0 nothing is attached, but the address can be detached. */
 enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, uint64_t size_bytes);
 
 /* Detaches the memory that was attached at address. Returns ORIEL_E_ATTACH if there is none. Memory

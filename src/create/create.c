@@ -4,11 +4,11 @@
  *      the flavour, its memory. Rank 0 allocates the common words. A failure is recorded in the
  *      rank's record, not returned.
  *   2. All ranks exchange records. From the same records all draw the same conclusion: an error on
- *      any rank is an error on all ranks. If one rank cannot share memory, the window goes to the
- *      host on all ranks. Over a communicator that has a rendezvous (create_exchange.c), each rank
- *      has obtained its carrier before. The usual window is then complete with this step, and the
- *      other steps are skipped.
- *   3. Each rank opens the files of all others (which proves that each pair can open both ways),
+ *      any rank is an error on all ranks. If one rank cannot share memory, the host creates
+ *      the window on all ranks. Over a communicator that has a rendezvous (create_exchange.c), each
+ *      rank has obtained its carrier before. The usual window is then complete with this step, and
+ *      the other steps are skipped.
+ *   3. Each rank opens the files of all others, which proves that each pair can open both ways. It
  *      probes CMA where a target needs it, and obtains a carrier from the host. Rank 0 fills the
  *      table of targets. The first window of a communicator also creates its rendezvous.
  *   4. All ranks agree by one reduction of bits; only then does the window exist on all ranks. If
@@ -244,7 +244,7 @@ static void rendezvous_confirm_or_drop(struct create_state *state, bool is_agree
         oriel_comm_cache_drop(state->creation->comm);
 }
 
-/* The window goes to the host. The reason is this thread's last message. */
+/* The host creates the window. The reason is this thread's last message. */
 static enum oriel_status agree_on_host(bool others_want)
 {
     if (others_want)

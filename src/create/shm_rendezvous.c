@@ -13,7 +13,7 @@
  * N3 sees every record of this turn. N3 precedes N4 (release), which N5 acquires.
  *
  * Records stay until their reader arrives at its next round. The same side is written again two
- * rounds later, by a rank that has left the round in between, where the reader has arrived after
+ * rounds later. Its writer has then left the round in between, where the reader has arrived after
  * its reading. With only one side, a fast rank could overwrite records for the next round while
  * others still read. The conclusion needs no second side: it is written when all ranks have
  * arrived, hence after all have read the previous one.
@@ -30,9 +30,9 @@
  * Death. As in sync/barrier.c, through broken; a rank that dies in N3 is among those that the
  * others check. Checking a process costs some system calls. If many ranks all checked all others at
  * once, they would do nothing else. Each rank therefore checks a few at a time, first the ones
- * after it, so that the waiting ranks together check every rank in the first pass. A rank that
- * finds a dead one sets broken, which all read at each check. A rank that waits alone completes a
- * pass within a second. */
+ * after it. Together the waiting ranks check every rank in the first pass. A rank that finds a dead
+ * one sets broken, which all read at each check. A rank that waits alone completes a pass within a
+ * second. */
 #include "create/shm_rendezvous.h"
 
 #include "base/delay.h"

@@ -12,10 +12,10 @@
  *      block made of cached pages is marked dirty; a caller that needs zeroes clears it.
  *   2. The cache holds at most CACHE_MAX_BYTES, and at most 1/CACHE_SHARE of the available memory.
  *      Older pages are dropped first.
- *   3. The cache is dropped when an allocation lacks memory or address space, when the available
- *      memory has shrunk, and when no block used it for CACHE_IDLE_NS. The check runs when a block
- *      is freed, and when an allocation needs pages that the cache does not have. No thread runs
- *      it. */
+ *   3. The cache is dropped when an allocation lacks memory or address space, or the available
+ *      memory has shrunk. It is also dropped when no block used it for CACHE_IDLE_NS. The check
+ *      runs when a block is freed, and when an allocation needs pages that the cache does not have.
+ *      No thread runs it. */
 #include "memory/allocator.h"
 
 #include "base/file_limit.h"

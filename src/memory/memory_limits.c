@@ -2,9 +2,9 @@
  * A file that cannot be read limits nothing.
  *
  * Which memory is reserved at allocation, and which is populated at first touch:
- * 1. Memory of the host MPI is populated at first touch, so a program may allocate more than its
- *    cgroup allows if it touches little of it. The same holds here: a cgroup's limit never fails an
- *    allocation, it only makes the pages come at first touch.
+ * 1. Memory of the host MPI is populated at first touch. A program may therefore allocate more than
+ *    its cgroup allows if it touches little of it. The same holds here: a cgroup's limit never
+ *    fails an allocation, it only makes the pages come at first touch.
  * 2. A cgroup and each of its ancestors may have a limit. The smallest remainder counts. Inactive
  *    file pages in the page cache count as available.
  * 3. All ranks of a node may allocate the same length concurrently, each before it sees the

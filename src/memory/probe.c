@@ -111,16 +111,16 @@ struct cma_report {
 static struct cma_report cma_copy(pid_t parent, uint64_t *word)
 {
     const uint64_t before = *word;
-    uint64_t here = 0;
-    struct iovec local = {.iov_base = &here, .iov_len = sizeof here};
+    uint64_t copied = 0;
+    struct iovec local = {.iov_base = &copied, .iov_len = sizeof copied};
     struct iovec remote = {.iov_base = word, .iov_len = sizeof *word};
     *word = 0;
-    if (process_vm_readv(parent, &local, 1, &remote, 1, 0) != (ssize_t)sizeof here)
+    if (process_vm_readv(parent, &local, 1, &remote, 1, 0) != (ssize_t)sizeof copied)
         return (struct cma_report){"process_vm_readv", errno};
-    if (here != before)
+    if (copied != before)
         return (struct cma_report){"process_vm_readv", EIO};
-    here = ~before;
-    if (process_vm_writev(parent, &local, 1, &remote, 1, 0) != (ssize_t)sizeof here)
+    copied = ~before;
+    if (process_vm_writev(parent, &local, 1, &remote, 1, 0) != (ssize_t)sizeof copied)
         return (struct cma_report){"process_vm_writev", errno};
     return (struct cma_report){NULL, 0};
 }

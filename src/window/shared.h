@@ -4,9 +4,9 @@
  * write is alone on its cache line, or next to words of the same writers.
  *
  * Death: a killed process leaves its words unchanged. A thread that waits for more than 100 ms
- * checks that the processes that can block it are alive (internode/origin/liveness.h), and returns
- * an error that names the dead one. A word that blocks because of a dead process stays as it is, so
- * that every later waiter gets the same error. */
+ * checks that the processes that can block it are alive (internode/origin/liveness.h). If one is
+ * dead, it returns an error that names it. A word that blocks because of a dead process stays as it
+ * is, so that every later waiter gets the same error. */
 #ifndef ORIEL_WINDOW_SHARED_H
 #define ORIEL_WINDOW_SHARED_H
 

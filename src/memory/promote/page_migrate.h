@@ -26,10 +26,10 @@ enum oriel_status oriel_page_migrate_open(enum oriel_barrier_method method,
 void oriel_page_migrate_close(struct oriel_page_migration *migration);
 
 /* Replaces the private pages [start, start + len_bytes), all of one mapping, by pages of the file
- * from offset on, where it has no contents yet. The private mapping is parked at *parked. Untouched
- * pages stay holes, unless all_pages is true because untouched pages have contents, too (a file's).
- * Returns ORIEL_E_OTHER or ORIEL_E_NO_MEM with the reason: then all pages are private again, except
- * [*stuck_start, *stuck_end) where that failed as well. */
+ * from offset on. The file has no contents there yet. The private mapping is parked at *parked.
+ * Untouched pages stay holes, unless all_pages is true because untouched pages have contents, too
+ * (a file's). Returns ORIEL_E_OTHER or ORIEL_E_NO_MEM with the reason: then all pages are private
+ * again, except [*stuck_start, *stuck_end) where that failed as well. */
 enum oriel_status oriel_page_migrate_in(struct oriel_page_migration *migration, uintptr_t start,
                                         uint64_t len_bytes, uint64_t offset, bool all_pages,
                                         uintptr_t *parked, uintptr_t *stuck_start,

@@ -124,14 +124,14 @@ static bool is_mapped(const char *name)
 {
     enum { ROOM = 8192 };
     char text[ROOM];
-    size_t kept = 0;
+    size_t carried = 0;
     bool found = false;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    for (ssize_t got; !found && fd >= 0 && (got = read(fd, text + kept, ROOM - kept)) > 0;) {
-        size_t len_bytes = kept + (size_t)got;
+    for (ssize_t got; !found && fd >= 0 && (got = read(fd, text + carried, ROOM - carried)) > 0;) {
+        size_t len_bytes = carried + (size_t)got;
         found = memmem(text, len_bytes, name, strlen(name)) != NULL;
-        kept = len_bytes < strlen(name) ? len_bytes : strlen(name);
-        memmove(text, text + len_bytes - kept, kept);
+        carried = len_bytes < strlen(name) ? len_bytes : strlen(name);
+        memmove(text, text + len_bytes - carried, carried);
     }
     if (fd >= 0)
         close(fd);

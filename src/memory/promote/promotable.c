@@ -244,9 +244,9 @@ static enum oriel_status check_streams(const struct oriel_mapping *mapping, uint
 /* The upper end of the stack above an address on the caller's stack. For a thread other than the
  * initial one, everything up to the stack's end counts, including the control block. Not a byte
  * more counts, because the heap may continue there. */
-static uintptr_t stack_top(uintptr_t here)
+static uintptr_t stack_top(uintptr_t frame)
 {
-    uintptr_t top = here + STACK_ABOVE;
+    uintptr_t top = frame + STACK_ABOVE;
     pthread_attr_t attributes;
     if (gettid() == getpid() || pthread_getattr_np(pthread_self(), &attributes) != 0)
         return top;
@@ -255,17 +255,17 @@ static uintptr_t stack_top(uintptr_t here)
     (void)pthread_attr_getstack(&attributes, &start, &len_bytes);
     pthread_attr_destroy(&attributes);
     uintptr_t end = (uintptr_t)start + len_bytes;
-    return here >= (uintptr_t)start && here < end && end < top ? end : top;
+    return frame >= (uintptr_t)start && frame < end && end < top ? end : top;
 }
 
 /* Refuses memory that promotion itself reads or writes, through this thread, while the barrier is
  * active. */
 static enum oriel_status check_own_memory(uintptr_t start, uintptr_t end)
 {
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     uintptr_t error = (uintptr_t)&errno;
     uintptr_t block = (uintptr_t)pthread_self(); /* glibc's control block */
-    if (start < stack_top(here) && end > here - STACK_BELOW)
+    if (start < stack_top(frame) && end > frame - STACK_BELOW)
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's stack is in the range");
     if ((start <= error && end > error) || (start <= block && end > block))
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");

@@ -15,7 +15,7 @@ struct oriel_promotable {
     bool huge;        /* some of the mapping is in transparent huge pages */
 };
 
-/* Whether the whole pages from start on, in one mapping and at most up to end, are private,
+/* Checks the whole pages from start on, in one mapping and at most up to end. They must be private,
  * writable, of an ordinary kind, and not a thread's stack. Returns ORIEL_E_OTHER with the reason if
  * not. huge_allowed: huge pages may be split. method: how the pages would be moved. ranges: the
  * promoted ranges. */

@@ -55,9 +55,9 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes,
  * there tries again. */
 uint64_t oriel_promote_release(struct oriel_promoted *promoted);
 
-/* Whether the byte at address is promoted. If so, stores its offset in the memory file, and in
- * *extent_bytes the number of bytes from address on (at most len_bytes) that are promoted at
- * consecutive offsets. If not, *extent_bytes is the number of bytes that are not promoted. */
+/* Whether the byte at address is promoted. If so, stores its offset in the memory file.
+ * *extent_bytes is then the number of bytes from address on (at most len_bytes) that are promoted
+ * at consecutive offsets. If not, *extent_bytes is the number of bytes that are not promoted. */
 bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset,
                         uint64_t *extent_bytes);
 
