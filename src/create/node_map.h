@@ -51,6 +51,6 @@ enum oriel_status oriel_node_map_open(struct create_state *state);
 /* The reverse; no effect if there is none. */
 void oriel_node_map_close(struct oriel_window *window);
 
-void oriel_node_map_free(struct oriel_node_map *meeting);
+void oriel_node_map_free(struct oriel_node_map *map);
 
 #endif

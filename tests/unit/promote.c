@@ -278,7 +278,7 @@ static void too_many_ranges_are_refused(void **state)
     few.ranges_max = 2;
     promote(memory, PAGE, &few, &promoted[0]);
     promote(memory + 2 * PAGE, PAGE, &few, &promoted[1]);
-    assert_refused(memory + 4 * PAGE, PAGE, &few, "2 is the most");
+    assert_refused(memory + 4 * PAGE, PAGE, &few, "the maximum is 2");
     promote(memory, PAGE, &few, &promoted[2]); /* needs no more */
     oriel_promote_release(&promoted[1]);
     promote(memory + 4 * PAGE, PAGE, &few, &promoted[1]);
