@@ -193,7 +193,7 @@ enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *gro
     *out = NULL;
     if (entry == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a communicator's rendezvous");
-    oriel_group_share(group);
+    oriel_group_add_reference(group);
     entry->rendezvous.words = (struct oriel_shm_rendezvous_words *)(group->bases[0] + words_offset);
     entry->rendezvous.group = group;
     entry->rendezvous.rank = rank;

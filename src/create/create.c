@@ -93,7 +93,7 @@ static uint64_t common_offset(const struct create_state *state)
 static uint64_t common_id(const struct create_state *state)
 {
     const struct create_record *first = rank_record(state, 0);
-    return first->member.process.id[0] ^ first->far_id * UINT64_C(0x9e3779b97f4a7c15);
+    return first->member.process.id[0] ^ first->internode_id * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 static void window_fill_in(struct create_state *state)
@@ -163,7 +163,7 @@ static void window_release(struct oriel_window *window)
         oriel_group_release(window->group);
     if (window->host->group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&window->host->group);
-    free(window->own_memory_bases);
+    free(window->memory_base_array);
     free(window->started.partners);
     free(window->posted.partners);
 }

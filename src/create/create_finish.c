@@ -130,10 +130,10 @@ static enum oriel_status target_files_open(struct create_state *state)
     window->memory_bases = window->group->bases;
     if (own_files)
         return ORIEL_OK;
-    window->own_memory_bases = calloc((uint32_t)window->n, sizeof *window->own_memory_bases);
-    if (window->own_memory_bases == NULL)
+    window->memory_base_array = calloc((uint32_t)window->n, sizeof *window->memory_base_array);
+    if (window->memory_base_array == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the window's addresses");
-    window->memory_bases = window->own_memory_bases;
+    window->memory_bases = window->memory_base_array;
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         struct oriel_peer *peer = NULL;
@@ -142,7 +142,7 @@ static enum oriel_status target_files_open(struct create_state *state)
         status = oriel_peer_open(
             contiguous ? &state->records[0].member.process : &state->records[i].memory, &peer);
         if (status == ORIEL_OK)
-            window->own_memory_bases[i] = peer->base;
+            window->memory_base_array[i] = peer->base;
     }
     return status;
 }
@@ -152,7 +152,7 @@ static enum oriel_status group_open(struct create_state *state)
     struct oriel_window *window = state->window;
     enum oriel_status status = ORIEL_OK;
     state->is_contiguous = want_contiguous(state);
-    status = oriel_node_map_reach(state);
+    status = oriel_node_map_check(state);
     if (status == ORIEL_OK && window->group == NULL)
         status = oriel_group_acquire(&state->records[0].member, sizeof state->records[0], window->n,
                                      window->rank, &window->group);
@@ -198,7 +198,8 @@ static enum oriel_status host_handles_create(struct create_state *state)
         return ORIEL_OK;
     if (oriel_host()->Comm_group(comm, &window->host->group) != MPI_SUCCESS)
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a group");
-    enum oriel_status status = oriel_host_carrier(comm, oriel_handle_live(), &window->host->handle);
+    enum oriel_status status =
+        oriel_host_carrier(comm, oriel_handle_count(), &window->host->handle);
     if (status != ORIEL_OK)
         return status;
     status = oriel_handle_add(window->host->handle, window);
@@ -213,7 +214,7 @@ enum oriel_status oriel_create_state_join_rendezvous(struct create_state *state)
 {
     struct oriel_window *window = state->window;
     struct oriel_group *group = state->rendezvous->group;
-    oriel_group_share(group);
+    oriel_group_add_reference(group);
     window->group = group;
     window->control_bases = group->bases;
     window->memory_bases = group->bases;

@@ -160,7 +160,7 @@ static enum oriel_status control_words_prepare(struct create_state *state)
 
 enum oriel_status oriel_create_state_prepare(struct create_state *state)
 {
-    static _Atomic uint64_t far_ids;
+    static _Atomic uint64_t internode_ids;
     const struct oriel_creation *creation = state->creation;
     struct oriel_hints *hints = &state->window->host->hints;
     oriel_hints_init(hints);
@@ -178,7 +178,8 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
     }
     state->own.member.process = *oriel_file_identity();
     state->own.member.node = oriel_machine_number(creation->flavour == ORIEL_FLAVOUR_SHARED);
-    state->own.far_id = 1 + atomic_fetch_add_explicit(&far_ids, 1, memory_order_relaxed);
+    state->own.internode_id =
+        1 + atomic_fetch_add_explicit(&internode_ids, 1, memory_order_relaxed);
     if (status == ORIEL_OK && state->window == &state->spare)
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
     if (status == ORIEL_OK)

@@ -200,7 +200,7 @@ enum oriel_status oriel_node_map_exchange(struct create_state *state)
     return leader_addresses_exchange(state);
 }
 
-enum oriel_status oriel_node_map_reach(const struct create_state *state)
+enum oriel_status oriel_node_map_check(const struct create_state *state)
 {
     const struct oriel_node_map *map = state->node_map;
     if (map == NULL)
@@ -265,7 +265,7 @@ enum oriel_status oriel_node_map_fill(struct create_state *state)
     for (int32_t i = 0; i < window->n; i++)
         if (map->node_by_rank[i] != map->own)
             common->targets[i] =
-                (struct oriel_target){.offset = state->records[i].far_id,
+                (struct oriel_target){.offset = state->records[i].internode_id,
                                       .disp_unit = state->records[i].target.disp_unit,
                                       .size_bytes = state->records[i].target.size_bytes,
                                       .address = state->records[i].target.address,
@@ -280,7 +280,7 @@ enum oriel_status oriel_node_map_open(struct create_state *state)
 {
     if (state->node_map == NULL)
         return ORIEL_OK;
-    state->window->far = oriel_internode_make(state->own.far_id, state->window->n);
+    state->window->far = oriel_internode_make(state->own.internode_id, state->window->n);
     if (state->window->far == NULL || !oriel_serve_add(state->window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d nodes",
                           (int)state->node_map->count);

@@ -39,7 +39,7 @@ uint64_t oriel_machine_number(bool whole);
 enum oriel_status oriel_node_map_exchange(struct create_state *state);
 
 /* Whether the window can span the nodes. Returns ORIEL_E_OTHER with the reason if not. */
-enum oriel_status oriel_node_map_reach(const struct create_state *state);
+enum oriel_status oriel_node_map_check(const struct create_state *state);
 
 /* Step 3 on a leader: allocates and fills the common words of its node. */
 enum oriel_status oriel_node_map_fill(struct create_state *state);

@@ -39,7 +39,7 @@ static void stop_locked(void)
 void oriel_window_stop(void)
 {
     pthread_mutex_lock(&mutex);
-    if (oriel_handle_live() == 0) {
+    if (oriel_handle_count() == 0) {
         stop_locked();
         /* not in MPI_Finalize: other ranks of a session's communicator may continue to use its
          * rendezvous */

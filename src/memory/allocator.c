@@ -85,11 +85,11 @@ static bool grow_file(struct oriel_allocator *allocator, uint64_t least_bytes)
         return false;
     if (growth > room)
         growth = room;
-    if (!oriel_free_extents_prepare(&allocator->large) ||
+    if (!oriel_free_extents_reserve(&allocator->large) ||
         !oriel_size_set(allocator->fd, allocator->size_bytes + growth))
         return false;
     allocator->size_bytes += growth;
-    return oriel_free_extents_give(&allocator->large, allocator->size_bytes - growth, growth);
+    return oriel_free_extents_add(&allocator->large, allocator->size_bytes - growth, growth);
 }
 
 /* Fails with ORIEL_E_NO_MEM when the node lacks the memory. Fails with ORIEL_E_OTHER when only this
@@ -110,9 +110,9 @@ static enum oriel_status no_room_error(struct oriel_allocator *allocator, uint64
 static bool extent_find(struct oriel_allocator *allocator, uint64_t len_bytes, uint64_t align_bytes,
                         uint64_t *offset)
 {
-    return oriel_free_extents_take(&allocator->large, len_bytes, align_bytes, offset) ||
+    return oriel_free_extents_remove_fit(&allocator->large, len_bytes, align_bytes, offset) ||
            (grow_file(allocator, len_bytes + align_bytes) &&
-            oriel_free_extents_take(&allocator->large, len_bytes, align_bytes, offset));
+            oriel_free_extents_remove_fit(&allocator->large, len_bytes, align_bytes, offset));
 }
 
 /* Excludes a large free range from core files, where its holes would become pages. */
@@ -132,8 +132,8 @@ static void pages_release(struct oriel_allocator *allocator, uint64_t offset, ui
     if ((flags & ORIEL_BLOCK_ADVISED) != 0 && is_open)
         oriel_pages_remap(allocator->fd, allocator->base, offset, len_bytes);
     if ((flags & ORIEL_BLOCK_SHARED) == 0 ||
-        oriel_free_extents_take_at(&allocator->shared, offset, len_bytes))
-        oriel_free_extents_give(&allocator->large, offset, len_bytes);
+        oriel_free_extents_remove(&allocator->shared, offset, len_bytes))
+        oriel_free_extents_add(&allocator->large, offset, len_bytes);
     core_dump_exclude_free(allocator, offset);
 }
 
@@ -189,7 +189,7 @@ static bool cache_add(struct oriel_allocator *allocator, uint64_t offset, uint64
         return false;
     if (len_bytes > cache->most_bytes - cache->bytes)
         oriel_allocator_drop_cache(allocator);
-    if (!oriel_free_extents_give(&cache->pages, offset, len_bytes))
+    if (!oriel_free_extents_add(&cache->pages, offset, len_bytes))
         return false;
     cache->is_used |= cache->bytes == 0;
     cache->bytes += len_bytes;
@@ -203,8 +203,8 @@ static bool cache_alloc(struct oriel_allocator *allocator, struct oriel_alloc_re
 {
     struct oriel_page_cache *cache = &allocator->cache;
     if (cache->bytes < request->len_bytes ||
-        !oriel_free_extents_take(&cache->pages, request->len_bytes,
-                                 max_bytes(request->align_bytes, ORIEL_PAGE_BYTES), offset))
+        !oriel_free_extents_remove_fit(&cache->pages, request->len_bytes,
+                                       max_bytes(request->align_bytes, ORIEL_PAGE_BYTES), offset))
         return false;
     cache->bytes -= request->len_bytes;
     cache->is_used = true;
@@ -275,8 +275,8 @@ static enum oriel_status pages_alloc_fresh(struct oriel_allocator *allocator,
     if (!is_placed && !extent_find(allocator, len_bytes, align_bytes, offset))
         return no_room_error(allocator, len_bytes);
     if ((request->flags & ORIEL_BLOCK_SHARED) != 0 &&
-        !oriel_free_extents_give(&allocator->shared, *offset, len_bytes)) {
-        oriel_free_extents_give(&allocator->large, *offset, len_bytes);
+        !oriel_free_extents_add(&allocator->shared, *offset, len_bytes)) {
+        oriel_free_extents_add(&allocator->large, *offset, len_bytes);
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of shared blocks");
     }
     if (huge != ORIEL_HUGE_NONE)
@@ -326,7 +326,7 @@ static enum oriel_status small_alloc(struct oriel_allocator *allocator,
 {
     struct oriel_free_extents *small = small_extents(allocator, request->flags);
     request->is_dirty = is_dirty_when_freed(request->flags);
-    if (oriel_free_extents_take(small, request->len_bytes, request->align_bytes, offset))
+    if (oriel_free_extents_remove_fit(small, request->len_bytes, request->align_bytes, offset))
         return ORIEL_OK;
     uint64_t slab;
     struct oriel_alloc_request slab_request = {.len_bytes = SLAB_BYTES,
@@ -335,8 +335,8 @@ static enum oriel_status small_alloc(struct oriel_allocator *allocator,
     enum oriel_status status = pages_alloc(allocator, &slab_request, &slab);
     if (status != ORIEL_OK)
         return status;
-    if (!oriel_free_extents_give(small, slab, SLAB_BYTES) ||
-        !oriel_free_extents_take(small, request->len_bytes, request->align_bytes, offset))
+    if (!oriel_free_extents_add(small, slab, SLAB_BYTES) ||
+        !oriel_free_extents_remove_fit(small, request->len_bytes, request->align_bytes, offset))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of free blocks");
     return ORIEL_OK;
 }
@@ -352,7 +352,7 @@ static void block_release(struct oriel_allocator *allocator, uint64_t offset, ui
     if (is_small(len_bytes)) {
         if (!is_dirty_when_freed(flags))
             memset(allocator->base + offset, 0, len_bytes);
-        oriel_free_extents_give(small_extents(allocator, flags), offset, len_bytes);
+        oriel_free_extents_add(small_extents(allocator, flags), offset, len_bytes);
     } else if ((flags & ORIEL_BLOCK_USER) == 0 || !cache_add(allocator, offset, len_bytes, flags)) {
         pages_release(allocator, offset, len_bytes, flags);
     }

@@ -80,7 +80,7 @@ void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uin
         pieces_set(dumps, first, end, false);
 }
 
-void oriel_core_dump_renew(const struct oriel_core_dump *dumps, uint64_t end_bytes)
+void oriel_core_dump_reapply(const struct oriel_core_dump *dumps, uint64_t end_bytes)
 {
     uint64_t end = (end_bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     uint64_t from = 0;

@@ -25,6 +25,6 @@ void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uin
 
 /* The first end_bytes have been mapped anew and would be dumped whole: excludes again the pieces
  * that were excluded. */
-void oriel_core_dump_renew(const struct oriel_core_dump *dumps, uint64_t end_bytes);
+void oriel_core_dump_reapply(const struct oriel_core_dump *dumps, uint64_t end_bytes);
 
 #endif

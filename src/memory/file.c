@@ -120,7 +120,7 @@ static void isolate_all(void)
         done = shared->offset + shared->len_bytes;
     }
     range_isolate(done, allocator.size_bytes);
-    oriel_core_dump_renew(&allocator.dumps, allocator.size_bytes);
+    oriel_core_dump_reapply(&allocator.dumps, allocator.size_bytes);
 }
 
 static void in_child(void)

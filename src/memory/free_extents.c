@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool oriel_free_extents_prepare(struct oriel_free_extents *set)
+bool oriel_free_extents_reserve(struct oriel_free_extents *set)
 {
     if (set->count + 2 <= set->capacity)
         return true;
@@ -46,10 +46,10 @@ static void extent_cut(struct oriel_free_extents *set, size_t at, uint64_t befor
         extent_erase(set, at);
 }
 
-bool oriel_free_extents_take(struct oriel_free_extents *set, uint64_t len_bytes,
-                             uint64_t align_bytes, uint64_t *offset)
+bool oriel_free_extents_remove_fit(struct oriel_free_extents *set, uint64_t len_bytes,
+                                   uint64_t align_bytes, uint64_t *offset)
 {
-    if (!oriel_free_extents_prepare(set))
+    if (!oriel_free_extents_reserve(set))
         return false;
     for (size_t i = 0; i < set->count; i++) {
         struct oriel_free_extent *extent = &set->extents[i];
@@ -87,10 +87,10 @@ const struct oriel_free_extent *oriel_free_extents_find(const struct oriel_free_
     return extent != NULL && offset - extent->offset < extent->len_bytes ? extent : NULL;
 }
 
-bool oriel_free_extents_take_at(struct oriel_free_extents *set, uint64_t offset, uint64_t len_bytes)
+bool oriel_free_extents_remove(struct oriel_free_extents *set, uint64_t offset, uint64_t len_bytes)
 {
     size_t at = first_from(set, offset + 1);
-    if (!oriel_free_extents_prepare(set) || at == 0)
+    if (!oriel_free_extents_reserve(set) || at == 0)
         return false;
     struct oriel_free_extent *extent = &set->extents[--at];
     uint64_t before = offset - extent->offset;
@@ -100,9 +100,9 @@ bool oriel_free_extents_take_at(struct oriel_free_extents *set, uint64_t offset,
     return true;
 }
 
-bool oriel_free_extents_give(struct oriel_free_extents *set, uint64_t offset, uint64_t len_bytes)
+bool oriel_free_extents_add(struct oriel_free_extents *set, uint64_t offset, uint64_t len_bytes)
 {
-    if (!oriel_free_extents_prepare(set))
+    if (!oriel_free_extents_reserve(set))
         return false;
     size_t low = first_from(set, offset);
     struct oriel_free_extent *before = low > 0 ? &set->extents[low - 1] : NULL;

@@ -131,7 +131,7 @@ enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t s
     return status;
 }
 
-void oriel_group_share(struct oriel_group *group)
+void oriel_group_add_reference(struct oriel_group *group)
 {
     pthread_mutex_lock(&mutex);
     group->references++;

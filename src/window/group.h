@@ -40,7 +40,7 @@ enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t s
                                       int32_t n, int32_t rank, struct oriel_group **out);
 
 /* Adds a reference. */
-void oriel_group_share(struct oriel_group *group);
+void oriel_group_add_reference(struct oriel_group *group);
 
 void oriel_group_release(struct oriel_group *group);
 

@@ -105,7 +105,7 @@ void oriel_handle_visit(void (*visit)(struct oriel_window *window, void *context
     oriel_hash_table_visit(&table, visit_if_own, &visitor);
 }
 
-uint32_t oriel_handle_live(void)
+uint32_t oriel_handle_count(void)
 {
     return atomic_load_explicit(&live, memory_order_relaxed);
 }

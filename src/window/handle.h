@@ -42,7 +42,7 @@ void oriel_handle_remove(MPI_Win win, struct oriel_window *window);
 void oriel_handle_visit(void (*visit)(struct oriel_window *window, void *context), void *context);
 
 /* The number of Oriel's existing windows. */
-uint32_t oriel_handle_live(void);
+uint32_t oriel_handle_count(void);
 
 /* In a forked child no handle is valid: every lookup fails. */
 bool oriel_handle_in_child(void);

@@ -74,7 +74,7 @@ struct oriel_window {
     struct oriel_deferred *deferred;
     /* an array of its own where some memory is in another process's file, otherwise NULL */
     struct oriel_peer **memory_peers;
-    char **own_memory_bases; /* likewise */
+    char **memory_base_array; /* likewise */
     void *base; /* of this rank's window; NULL for a dynamic one and for size 0 of Win_create */
     int64_t control_offset; /* -1 before it is allocated; likewise below */
     int64_t common_offset;  /* the leader's */

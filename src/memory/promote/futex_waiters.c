@@ -54,5 +54,5 @@ void oriel_futex_waiters_restart(uintptr_t start, uintptr_t end)
     struct moved moved = {start, end};
     int error;
     if (!oriel_thread_list_visit(waits_elsewhere, &moved, &error) && error == 0)
-        oriel_write_barrier_nudge(waits_in_moved, &moved);
+        oriel_write_barrier_restart_calls(waits_in_moved, &moved);
 }

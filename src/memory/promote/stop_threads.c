@@ -58,7 +58,7 @@ struct slot {
     int32_t tid;           /* used only by the caller */
     /* processor time when the thread was first seen to block the signal; 0 before; used only by
      * the caller */
-    uint64_t ran_ns;
+    uint64_t cpu_ns;
     /* an address on the stack where the thread stopped; written before T1 */
     _Atomic uintptr_t stack;
     /* the call that blocked the thread before the signal; written before SENT, read after T1 */
@@ -271,7 +271,7 @@ static bool stop_thread(int32_t tid, void *context)
     if (slot == NULL)
         return thread_refuse(barrier, tid, "exceeds the number of threads that can be stopped");
     slot->tid = tid;
-    slot->ran_ns = 0;
+    slot->cpu_ns = 0;
     slot->call = call;
     atomic_store_explicit(&slot->stack, 0, memory_order_relaxed);
     oriel_store_release(&slot->word, parking.number * 4 + SENT);
@@ -298,12 +298,12 @@ static int first_absent(int from)
  * none at all. */
 static bool lacks_processor(struct slot *slot)
 {
-    uint64_t ran_ns = oriel_thread_list_ran_ns(slot->tid);
-    if (ran_ns == 0 && oriel_thread_list_ran_ns((int32_t)syscall(SYS_gettid)) == 0)
+    uint64_t cpu_ns = oriel_thread_list_cpu_ns(slot->tid);
+    if (cpu_ns == 0 && oriel_thread_list_cpu_ns((int32_t)syscall(SYS_gettid)) == 0)
         return false; /* this kernel does not count */
-    if (slot->ran_ns == 0)
-        slot->ran_ns = ran_ns;
-    return ran_ns - slot->ran_ns < MOMENT_NS && oriel_thread_list_is_running(slot->tid);
+    if (slot->cpu_ns == 0)
+        slot->cpu_ns = cpu_ns;
+    return cpu_ns - slot->cpu_ns < MOMENT_NS && oriel_thread_list_is_running(slot->tid);
 }
 
 /* How long a try waits in total for a thread that has not stopped. */
@@ -437,10 +437,10 @@ void oriel_stop_threads_end(struct oriel_write_barrier *barrier)
     oriel_stop_signal_return(barrier->signal, park_handler, late.some, late.blocking);
 }
 
-void oriel_stop_threads_nudge(struct oriel_write_barrier *barrier,
-                              bool (*is_wanted)(const struct oriel_syscall *call,
-                                                const void *context),
-                              const void *context)
+void oriel_stop_threads_interrupt(struct oriel_write_barrier *barrier,
+                                  bool (*is_wanted)(const struct oriel_syscall *call,
+                                                    const void *context),
+                                  const void *context)
 {
     const struct choice choice = {is_wanted, context};
     if (!try_begin(barrier, 0, 0, &choice))
@@ -449,7 +449,7 @@ void oriel_stop_threads_nudge(struct oriel_write_barrier *barrier,
     oriel_stop_threads_end(barrier);
 }
 
-bool oriel_stop_threads_uses(uintptr_t start, uintptr_t end)
+bool oriel_stop_threads_owns(uintptr_t start, uintptr_t end)
 {
     return start < (uintptr_t)(&parking + 1) && end > (uintptr_t)&parking;
 }

@@ -77,7 +77,7 @@ bool oriel_thread_list_is_running(int32_t tid)
     return read_status(tid, "\nState:\t", state) && state[0] == 'R';
 }
 
-uint64_t oriel_thread_list_ran_ns(int32_t tid)
+uint64_t oriel_thread_list_cpu_ns(int32_t tid)
 {
     char text[VALUE_BYTES];
     return oriel_thread_list_read(tid, "schedstat", text, sizeof text) ? strtoull(text, NULL, 10)

@@ -21,7 +21,7 @@ bool oriel_thread_list_has_ended(int32_t tid);
 bool oriel_thread_list_is_running(int32_t tid);
 
 /* A thread's processor time; 0 if the kernel does not report it. */
-uint64_t oriel_thread_list_ran_ns(int32_t tid);
+uint64_t oriel_thread_list_cpu_ns(int32_t tid);
 
 /* Calls visit for every other thread that existed at one point in time, until it returns false.
  * Then it returns false with *error 0, or with an errno when the threads cannot be listed (EMFILE:

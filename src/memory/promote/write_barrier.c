@@ -51,13 +51,13 @@ void oriel_write_barrier_close(struct oriel_write_barrier *barrier)
     barrier->moved_start = barrier->moved_end = 0;
 }
 
-void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_syscall *call,
-                                                 const void *context),
-                               const void *context)
+void oriel_write_barrier_restart_calls(bool (*is_wanted)(const struct oriel_syscall *call,
+                                                         const void *context),
+                                       const void *context)
 {
     struct oriel_write_barrier barrier = {.method = ORIEL_BARRIER_STOP_THREADS, .fd = -1};
     signals_block(&barrier);
-    oriel_stop_threads_nudge(&barrier, is_wanted, context);
+    oriel_stop_threads_interrupt(&barrier, is_wanted, context);
     signals_restore(&barrier);
 }
 
@@ -121,7 +121,7 @@ bool oriel_write_barrier_is_watched(uintptr_t start, uint64_t len_bytes)
     return oriel_uffd_is_watched(start, len_bytes);
 }
 
-bool oriel_write_barrier_uses(uintptr_t start, uintptr_t end)
+bool oriel_write_barrier_owns(uintptr_t start, uintptr_t end)
 {
-    return oriel_stop_threads_uses(start, end);
+    return oriel_stop_threads_owns(start, end);
 }

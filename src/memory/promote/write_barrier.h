@@ -37,9 +37,9 @@ struct oriel_syscall;
 
 /* Makes threads that are blocked in certain calls restart them; best effort. Use between two write
  * barriers only. */
-void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_syscall *call,
-                                                 const void *context),
-                               const void *context);
+void oriel_write_barrier_restart_calls(bool (*is_wanted)(const struct oriel_syscall *call,
+                                                         const void *context),
+                                       const void *context);
 
 /* private_pages: pages that parked_mapping.h moves away, so that no thread reads the range either.
  * Otherwise the pages are the memory file's, and only writes are blocked. Returns false with
@@ -60,7 +60,7 @@ void oriel_write_barrier_fill(struct oriel_write_barrier *barrier, uintptr_t sta
 bool oriel_write_barrier_is_watched(uintptr_t start, uint64_t len_bytes);
 
 /* Whether [start, end) contains variables that change while a barrier is active. */
-bool oriel_write_barrier_uses(uintptr_t start, uintptr_t end);
+bool oriel_write_barrier_owns(uintptr_t start, uintptr_t end);
 
 /* --- the two methods, only for write_barrier.c --- */
 bool oriel_uffd_open(struct oriel_write_barrier *barrier);
@@ -74,10 +74,10 @@ bool oriel_uffd_is_watched(uintptr_t start, uint64_t len_bytes);
 bool oriel_stop_threads_begin(struct oriel_write_barrier *barrier, uintptr_t start,
                               uint64_t len_bytes);
 void oriel_stop_threads_end(struct oriel_write_barrier *barrier);
-void oriel_stop_threads_nudge(struct oriel_write_barrier *barrier,
-                              bool (*is_wanted)(const struct oriel_syscall *call,
-                                                const void *context),
-                              const void *context);
-bool oriel_stop_threads_uses(uintptr_t start, uintptr_t end);
+void oriel_stop_threads_interrupt(struct oriel_write_barrier *barrier,
+                                  bool (*is_wanted)(const struct oriel_syscall *call,
+                                                    const void *context),
+                                  const void *context);
+bool oriel_stop_threads_owns(uintptr_t start, uintptr_t end);
 
 #endif
