@@ -32,8 +32,8 @@ struct create_record {
     int32_t node;      /* NUMA node near the rank; -1: unknown */
     /* the rank is in MPI_Comm_free of the communicator, which gets no rendezvous now */
     uint32_t is_freeing;
-    uint64_t
-        internode_id; /* the window's id in messages from other nodes; unique within the process */
+    /* the window's id in messages from other nodes; unique within the process */
+    uint64_t internode_id;
     uint64_t alignment;
     uint64_t common_offset;     /* of rank 0 */
     uint64_t rendezvous_offset; /* of rank 0's words for the communicator's next windows; 0: none */

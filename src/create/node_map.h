@@ -11,13 +11,13 @@
 
 struct create_state;
 
-/* Nodes are numbered from 0 in the order of their leaders, the lowest ranks on each. */
 /* The net address of a node's leader. */
 struct oriel_leader_address {
     uint64_t address_bytes; /* 0: unreachable */
     char address[ORIEL_NET_ADDRESS_BYTES];
 };
 
+/* Nodes are numbered from 0 in the order of their leaders, the lowest ranks on each. */
 struct oriel_node_map {
     int32_t count;
     int32_t own;

@@ -1,7 +1,8 @@
 /* Promotion costs time at the start and the end of a window. It pays off after one or two accesses
- * of a peer to each page. A window is free of charge for a tenth of its lifetime. Costs beyond that
- * are charged tenfold to an account, which a tenth of the elapsed time refills. Part of the cost is
- * charged at once, which also bounds a program that attaches thousands of regions to one window. */
+ * of a peer to each page. Costs of up to a tenth of the window's lifetime are free. Costs beyond
+ * that are charged tenfold to an account, which a tenth of the elapsed time refills. Part of the
+ * cost is charged at once, which also bounds a program that attaches thousands of regions to one
+ * window. */
 #include "create/user_memory.h"
 
 #include "base/log.h"
