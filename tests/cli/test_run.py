@@ -175,7 +175,7 @@ class Start(RunCase):
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", program(host, "one_put")],
                                  env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
             for rank in range(2):
-                self.assertRegex(job.stderr, rf"(?m)^oriel\[\d+\]: MPI_Win_\w+: window 1 of 2 ranks: others reach the memory of "
+                self.assertRegex(job.stderr, rf"(?m)^oriel\[\d+\]: MPI_Win_\w+: window 1 of 2 ranks: other ranks reach the memory of "
                                              rf"rank {rank} by arena$", host)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can make namespaces of process numbers everywhere")
@@ -190,7 +190,7 @@ class Start(RunCase):
                              env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=90, check=False)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertIn("ok direct_stores_are_seen_by_others/shared\n", job.stdout)
-        self.assertIn("MPI_Win_allocate_shared: the window goes to the host: the ranks are on 2 machines\n", job.stderr)
+        self.assertIn("MPI_Win_allocate_shared: the host creates the window: the ranks are on 2 nodes\n", job.stderr)
 
     def test_verbose_tells_the_options_that_are_set(self):
         for host in HOSTS:

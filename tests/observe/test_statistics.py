@@ -274,14 +274,14 @@ class Machines(Case):
         windows = self.statistics("sorts", 4, "--node-size", "2", ORIEL_NET="off")
         self.assertEqual([window["paths"]["host"]["count"] for window in windows], [16, 16, 16])
         self.assertEqual({rank["reason"] for window in windows for rank in window["ranks"]},
-                         {"the ranks are on 2 machines: ORIEL_NET=off"})
+                         {"the ranks are on 2 nodes: ORIEL_NET=off"})
 
     def test_a_machine_that_others_cannot_reach_is_named(self):
         closed = ("sh", "-c", 'test "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 && export ORIEL_NET=off; exec "$@"', "sh")
         for window in self.statistics("sorts", 2, "--node-size", "1", before=closed):
             self.assertEqual(window["paths"]["host"]["count"], 4)
             self.assertEqual([rank["reason"] for rank in window["ranks"]],
-                             ["rank 1 cannot be reached from other machines", "the ranks are on 2 machines: ORIEL_NET=off"])
+                             ["rank 1 cannot be reached from other nodes", "the ranks are on 2 nodes: ORIEL_NET=off"])
 
     def test_the_same_on_machines_without_a_file_in_common(self):
         if not given.net or given.host == "mpich":
