@@ -1,5 +1,6 @@
-/* Looks at what a name leads to by O_PATH, which opens nothing, and opens it by the link in /proc of that descriptor, which leads
- * there whatever has become of the name. */
+/* Opens a name with O_PATH first, which has no side effect, and checks what the descriptor refers
+ * to. The real open uses the descriptor's link in /proc. That link leads to the same file even if
+ * the name has been replaced. */
 #include "base/checked_open.h"
 
 #include "base/reserve_fd.h"
@@ -31,7 +32,7 @@ int oriel_seen_open(int seen, int flags)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/thread-self/fd/%d",
-             seen); /* a thread may have descriptors of its own */
+             seen); /* thread-self: a thread may have its own descriptor table */
     int fd = open_at(AT_FDCWD, path, flags);
     int reason = errno;
     close(seen);
@@ -57,7 +58,7 @@ int oriel_seen_open_memory(const char *link, uid_t owner)
     int fd = open_memory(link, owner);
     int reason = errno;
     if (fd < 0)
-        oriel_reserve_fd_restore_spare(); /* what it was spent for is closed again */
+        oriel_reserve_fd_restore_spare(); /* the descriptor that needed the spare is closed again */
     errno = reason;
     return fd;
 }

@@ -1,4 +1,4 @@
-/* Asks the dynamic linker which module an address is in, and the stack who has called.  code_address.h says who may call. */
+/* Finds the module of an address with dl_iterate_phdr, and the callers with backtrace. */
 #include "base/code_address.h"
 
 #include <execinfo.h>
@@ -17,7 +17,8 @@ static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) * he
                           uint8_t out[20])
 {
     const char *at =
-        (const char *)(info->dlpi_addr + header->p_vaddr); /* NOLINT: that is what it is */
+        /* NOLINT: the loader gives the address as an integer */
+        (const char *)(info->dlpi_addr + header->p_vaddr);
     const char *end = at + header->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
         const ElfW(Nhdr) *note = (const void *)at;

@@ -1,5 +1,5 @@
-/* CRC-32, eight bytes a step: tables[k] has what a byte makes k bytes later.  The tables are made once, at the first question.
- * Any layer may call, from any thread. */
+/* CRC-32, eight bytes per step. tables[k] holds the contribution of a byte k bytes before the end
+ * of the step. The first call fills the tables. Thread-safe. */
 #include "base/crc32.h"
 
 #include <pthread.h>

@@ -1,12 +1,20 @@
 /* Open addressing with linear probing under a sequence lock.
  *
- *   reader   T1: version, until even (acquire)   T2: probe   T3: version again (behind an acquire fence); if it moved: T1
- *   writer   T4: version odd (release fence behind)   T5: change   T6: version even (release)
+ *   Reader:
+ *   T1: load version until it is even (acquire)
+ *   T2: probe
+ *   T3: load version again, after an acquire fence; if it has changed, go to T1
  *
- * A reader that saw any of T5 sees T4 at T3 at the latest, and starts again.  Writers exclude each other by the mutex and are
- * short.  Removal shifts the keys behind back, so that no trace is left and turnover does not grow the table.  Growing makes new
- * slots and retires the old ones to the table's end of life, because a reader may still look at them: together they are
- * no larger than the new ones. */
+ *   Writer:
+ *   T4: make version odd, then a release fence
+ *   T5: change the slots
+ *   T6: make version even (release)
+ *
+ * A reader that has seen any store of T5 sees T4 in its T3 and starts again. Writers exclude each
+ * other with the mutex, and their critical sections are short. Removal moves later keys back, so it
+ * leaves no tombstones and turnover does not grow the table. Growth allocates new slots and retires
+ * the old ones until the table is closed, because a reader may still read them. Together the
+ * retired slots are no larger than the new ones. */
 #include "base/hash_table.h"
 
 #include "base/atomic.h"
@@ -15,7 +23,7 @@
 
 struct slot {
     _Atomic uint64_t key;
-    _Atomic(void *) value; /* NULL: the slot is empty */
+    _Atomic(void *) value; /* NULL if the slot is empty */
 };
 
 struct oriel_hash_table_slots {
@@ -48,7 +56,8 @@ static void put_into(struct slot *slot, uint64_t key, void *value)
     atomic_store_explicit(&slot->value, value, memory_order_relaxed);
 }
 
-/* The slot of key, or the empty one where it belongs; ends also while a writer is at work, if with a wrong answer. */
+/* The slot of key, or the empty slot where key would be inserted. The search also terminates during
+ * a concurrent change, possibly with a wrong result. */
 static struct slot *find_slot(struct oriel_hash_table_slots *slots, uint64_t key)
 {
     uint64_t at = hash(key);
@@ -94,7 +103,7 @@ static void end_change(struct oriel_hash_table *table)
     atomic_store_explicit(&table->version, version + 1, memory_order_release); /* T6 */
 }
 
-/* Twice the slots, with the same keys. */
+/* Doubles the number of slots and keeps the keys. */
 static bool grow(struct oriel_hash_table *table)
 {
     struct oriel_hash_table_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
@@ -113,7 +122,7 @@ static bool grow(struct oriel_hash_table *table)
     return true;
 }
 
-/* With the mutex held. */
+/* The caller holds the mutex. */
 static bool has_room(struct oriel_hash_table *table)
 {
     struct oriel_hash_table_slots *slots =
@@ -152,7 +161,7 @@ bool oriel_hash_table_set(struct oriel_hash_table *table, uint64_t key, void *va
     return ok;
 }
 
-/* Empties a slot and moves keys back whose probe would end at it. */
+/* Empties a slot and moves back the keys whose probe sequence would end at it. */
 static void empty(struct oriel_hash_table_slots *slots, uint64_t hole)
 {
     for (uint64_t at = (hole + 1) & slots->mask; value_of(&slots->slot[at]) != NULL;
@@ -160,7 +169,7 @@ static void empty(struct oriel_hash_table_slots *slots, uint64_t hole)
         struct slot *slot = &slots->slot[at];
         uint64_t home = hash(key_of(slot)) & slots->mask;
         if (((at - home) & slots->mask) < ((at - hole) & slots->mask))
-            continue; /* its probe starts behind the hole */
+            continue; /* its probe sequence starts after the hole */
         put_into(&slots->slot[hole], key_of(slot), value_of(slot));
         hole = at;
     }

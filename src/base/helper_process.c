@@ -1,15 +1,19 @@
-/* Starts the `oriel` command as a helper and talks to it.
+/* Starts the `oriel` command as a helper process and exchanges requests and answers with it.
  *
- * The program must not notice.  A child of its own would end its wait(), and its end would raise SIGCHLD; so the helper is the
- * child of a child that ends at once and tells nobody (no exit signal: neither SIGCHLD nor wait() without __WCLONE know of
- * it), and belongs to init from then on.  It holds none of the program's descriptors, none of its signals' settings, and no
- * preload.  A socket, since a pipe without a reader would raise SIGPIPE.  Any thread; a forked child of the program may ask
- * too.
+ * The program must not notice the helper. A direct child would end the program's wait(), and its
+ * exit would raise SIGCHLD. So the helper is the child of an intermediate child that exits at once
+ * and becomes a child of init. The intermediate child has no exit signal, so it causes no SIGCHLD,
+ * and only wait() with __WCLONE finds it. The helper inherits none of the program's descriptors,
+ * signal settings or preloaded libraries. The connection is a socket because a pipe without a
+ * reader would raise SIGPIPE. Any thread may send a request, and so may a forked child of the
+ * program.
  *
- * One that is kept is found by a name, and each question is a connection of its own: a descriptor that stayed open the program
- * could count, close and use for something else, and its forked children would have it too.  Whoever starts one has its socket
- * listen before the name is told, so that others queue there at once and start none of their own.  It ends with the process that
- * has started it, or when nobody has asked for a while; who then finds nobody under the name starts another. */
+ * A persistent helper is found by a name, and each request uses a connection of its own. The
+ * program could count, close or reuse a descriptor that stayed open, and its forked children would
+ * inherit it. The process that starts a helper listens on its socket before it publishes the name.
+ * Other processes then queue there at once and start no helper of their own. The helper exits with
+ * the process that started it, or when it has received no request for a while. A process that finds
+ * no helper under the name starts another. */
 #include "base/helper_process.h"
 
 #include "base/wait.h"
@@ -49,7 +53,7 @@ static bool command_find(char out[PATH_MAX])
     if (dladdr((void *)(uintptr_t)command_find, &library) == 0 ||
         realpath(library.dli_fname, out) == NULL)
         return false;
-    for (int level = 0; level < 4; level++) { /* file, host, oriel, lib */
+    for (int level = 0; level < 4; level++) { /* removes: file, host, oriel, lib */
         char *slash = strrchr(out, '/');
         if (slash == NULL)
             return false;
@@ -61,7 +65,7 @@ static bool command_find(char out[PATH_MAX])
     return access(out, X_OK) == 0;
 }
 
-/* What would change the helper, or have it ask the network for debug information. */
+/* Variables that would change the helper, or make it search the network for debug information. */
 static bool is_kept_back(const char *entry)
 {
     static const char *const names[] = {"LD_", "ORIEL_", "DEBUGINFOD_", "ASAN_", "TSAN_", "UBSAN_"};
@@ -76,11 +80,12 @@ struct start {
     char *const *argv;
     char **environment;
     int socket;
-    int listener; /* -1: it is asked once */
+    int listener; /* -1 for a helper that answers one request */
     int error;
 };
 
-/* In the child that ends at once; it shares the memory of the process, whose thread stands still meanwhile. */
+/* Runs in the intermediate child. It shares the memory of the process, whose calling thread is
+ * suspended meanwhile. */
 static int spawn_and_end(void *context)
 {
     struct start *start = context;
@@ -107,7 +112,7 @@ static int spawn_and_end(void *context)
         posix_spawn(&pid, start->command, &actions, &attributes, start->argv, start->environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    return 0; /* which ends it: no handlers of exit run */
+    return 0; /* the child exits here, without exit handlers */
 }
 
 static bool helper_start(struct start *start)
@@ -116,7 +121,8 @@ static bool helper_start(struct start *start)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return false;
-    /* No handler of the program may run in the child, on the program's memory. */
+    /* No signal handler of the program may run in the child, because the child shares the program's
+     * memory. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -130,7 +136,8 @@ static bool helper_start(struct start *start)
     return child > 0 && start->error == 0;
 }
 
-/* Above those that the helper has, of which the program may have closed some: there dup2 would do nothing about CLOEXEC. */
+/* Moves fd above the helper's own descriptors. The program may have closed some of those; on an
+ * equal number dup2 would not clear CLOEXEC. */
 static int high(int fd)
 {
     int other = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ORIEL_HELPER_LISTENS + 1);
@@ -139,7 +146,7 @@ static int high(int fd)
     return other;
 }
 
-/* The other end: -1 when there is no helper. */
+/* Starts a helper. Returns this process's end of the connection, or -1 if there is no helper. */
 static int helper_open(const char *what, int listener)
 {
     char command[PATH_MAX];
@@ -172,7 +179,8 @@ static int helper_open(const char *what, int listener)
     return -1;
 }
 
-/* Moves all of it one way; false when the other side has gone or is too late. */
+/* Sends or receives all bytes. Returns false if the peer has closed the connection or the deadline
+ * has passed. */
 static bool transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t until_ns)
 {
     for (size_t done = 0; done < len_bytes;) {
@@ -195,7 +203,7 @@ static bool transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t u
     return true;
 }
 
-/* One question: *answer is from malloc if there is one. */
+/* Sends one request and receives the answer; *answer is from malloc, or NULL. Closes fd. */
 static bool converse(int fd, const void *request, size_t len_bytes, uint64_t until_ns,
                      void **answer, size_t *answer_bytes)
 {
@@ -232,12 +240,12 @@ bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, v
     return done;
 }
 
-/* --- one that is kept --- */
+/* --- persistent helper --- */
 
-/* A socket by that name, listening or connected; -1: it could not be. */
+/* Returns a socket of that name, listening or connected, or -1. */
 static int named_socket(uint64_t name, bool listens)
 {
-    /* A name that begins with 0 is in no folder, and gone with its socket. */
+    /* A name that begins with a zero byte is in no folder and disappears with its socket. */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx",
                        (unsigned long long)name);
@@ -258,7 +266,8 @@ static int named_socket(uint64_t name, bool listens)
     return -1;
 }
 
-/* A new one takes the place of the name that has nobody any more, and is asked; another process may have been quicker. */
+/* Replaces the name of a helper that has exited by the name of a new helper. If another process was
+ * faster, connects to that helper. */
 static int kept_start(_Atomic uint64_t *kept, uint64_t gone, const char *what, bool *ours)
 {
     uint64_t name;
@@ -287,7 +296,8 @@ bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void 
         if (fd < 0)
             fd = kept_start(kept, name, what, &started);
         done = converse(fd, request, len_bytes, until_ns, answer, answer_bytes);
-        if (!done && !started) /* it has died, or hangs: nobody asks that one again */
+        /* the helper has exited or hangs; clear its name so no process uses it again */
+        if (!done && !started)
             atomic_compare_exchange_strong(kept, &name, 0);
     }
     errno = error;

@@ -1,6 +1,7 @@
-/* One thread at a time has the spare descriptor at hand; who finds another there goes on as if there were none, for which any
- * caller is prepared: so nobody waits, and a child that was forked meanwhile does not either.  The program may close it, too, and
- * have something else at the number: it is known by its file. */
+/* One thread at a time owns the spare descriptor. A thread that finds it owned continues as if
+ * there were no spare, which every caller handles. So no thread waits, and neither does a child
+ * that was forked meanwhile. The program may close the descriptor and reuse its number. The spare
+ * is therefore identified by its file. */
 #include "base/reserve_fd.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static struct {
     int fd;
     dev_t device;
     ino_t inode;
-    bool is_spent; /* and is put back, however few are free by then */
+    bool is_spent; /* it will be restored, however few descriptors are free then */
 } spare = {.fd = NONE};
 static _Thread_local bool is_elsewhere;
 
@@ -32,7 +33,8 @@ int oriel_reserve_fd_high(int fd)
     return high;
 }
 
-/* So many are left to a program that needs its last ones.  Numbers are looked at, not taken. */
+/* True if at least LEAVES descriptors remain for a program that needs the last ones. The check
+ * allocates none. */
 static bool has_room(void)
 {
     struct rlimit limit;

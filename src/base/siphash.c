@@ -1,6 +1,6 @@
-/* SipHash-2-4: four words are mixed by two rounds for each eight bytes, the last of which end with the length, and by four
- * rounds at the end.  Neither a branch nor an address depends on key or bytes, so that time tells nothing of them.  Any layer may
- * call, from any thread. */
+/* SipHash-2-4: two rounds mix four words for each eight bytes, and four rounds finish. The last
+ * eight bytes end with the length. No branch and no address depends on key or bytes, so timing
+ * reveals nothing about them. */
 #include "base/siphash.h"
 
 enum { STEP_BYTES = 8, STEP_ROUNDS = 2, LAST_ROUNDS = 4 };
@@ -33,7 +33,7 @@ static void take(uint64_t v[4], uint64_t word)
     v[0] ^= word;
 }
 
-/* The lowest byte first, whatever the processor does. */
+/* The lowest byte first, regardless of the processor's byte order. */
 static uint64_t word_of(const unsigned char *bytes, size_t len_bytes)
 {
     uint64_t word = 0;

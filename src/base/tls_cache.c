@@ -1,5 +1,5 @@
-/* Fills and invalidates the threads' one-entry caches.  A kept entry of another generation is dropped with its neighbour, so
- * that one comparison covers both.  window/ and rma/ call. */
+/* Fills and invalidates the threads' one-entry caches. If an entry is of an old generation, the
+ * window and the type are both dropped, so one comparison covers both. */
 #include "base/tls_cache.h"
 
 #include "base/wait.h"
@@ -43,7 +43,8 @@ void oriel_tls_cache_give_turn(void)
 {
     bool marked = (int32_t)oriel_tls_cache.turns < 0;
     oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) |
-                            ORIEL_TLS_CACHE_TURNS; /* both bits, for a count that went below 0 */
+                            /* clears both upper bits too, for a count that wrapped below 0 */
+                            ORIEL_TLS_CACHE_TURNS;
     oriel_wait_passes = true;
     oriel_wait_progress();
     oriel_wait_passes = false;

@@ -1,12 +1,13 @@
-/* Asks valgrind itself where the processor's way of asking is known: instructions that change nothing, which valgrind takes for a
- * question.  Elsewhere the library that valgrind preloads gives it away. */
+/* Detects valgrind by its client request: instructions that change nothing, which valgrind
+ * intercepts. On processors where the sequence is not known here, it looks for valgrind's library
+ * in LD_PRELOAD. */
 #include "base/valgrind.h"
 
 #include <stdint.h>
 
 #ifdef __x86_64__
 
-/* How many valgrinds this process runs under. */
+/* The number of valgrinds under which this process runs. */
 static uint64_t ask(void)
 {
     enum { RUNNING_ON_VALGRIND = 0x1001 };

@@ -1,6 +1,6 @@
-/* Spin, yield, futex: how a process waits for a word in shared memory.  The yield matters as soon as there are more
- * ranks than cores, the futex when the wait is long or yields do not help; neither costs anything when the word is already
- * there.  Any layer may call. */
+/* How a process waits for a word in shared memory: it spins, yields, then sleeps in a futex. The
+ * yield matters if there are more ranks than cores. The futex matters if the wait is long or yields
+ * do not help. Neither costs anything if the word already has the wanted value. */
 #include "base/wait.h"
 
 #include "base/delay.h"
@@ -14,20 +14,27 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A wait looks EAGER times before it pauses or asks for the time, then spins, yields for a millisecond, calling the host now and
- * then, and then sleeps a millisecond at a time, since nobody wakes it for what the host must do.
- * A yield that takes CROWD_NS, and some times as long as a system call that lets nobody run, has let others run: where
- * calls are slow, as under tracers and in sandboxes, so are yields to nobody.  Who waits for one that could run here spins in
- * vain then: waits of this thread do not spin any more, until a few yields in a row have come back at once.
+/* A wait checks the word EAGER times before it pauses or reads the clock. Then it spins, then
+ * yields for a millisecond with occasional calls of the host. Then it sleeps a millisecond at a
+ * time, because the host's work does not wake it.
  *
- * A yield gives way within the scheduler's group of the process.  MPICH's launcher starts each rank in a session of its own, and
- * Linux makes each session a group (sched_autogroup_enabled): a yield then comes back at once for as long as the group has run
- * less than others have, up to milliseconds, though who is waited for stands in line.  Such yields look like those to nobody.
- * Told apart they are by the longer ones among them: where those keep coming the processor is in demand, and waits do not spin.
- * VAIN yields in a row without one, while it is in demand, are in vain (where yields help, a wait meets a few dozen in a row at
- * most): a wait for an event sleeps, which gives way to everybody, and so do the next at once, 1, then 2, 4, up to NAPS of them.
- * After those AGAIN yields in vain suffice to go on so, about as long as a sleeper takes to wake up; a wait that is over sooner
- * ends it.  The host gets its turn after each sleep, so not less often than where yields help. */
+ * A yield counts as having let other threads run if it takes at least CROWD_NS and several times as
+ * long as a system call that does not reschedule. Where system calls are slow, as under tracers and
+ * in sandboxes, so are yields without effect. Such a yield means that the awaited thread may need
+ * this processor, and spinning is useless. The waits of this thread then stop spinning until a few
+ * yields in a row have returned at once.
+ *
+ * A yield only yields within the process's scheduler group. MPICH's launcher starts each rank in
+ * its own session, and Linux makes each session a group (sched_autogroup_enabled). A yield then
+ * returns at once while the group has run less than others, for up to milliseconds, although the
+ * awaited thread is queued. Such yields look like yields without effect. The longer ones among them
+ * give them away: while those keep occurring, the processor is in demand and waits do not spin.
+ * While it is in demand, VAIN yields in a row without a long one count as useless; where yields
+ * help, a wait has a few dozen in a row at most. A wait for an event then sleeps, which yields to
+ * all groups. The next waits sleep at once: 1 of them, then 2, 4, up to NAPS. After those, AGAIN
+ * useless yields suffice to continue so, about the time a sleeper takes to wake up. A wait that
+ * succeeds sooner ends this. The host gets its turn after each sleep, so no less often than where
+ * yields help. */
 enum {
     EAGER = 100,
     YIELD_NS = 1000000,
@@ -38,13 +45,15 @@ enum {
 enum { PAUSES = 16, CROWD_NS = 1000, CROWD_CALLS = 3, CROWD_LASTS = 4, CALLS_TRIED = 8 };
 enum { IN_DEMAND = 4, DEMAND_MOST = 16, VAIN = 100, AGAIN = 30, NAPS = 256 };
 
-static _Thread_local int crowded; /* so many yields must come back at once until waits spin again */
+/* number of yields that must return at once before waits spin again */
+static _Thread_local int crowded;
 static _Thread_local int
-    demand; /* more with each yield that lets others run, less with each wait that meets none */
-static _Thread_local int naps;      /* so many waits sleep without yielding, */
-static _Thread_local int naps_last; /* of so many that were to when they were last counted */
-static _Thread_local unsigned patience = VAIN; /* so many yields in a row may be in vain */
-static _Atomic uint64_t crowd_ns;              /* of this process's yields; 0: not known yet */
+    demand; /* grows with each yield that lets others run, shrinks with each wait that has none */
+static _Thread_local int naps;      /* number of next waits that sleep without yielding */
+static _Thread_local int naps_last; /* initial value of naps when it was last set */
+static _Thread_local unsigned patience = VAIN; /* limit of useless yields in a row */
+/* threshold of a long yield in this process; 0 if not measured yet */
+static _Atomic uint64_t crowd_ns;
 
 static _Atomic(void (*)(void)) progress_hook;
 _Thread_local bool oriel_wait_untold;
@@ -140,7 +149,8 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
             continue;
         status = watch->check(watch->context);
         if (status != ORIEL_OK) {
-            /* the word may have come while the watch looked: a peer that ended in good order raises no alarm */
+            /* the word may have changed during the check: a peer that ended in good order is not an
+             * error */
             if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
                 status = ORIEL_OK;
             break;
@@ -152,7 +162,8 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
     return status;
 }
 
-/* Looks at once, and again and again; or pauses before each look, which leaves the line to who writes it. */
+/* Checks the word several times: back to back, or with a pause before each check, which leaves the
+ * cache line to its writer. */
 static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted,
                         int times, bool pauses, bool *served)
 {
@@ -167,7 +178,8 @@ static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, 
     return false;
 }
 
-/* Measured by the first wait that yields, and by the least of some calls, which others may have interrupted. */
+/* Measured at the first yield, as the minimum over several calls, because others may be
+ * interrupted. */
 static uint64_t measure_crowd(void)
 {
     uint64_t least_ns = UINT64_MAX;
@@ -182,7 +194,7 @@ static uint64_t measure_crowd(void)
     return found_ns;
 }
 
-/* Whether others have run; and when it came back. */
+/* Returns true if other threads ran; *back_ns is the time of return. */
 static bool yield(uint64_t *back_ns)
 {
     uint64_t long_ns = atomic_load_explicit(&crowd_ns, memory_order_relaxed);
@@ -217,7 +229,8 @@ static void plan_naps(bool yields_helped)
     patience = yields_helped ? VAIN : AGAIN;
 }
 
-/* Spins and yields: whether the word has come, before it is time to sleep. */
+/* Spins and yields. Returns true if the word reached the wanted value before it is time to
+ * sleep. */
 static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted)
 {
     uint64_t begin_ns = oriel_now_ns();
