@@ -1,5 +1,5 @@
-/* Finds the host's functions: those that the dynamic linker has behind Oriel.  The table is filled once and never changes.
- * Everything that needs the host calls. */
+/* Finds the host's functions: the next definitions after Oriel in the dynamic linker's order. The
+ * table is filled once and never changes. */
 #include "host/host.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
-/* Carrier windows: the host's handles under Oriel's windows.  All stand on one communicator of this process alone, made at
- * the first window; under MPI sessions, where there is no MPI_COMM_SELF, it comes from the first window's communicator.
- * Making and freeing one takes a host up to 50,000 instructions, so some that came back as they were made are kept for the next
- * windows.  window/ calls, from any thread. */
+/* Carrier windows: the host's handles for Oriel's windows. All use one communicator that contains
+ * only this process, created with the first window. Under MPI sessions, without MPI_COMM_SELF, it
+ * is derived from the first window's communicator. A host takes up to 50,000 instructions to create
+ * and free a carrier, so some unmodified ones are cached for the next windows. */
 #include "base/wait.h"
 #include "host/host.h"
 
@@ -10,10 +10,10 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm singleton = MPI_COMM_NULL;
 enum { SPARES = 16 };
-static MPI_Win spares[SPARES]; /* used last last */
+static MPI_Win spares[SPARES]; /* the most recently used is last */
 static int spare_count;
 static MPI_Request never =
-    MPI_REQUEST_NULL; /* a receive that nobody sends to: asking for it makes the host work */
+    MPI_REQUEST_NULL; /* a receive that never matches: testing it makes the host progress */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
@@ -36,8 +36,8 @@ static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
     return code;
 }
 
-/* Not by MPI_Comm_dup: the program's functions would be called for its attributes of MPI_COMM_SELF, as by Open MPI 4.1's
- * MPI_Comm_create_group. */
+/* MPI_Comm_dup would call the program's copy functions for attributes of MPI_COMM_SELF, and so does
+ * Open MPI 4.1's MPI_Comm_create_group. */
 static int make_alone(MPI_Comm *out)
 {
     return oriel_host()->Comm_split_type(MPI_COMM_SELF, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
@@ -61,7 +61,8 @@ static enum oriel_status start_locked(MPI_Comm comm)
     return ORIEL_OK;
 }
 
-/* Hosts with few handles end the job when they run out at a window, but return an error for a communicator. */
+/* Some hosts with few handles abort the job if none is left for a window, but return an error for a
+ * communicator. */
 static bool handles_left(uint32_t live_windows)
 {
     MPI_Comm probe;
@@ -118,7 +119,7 @@ void oriel_host_progress(void)
 {
     int done;
     if (pthread_mutex_trylock(&asking) != 0)
-        return; /* another thread is at it */
+        return; /* another thread is doing it */
     if (never != MPI_REQUEST_NULL)
         oriel_host()->Request_get_status(never, &done, MPI_STATUS_IGNORE);
     pthread_mutex_unlock(&asking);

@@ -1,6 +1,7 @@
-/* Collectives on the user's communicator while a window is made: creation is collective over it, so they cannot meet
- * others.  They are started without blocking and tested, because hosts spin where Oriel yields and then naps, and because a
- * rank without Oriel would never answer: then the user is told after 10 s.  window/ calls. */
+/* Collectives on the user's communicator while a window is created: creation is collective over it,
+ * so they cannot match other collectives. They are nonblocking and polled, for two reasons. Hosts
+ * spin where Oriel yields and then sleeps. A rank without Oriel would never join; after 10 s a
+ * warning reports that. */
 #include "base/log.h"
 #include "base/wait.h"
 #include "host/host.h"
@@ -65,10 +66,11 @@ static enum oriel_status finish(MPI_Request *request, const char *what,
     return status;
 }
 
-/* What the host works on while the ranks agree.  Who gives up because of a death cannot take it back from the host, which may
- * still read and write it when others come late: it is left to the host for good.  Where there is no memory, a few ranks can tell
- * each other all the same, in a spare one, and many that there is none: who leaves a collective without taking part leaves all
- * others waiting. */
+/* The buffers of a collective in progress. If a death ends the wait, the request cannot be
+ * withdrawn: the host may still read and write the buffers when late ranks arrive. They are then
+ * never freed. If malloc fails, a collective of few ranks uses the static spare buffer. With many
+ * ranks it reports the lack of memory in another collective, because all others would wait for a
+ * rank that does not join. */
 struct exchange {
     MPI_Request request;
     char *out;
@@ -142,7 +144,8 @@ enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bit
     return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
 }
 
-/* Of sizes that all ranks have alike.  For many ranks the spare one is too small: these ask first whether all have the memory. */
+/* The sizes are equal on all ranks. If they exceed the spare buffer, the ranks first agree that all
+ * of them have the memory. */
 static enum oriel_status open_with_all(MPI_Comm comm, const char *what,
                                        const struct oriel_watch *watch, size_t in_bytes,
                                        size_t out_bytes, struct exchange **out)
@@ -190,7 +193,8 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
         if (lens_bytes[i] > most_bytes)
             most_bytes = lens_bytes[i];
     size_t out_bytes = (size_t)starts_bytes[n - 1] + (size_t)lens_bytes[n - 1];
-    size_t numbers_bytes = 2 * (size_t)n * sizeof(int); /* the host reads them until the end */
+    /* the host reads them until the collective ends */
+    size_t numbers_bytes = 2 * (size_t)n * sizeof(int);
     struct exchange *exchange;
     enum oriel_status status = open_with_all(comm, what, watch, (size_t)most_bytes,
                                              out_bytes + numbers_bytes + sizeof(int), &exchange);

@@ -1,6 +1,6 @@
-/* The requests that Oriel gives out.  A complete one is a send of nothing to nobody: it costs half of a generalised one and every
- * completion function knows it, and the host checks its datatype.  A generalised one is for what is outstanding.  rma/ and api/
- * call. */
+/* Requests that Oriel returns to the program. A completed request is an empty send to
+ * MPI_PROC_NULL: it costs half of a generalised request, every completion function accepts it, and
+ * the host checks the datatype. Outstanding operations use generalised requests. */
 #include "host/host.h"
 
 enum oriel_status oriel_host_completed_request(MPI_Request *out)
@@ -15,7 +15,7 @@ bool oriel_host_type_is_committed(MPI_Datatype datatype)
 {
     MPI_Request request;
     int done;
-    char nothing; /* is not read: hosts check the datatype of a count above 0 only */
+    char nothing; /* not read: hosts check the datatype only if the count is above 0 */
     return oriel_host()->Isend(&nothing, 1, datatype, MPI_PROC_NULL, 0, oriel_host_singleton(),
                                &request) == MPI_SUCCESS &&
            oriel_host()->Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;

@@ -1,5 +1,5 @@
-/* The contents of a datatype on a host with large counts, where every datatype answers the wide query and those made with
- * large counts answer no other.  host/contents.c calls. */
+/* The contents of a datatype on a host with large counts. There every datatype supports the wide
+ * query, and datatypes created with large counts support only that. */
 #include "host/contents.h"
 
 #include "host/host.h"
@@ -8,7 +8,7 @@
 
 _Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "addresses are wide numbers");
 
-/* How many there are in the wide query's four arrays. */
+/* Lengths of the wide query's four arrays. */
 struct wide {
     MPI_Count integer_count, address_count, large_count, type_count;
 };
@@ -32,7 +32,8 @@ enum oriel_status oriel_contents_combiner(MPI_Datatype datatype, int *combiner)
     return open_envelope(datatype, &wide, combiner);
 }
 
-/* How many integers stand before the large counts: all but the order of a subarray, three of a darray. */
+/* Number of integers before the large counts: all but the order of a subarray, three of a
+ * darray. */
 static MPI_Count leading(const struct wide *wide, int combiner)
 {
     if (wide->large_count == 0)
@@ -42,7 +43,8 @@ static MPI_Count leading(const struct wide *wide, int combiner)
                                              : wide->integer_count;
 }
 
-/* All numbers of a datatype made with large counts, in the order of the arguments; NULL: no memory. */
+/* All numbers of a datatype created with large counts, in argument order. NULL if there is no
+ * memory. */
 static int64_t *join(const struct wide *wide, int combiner, const int *integers,
                      const MPI_Count *large, const int64_t *addresses)
 {
