@@ -1,4 +1,4 @@
-/* Compare-and-swap of one aligned element by the CPU.  The data path inlines it. */
+/* Compare-and-swap of one aligned element with a CPU instruction. Inlined into the data path. */
 #ifndef ORIEL_REDUCE_CPU_SWAP_H
 #define ORIEL_REDUCE_CPU_SWAP_H
 
@@ -21,7 +21,7 @@ enum { ORIEL_SWAP_BYTES = 16, ORIEL_SWAP_NATIVE_BYTES = 8 };
         return;                                                                                    \
     }
 
-/* len_bytes is 1, 2, 4 or 8; result may be the buffer of origin or compare. */
+/* len_bytes is 1, 2, 4 or 8. result may be the buffer of origin or compare. */
 static inline void oriel_swap_native(void *there, const void *origin, const void *compare,
                                      void *result, uint64_t len_bytes)
 {
