@@ -1,5 +1,5 @@
-/* The loops over blocks: single words and short blocks have loops of their own, in which the length is a constant.  copy_layout.c
- * calls. */
+/* The loops over blocks. Single words and short blocks have separate loops in which the length is a
+ * constant. */
 #include "datatype/copy_blocks.h"
 
 #include "transport/shared/copy_strided.h"
@@ -11,7 +11,8 @@ static inline __attribute__((always_inline)) char *block_of(const struct oriel_r
     return oriel_at(row->at, row->offsets != NULL ? row->offsets[i] : (int64_t)(i * len_bytes));
 }
 
-/* Words of 8 bytes that come to lie side by side: two make one store.  How many went so. */
+/* Copies 8-byte words to adjacent places: two words make one store. Returns the number of words
+ * copied. */
 static inline __attribute__((always_inline)) uint64_t gather_words(char *to, struct oriel_row from,
                                                                    uint64_t count)
 {
@@ -51,7 +52,7 @@ static void copy_unlike(struct oriel_row to, struct oriel_row from, const struct
     }
 }
 
-/* Words and short blocks in loops of their own. */
+/* Separate loops for words and short blocks. */
 void oriel_copy_blocks(struct oriel_row to, struct oriel_row from, const struct oriel_node *node)
 {
     const uint64_t len_bytes = node->block_bytes;

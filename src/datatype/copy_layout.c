@@ -1,7 +1,7 @@
-/* Two layouts are taken apart together, level by level, for as long as the items of both have one size: loops inside of loops end
- * in copy_strided.h's inner loops.  What has nothing in common moves by a plan (copy_plan.h), which the layout of one side keeps, or is walked
- * by cursors where a plan does not pay.  A copy that is to be done many times is prepared.
- * copy_remote.c, put_get.c and transfer_cache.c call. */
+/* Two layouts are decomposed together, level by level, while the items of both have one size.
+ * Nested loops end in the inner loops of copy_strided.h. Parts without common structure are copied
+ * by a plan (copy_plan.h), which the layout of one side caches. If a plan does not pay, cursors
+ * walk the parts. A copy that is repeated many times is prepared. */
 #include "datatype/copy_layout.h"
 
 #include "datatype/copy_blocks.h"
@@ -12,9 +12,10 @@
 
 #include <stdatomic.h>
 
-enum { PLAN_ITEMS_LEAST = 4 }; /* for which it pays to match them first */
+enum { PLAN_ITEMS_LEAST = 4 }; /* minimum number of items for which matching them first pays */
 
-/* Loops that stand alone become the part's own; single branches are stepped into. */
+/* A single item that is a loop becomes the part's own loop; a single branch is replaced by its
+ * child. */
 static inline __attribute__((always_inline)) void unwrap(struct oriel_part *part)
 {
     for (;;) {
@@ -32,7 +33,7 @@ static inline __attribute__((always_inline)) void unwrap(struct oriel_part *part
     }
 }
 
-/* A dense part as count parts of size_bytes; run is what its items are. */
+/* Cuts a dense part into count parts of size_bytes; run is the node of its items. */
 static void cut(struct oriel_part *part, uint64_t count, uint64_t size_bytes,
                 struct oriel_node *run)
 {
@@ -48,7 +49,8 @@ static void cut(struct oriel_part *part, uint64_t count, uint64_t size_bytes,
     part->stride_bytes = (int64_t)size_bytes;
 }
 
-/* A part as count groups of its items, which divides them; loop is what these are. */
+/* Turns a part into count groups of its items; count divides the number of items. loop is the node
+ * of a group. */
 static void group(struct oriel_part *part, uint64_t count, struct oriel_node *loop)
 {
     uint64_t each = part->count / count;
@@ -80,7 +82,8 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 
 /* ---- plans ---- */
 
-/* Who keeps the plans of two layouts, and what the present pair of parts is called; NULL: nobody does. */
+/* The node that caches the plans of two layouts (NULL: none), and the key of the present pair of
+ * parts. */
 struct keeping {
     const struct oriel_node *keeper;
     struct oriel_plan_key key;
@@ -91,7 +94,7 @@ static bool have_few_runs(const struct oriel_part *to, const struct oriel_part *
     return to->node->runs <= most && from->node->runs <= most - to->node->runs;
 }
 
-/* False for a node that no constructor made. */
+/* Returns false for a node that no constructor made. */
 static bool name_part(const struct oriel_part *part, uint64_t *number, int64_t *stride_bytes)
 {
     const bool dense = oriel_part_is_dense(part);
@@ -111,7 +114,7 @@ static struct keeping keeping_of(const struct oriel_node *keeper, const struct o
     return keeping;
 }
 
-/* The plan that is kept for the parts, and how many items of it they are; NULL when none is. */
+/* The cached plan for the parts, and their number of plan items. NULL if there is none. */
 static const struct oriel_plan *find_kept(const struct oriel_node *keeper,
                                           const struct oriel_part *to,
                                           const struct oriel_part *from, uint64_t *items)
@@ -123,7 +126,8 @@ static const struct oriel_plan *find_kept(const struct oriel_node *keeper,
                            keeping.key.to_number != 0 ? to->count : from->count, items);
 }
 
-/* The parts, by that plan; false when none is kept.  A function of its own: it needs hardly a register. */
+/* Copies the parts with the cached plan. Returns false if there is none. A separate function,
+ * because it needs few registers. */
 static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keeper,
                                                    const struct oriel_part *to,
                                                    const struct oriel_part *from)
@@ -136,7 +140,8 @@ static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keep
     return true;
 }
 
-/* As many items of both, which were so many of what the plan is kept for. */
+/* Copies parts with equal numbers of items by a new plan. counted is the number of items before
+ * grouping, for the cache. */
 static __attribute__((noinline)) bool copy_planned(const struct keeping *keeping, uint64_t counted,
                                                    const struct oriel_part *to,
                                                    const struct oriel_part *from)
@@ -180,7 +185,7 @@ static bool branches_match(const struct oriel_node *a, const struct oriel_node *
     return true;
 }
 
-/* The branches of one side or of both; a side that is no list is dense. */
+/* Copies the branches of one or both sides. A side that is not a list is dense. */
 static bool copy_branches(const struct oriel_node *keeper, const struct oriel_part *to,
                           const struct oriel_part *from)
 {
@@ -204,7 +209,7 @@ static bool copy_branches(const struct oriel_node *keeper, const struct oriel_pa
     return true;
 }
 
-/* One item of each side, no loops. */
+/* Copies one item of each side; neither is a loop. */
 static bool copy_one(const struct keeping *keeping, uint64_t counted, const struct oriel_part *to,
                      const struct oriel_part *from)
 {
@@ -233,8 +238,9 @@ static bool copy_one(const struct keeping *keeping, uint64_t counted, const stru
     return true;
 }
 
-/* Two parts with as many bytes, of which at least one is not runs, and for which no plan is kept; they are changed. */
-/* NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): the caller is done with its parts */
+/* Copies two parts of equal size, of which at least one is not a run, and for which no plan is
+ * cached. Changes both parts. */
+/* NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): the caller no longer uses its parts */
 static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keeper,
                                                   struct oriel_part *to, struct oriel_part *from)
 {
@@ -264,10 +270,10 @@ static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keepe
 }
 /* NOLINTEND(clang-analyzer-core.StackAddressEscape) */
 
-/* Runs on both sides that move in one loop; a dense side is runs of any length. */
+/* Runs on both sides that one loop copies. A dense side counts as runs of any length. */
 struct runs {
     int64_t to_stride, from_stride;
-    uint64_t len_bytes, count; /* count 1: all in one piece */
+    uint64_t len_bytes, count; /* count 1: a single contiguous copy */
 };
 
 static inline __attribute__((always_inline)) bool
@@ -290,7 +296,8 @@ match_runs(const struct oriel_part *to, const struct oriel_part *from, struct ru
     return to_dense || from_dense || to_bytes == from_bytes;
 }
 
-/* As many bytes on both sides.  Where both are runs this is all.  The parts are the caller's own, so that they need no memory. */
+/* Copies parts of equal size. If both are runs, this is the whole copy. The parts are parameters by
+ * value, so the compiler can keep them in registers. */
 static inline __attribute__((always_inline)) bool
 copy_here(const struct oriel_node *keeper, struct oriel_part to, struct oriel_part from)
 {
@@ -319,7 +326,7 @@ static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part 
     return copy_here(keeper, *to, *from);
 }
 
-/* A layout that is a datatype's own: runs are many datatypes'. */
+/* A layout that belongs to one datatype: many datatypes share runs. */
 static inline const struct oriel_node *keeper_among(const struct oriel_node *to,
                                                     const struct oriel_node *from)
 {
@@ -340,7 +347,7 @@ bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *
 
 /* ---- prepared ---- */
 
-/* All in one piece.  Its sides may overlap, so they are not restricted as those of other loops are. */
+/* One contiguous copy. Its sides may overlap, so they are not restricted as in the other loops. */
 static void copy_whole(char *to, int64_t to_stride, const char *from, int64_t from_stride,
                        uint64_t len_bytes, uint64_t count)
 {

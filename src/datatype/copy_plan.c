@@ -1,6 +1,7 @@
-/* Runs and keeps plans.  Kept ones hang in a list at a node that only grows until the node is freed: a plan is complete
- * before the exchange that appends it publishes it (release), and whoever finds it (acquire) only reads, so that threads need
- * no lock; two that make one plan at once both keep theirs.  copy_layout.c calls. */
+/* Executes and caches plans. Cached plans are in a list at a tree node, which only grows until the
+ * node is freed. A plan is complete before a compare-and-swap appends and publishes it (release). A
+ * thread that finds it (acquire) only reads it, so no lock is needed. If two threads make the same
+ * plan at once, both are cached. */
 #include "datatype/copy_plan.h"
 
 #include "datatype/copy_plan_pass.h"
@@ -57,7 +58,7 @@ void oriel_plan_free(struct oriel_plan *plan)
     free(plan);
 }
 
-/* ---- keep ---- */
+/* ---- cache ---- */
 
 static bool is_for(const struct oriel_plan *plan, const struct oriel_plan_key *key)
 {
@@ -89,7 +90,7 @@ static bool has_room(const struct oriel_node *node, const struct oriel_memo *mem
     return node->number != 0 && kept < ORIEL_PLANS_KEPT;
 }
 
-/* What a node remembers is no part of its value, which is constant. */
+/* The cached plans of a node are not part of its value, which is constant. */
 static struct oriel_node *keeper_of(const struct oriel_node *node)
 {
     return (struct oriel_node *)(uintptr_t)node;

@@ -1,5 +1,6 @@
-/* Makes plans: one item of both sides is taken apart into pieces, short pieces into steps, and these are put together as rows or,
- * where there are many, as lists.  No word is moved twice, and no byte written that no piece has.  copy_layout.c calls. */
+/* Makes plans: decomposes one item of both sides into pieces and short pieces into steps. The steps
+ * form rows or, if there are many, lists. No word is moved twice, and no byte outside the pieces is
+ * written. */
 #include "datatype/copy_plan.h"
 
 #include "datatype/copy_plan_pass.h"
@@ -9,20 +10,20 @@
 enum {
     CHUNK_ITEMS_LEAST = 4,
     CHUNK_BYTES =
-        32768,       /* of memory that are gone over for each pass: they stay in the first cache */
-    SHORT_WORDS = 8, /* longer pieces move by themselves */
+        32768,       /* of memory that each pass covers, so it stays in the L1 cache */
+    SHORT_WORDS = 8, /* longer pieces are moved individually */
 };
 
 struct draft_step {
     enum oriel_step kind;
-    unsigned bytes; /* of a word; words may have several lengths in rows of single ones */
+    unsigned bytes; /* size of a word; in rows of single words it may vary */
     struct oriel_step_at at;
 };
 
-/* One item taken apart: short pieces as steps, the others as they are. */
+/* One decomposed item: short pieces as steps, the others unchanged. */
 struct draft {
-    unsigned word_bytes; /* 1: words of several lengths */
-    bool far;            /* offsets that lists have no room for */
+    unsigned word_bytes; /* 1 if words have several lengths */
+    bool far;            /* offsets are too large for lists */
     unsigned pieces;
     unsigned steps;
     unsigned of_kind[ORIEL_STEP_KINDS];
@@ -50,8 +51,8 @@ static void add_single(struct draft *draft, unsigned bytes, int64_t to_bytes, in
              (struct oriel_step_at){{to_bytes, to_bytes}, {from_bytes, from_bytes}});
 }
 
-/* Less than 16 bytes: a word, which may have 3 bytes, and up to the end another one, which overlap where no word has the rest's
- * length. */
+/* A piece of less than 16 bytes: one word, which may have 3 bytes, and another one up to the end.
+ * They overlap if no word has the length of the rest. */
 static void add_odd(struct draft *draft, const struct oriel_pair_piece *piece)
 {
     const unsigned len_bytes = (unsigned)piece->len_bytes;
@@ -64,7 +65,8 @@ static void add_odd(struct draft *draft, const struct oriel_pair_piece *piece)
                    piece->from_bytes + len_bytes - tail);
 }
 
-/* Two words that follow each other in the type map make one step where they are side by side, on one side at least. */
+/* Two words that are consecutive in the type map make one step if they are adjacent on at least one
+ * side. */
 static void add_words(struct draft *draft, const struct oriel_pair_piece *piece,
                       struct oriel_pair_piece *last)
 {
@@ -92,7 +94,7 @@ static void add_words(struct draft *draft, const struct oriel_pair_piece *piece,
     }
 }
 
-/* Words of 8 bytes, or 4, where all short pieces are made of them. */
+/* Chooses words of 8 bytes, or of 4, such that all short pieces consist of them. */
 static void choose_words(struct draft *draft)
 {
     bool fours = false, odd = false;
@@ -103,7 +105,7 @@ static void choose_words(struct draft *draft)
     draft->word_bytes = odd && draft->pieces <= ORIEL_PLAN_ROWS ? 1 : fours ? 4 : 8;
 }
 
-/* Lists have offsets of 32 bits, so that they take little of the first cache. */
+/* Lists have 32-bit offsets, so they use little of the L1 cache. */
 static bool is_near(const struct oriel_pair_piece *piece)
 {
     const int64_t most = INT32_MAX - 64, low = INT32_MIN;
@@ -165,7 +167,8 @@ static void add_row(struct oriel_plan *plan, const struct draft *draft,
                                             : oriel_row_loop_of(draft->word_bytes, kinds);
 }
 
-/* Two steps that gather four words of 4 bytes out of every second one; words of 8 that are 8 bytes apart are none to gather. */
+/* Two steps that gather four 4-byte words out of every second one. For 8-byte words at a distance
+ * of 8 bytes no gather is needed. */
 static bool are_seconds(const struct draft *draft, unsigned i)
 {
     const struct draft_step *step = &draft->step[i];
@@ -176,7 +179,7 @@ static bool are_seconds(const struct draft *draft, unsigned i)
            step[1].at.from[1] == step[0].at.from[0] + 24;
 }
 
-/* Those are rows of their own; the other steps stay. */
+/* Makes separate rows of such steps; the other steps stay. */
 static void add_seconds(struct oriel_plan *plan, struct draft *draft)
 {
     unsigned left = 0;
@@ -194,7 +197,7 @@ static void add_seconds(struct oriel_plan *plan, struct draft *draft)
     draft->steps = left;
 }
 
-/* Rows as long as each other: what lies in one cache line is stored in a row. */
+/* Makes rows of equal length, so one row stores the whole of a cache line. */
 static void add_rows(struct oriel_plan *plan, struct draft *draft)
 {
     add_seconds(plan, draft);
@@ -212,8 +215,8 @@ static void add_rows(struct oriel_plan *plan, struct draft *draft)
                                                     .from_bytes = draft->piece[i].from_bytes};
 }
 
-/* Whether the steps of a kind that gathers or scatters are equally far apart where their words are not side by side.  The pass
- * has the number of steps; it gets how far, and where the first is. */
+/* True if the gather or scatter steps have equal strides on the side where their words are not
+ * adjacent. pass holds the number of steps; it receives the stride and the first offset. */
 static bool is_even(struct pass *pass, const struct draft *draft, enum oriel_step kind)
 {
     int64_t first = 0, last = 0, stride_bytes = 0, second_bytes = 0;
@@ -254,7 +257,7 @@ static int32_t *add_offsets(int32_t *offsets, enum oriel_step kind, const struct
     return offsets;
 }
 
-/* A list for each kind of step, and one of the other pieces. */
+/* One list for each kind of step, and one for the other pieces. */
 static void add_lists(struct oriel_plan *plan, const struct draft *draft, int32_t *offsets)
 {
     for (unsigned i = 0; i < ORIEL_STEP_KINDS; i++) {

@@ -1,5 +1,5 @@
-/* Walks layouts.  A cursor yields runs in the order of the type map, as many at a time as lie at equal distances.  copy_remote.c,
- * accumulate.c and api/ call, each on a cursor of its own. */
+/* Walks layouts. A cursor returns runs in the order of the type map, as many at a time as have
+ * equal strides. Each cursor is used by one thread. */
 #include "datatype/layout.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@ bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *nod
     cursor->depth = 0;
     if (count == 0 || node->elements == 0)
         return true;
-    /* A node on the cursor itself, as the tree belongs to all threads: items that touch are one
-     * run, others a loop.  A walk looks at no more of such a node. */
+    /* A tree node inside the cursor itself, because the tree is shared by all threads: adjacent
+     * items form one run, others a loop. A walk reads only these fields of the node. */
     const bool touch =
         node->form == ORIEL_NODE_RUN && extent_bytes == (int64_t)oriel_run_bytes(node);
     cursor->items.form = touch ? ORIEL_NODE_RUN : ORIEL_NODE_LOOP;
@@ -108,7 +108,7 @@ void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs)
     next_run(batch, runs);
 }
 
-/* One step down or up the tree; true when it has reached runs. */
+/* One step down or up the tree; true if it has reached runs. */
 static bool step(struct oriel_cursor *cursor)
 {
     struct oriel_frame *frame = &cursor->frames[cursor->depth - 1];
@@ -151,7 +151,7 @@ bool oriel_cursor_fill(struct oriel_cursor *cursor)
     return true;
 }
 
-/* Returns how many of count blocks fit into most_bytes.  Where all do, there is no division. */
+/* Returns how many of count blocks fit into most_bytes. If all do, there is no division. */
 static uint64_t count_fitting(uint64_t count, uint64_t block_bytes, uint64_t most_bytes)
 {
     uint64_t len_bytes;
@@ -160,8 +160,8 @@ static uint64_t count_fitting(uint64_t count, uint64_t block_bytes, uint64_t mos
     return fit ? count : most_bytes / block_bytes;
 }
 
-/* Whole blocks where the cursor stands before a list of them; false where it does not, or the next
- * one is longer than most_bytes. */
+/* Takes whole blocks if the cursor is at a list of them. Returns false if it is not, or if the next
+ * block is longer than most_bytes. */
 static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
                         struct oriel_block_group *out)
 {

@@ -1,6 +1,6 @@
-/* Predefined datatypes come from predefined.def, derived ones are flattened at their first use (flatten.c).  A derived
- * datatype carries an attribute of ours for one purpose: its delete callback tells when the handle is no longer this
- * datatype.  rma/ and api/ call, from any thread. */
+/* Predefined datatypes come from predefined.def; derived ones are flattened at their first use
+ * (flatten.c). A derived datatype carries an attribute of Oriel for one purpose: its delete
+ * callback reports that the handle no longer denotes this datatype. Thread-safe. */
 #include "datatype/datatype.h"
 
 #include "base/hash_table.h"
@@ -47,7 +47,7 @@ static enum oriel_kind opaque_of(int size_bytes)
     }
 }
 
-/* Kinds for 1, 2, 4, 8 and 16 bytes; anything else is moved only. */
+/* Kinds for 1, 2, 4, 8 and 16 bytes; any other size is only moved. */
 static enum oriel_kind by_width(int size_bytes, const enum oriel_kind widths[5])
 {
     for (int i = 0; i < 5; i++)
@@ -94,7 +94,7 @@ static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
     return ORIEL_KIND_NONE;
 }
 
-/* Takes over layout; frees it when memory is exhausted. */
+/* Takes ownership of layout, and frees it if memory is exhausted. */
 static struct oriel_type *make_type(struct oriel_node *layout, int64_t extent_bytes)
 {
     struct oriel_type *type = layout == NULL ? NULL : malloc(sizeof *type);
@@ -122,7 +122,7 @@ static void free_type(struct oriel_type *type)
     free(type);
 }
 
-/* False: no memory. */
+/* Returns false if there is no memory. */
 static bool add_predefined(MPI_Datatype datatype, enum type_class type_class)
 {
     int size_bytes = 0;
@@ -133,7 +133,7 @@ static bool add_predefined(MPI_Datatype datatype, enum type_class type_class)
     if (kind != ORIEL_KIND_NONE &&
         oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
         kind = opaque_of(
-            size_bytes); /* a Fortran compiler told to make its reals and integers wider */
+            size_bytes); /* a Fortran compiler was configured with wider reals and integers */
     if (kind == ORIEL_KIND_NONE)
         return true;
     struct oriel_type *type = make_type(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
@@ -159,12 +159,12 @@ enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t p
                                                                         : FLOATING;
     int wide_bytes = combiner == MPI_COMBINER_F90_COMPLEX ? 32 : 16;
     if (type_class != SIGNED && size_bytes == wide_bytes &&
-        precision <= LDBL_DIG) /* the x87's format is as large as IEEE's */
+        precision <= LDBL_DIG) /* the x87 format has the size of IEEE binary128 */
         type_class = type_class == COMPLEX ? LONG_COMPLEX : LONG_FLOATING;
     return kind_of(type_class, size_bytes);
 }
 
-/* The program freed a derived datatype: its handle may come back as another. */
+/* The program has freed a derived datatype; its handle may be reused for another. */
 static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
 {
     (void)key;
@@ -201,8 +201,8 @@ enum oriel_status oriel_type_start(void)
     return ORIEL_OK;
 }
 
-/* Derived datatypes that the program has not freed lose their descriptions too; when their callback comes after all, the
- * table does not know them any more. */
+/* Also frees the descriptions of derived datatypes that the program has not freed. If their
+ * callback runs later, the table no longer contains them. */
 void oriel_type_stop(void)
 {
     free_all();
@@ -240,8 +240,9 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
     return ORIEL_OK;
 }
 
-/* What else a thread used lately: an operation has two datatypes, and only one of them can be the recent one.  Plain types are
- * not kept here, so that they become recent.  As there, an entry counts only while its generation is the process's. */
+/* Other datatypes that the thread has used recently: an operation has two, and tls_cache holds only
+ * one. Plain types are not cached here, so they go to tls_cache. As there, an entry is valid only
+ * while its generation equals the process's. */
 struct kept {
     uint64_t generation;
     uint64_t key;
@@ -261,7 +262,8 @@ static __attribute__((noinline)) enum oriel_status find_in_table(MPI_Datatype da
                                                                  struct kept *kept,
                                                                  const struct oriel_type **out)
 {
-    static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER; /* once per datatype */
+    /* each datatype is described once */
+    static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
     if (datatype == MPI_DATATYPE_NULL)
         return oriel_fail(ORIEL_E_TYPE, "the datatype is MPI_DATATYPE_NULL");
     uint64_t key = oriel_type_key(datatype);

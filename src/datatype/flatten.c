@@ -1,6 +1,7 @@
-/* Rebuilds a datatype as a layout, level by level, as its constructors are defined (MPI-4.1, 5.1.2 to 5.1.6).  Extents of old
- * types are asked of the host, since they may have been resized.  An old type that is met again is the same node: what is nested
- * twice at each of many levels costs no more than its levels.  datatype.c calls. */
+/* Rebuilds a datatype as a layout, level by level, according to the definitions of its constructors
+ * (MPI-4.1, 5.1.2 to 5.1.6). Extents of old types come from the host, because they may have been
+ * resized. An old type that occurs again reuses its tree node, so repeated nesting costs only the
+ * number of levels. */
 #include "datatype/flatten.h"
 
 #include "base/hash_table.h"
@@ -9,16 +10,17 @@
 
 #include <stdlib.h>
 
-enum { DEPTH_MOST = 256 }; /* of constructors: a thread's stack must have room for them */
+enum { DEPTH_MOST = 256 }; /* of nested constructors, limited by a thread's stack */
 
-/* A derived datatype whose node is made.  Its contents stay open to the end, so that no handle comes to mean another datatype. */
+/* A derived datatype whose tree node exists. Its contents stay open to the end, so no handle is
+ * reused for another datatype meanwhile. */
 struct made {
     struct made *next;
     struct oriel_contents contents;
     struct oriel_node *node;
 };
 
-/* One datatype being flattened. */
+/* The state while one datatype is flattened. */
 struct flattening {
     enum oriel_status status;
     unsigned depth;
@@ -39,7 +41,8 @@ static int64_t extent_of(MPI_Datatype datatype)
     return extent;
 }
 
-/* Products and sums of displacements: ORIEL_NOWHERE where they overflow, and what is made of that. */
+/* Products and sums of displacements. The result is ORIEL_NOWHERE if it overflows or an operand is
+ * ORIEL_NOWHERE. */
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
@@ -95,7 +98,7 @@ static struct oriel_node *make_struct(struct flattening *all, const struct oriel
     return branches != NULL ? oriel_node_list((uint64_t)count, branches) : NULL;
 }
 
-/* A node that starts offset_bytes further on. */
+/* A node at an additional offset of offset_bytes. */
 static struct oriel_node *shift(struct oriel_node *node, int64_t offset_bytes)
 {
     if (node == NULL || offset_bytes == 0)
@@ -119,7 +122,7 @@ static struct oriel_node *make_subarray(struct flattening *all,
     int64_t offset_bytes = 0;
     struct oriel_node *node = block(all, contents->types[0], 1);
     for (int64_t k = 0; k < n; k++) {
-        const int64_t d = fortran ? k : n - 1 - k; /* from the dimension that varies fastest */
+        const int64_t d = fortran ? k : n - 1 - k; /* starts with the fastest-varying dimension */
         const int64_t size = oriel_contents_number(contents, 1 + d);
         const int64_t subsize = oriel_contents_number(contents, 1 + n + d);
         const int64_t start = oriel_contents_number(contents, 1 + 2 * n + d);
@@ -130,10 +133,10 @@ static struct oriel_node *make_subarray(struct flattening *all,
     return shift(node, offset_bytes);
 }
 
-/* One dimension of a distributed array: what the process at coordinate of processes has of size indices. */
+/* One dimension of a distributed array: the share of the process at coordinate in size indices. */
 struct dimension {
     int64_t size;
-    int64_t block; /* indices that stand together */
+    int64_t block; /* number of consecutive indices */
     int64_t processes;
     int64_t coordinate;
 };
@@ -152,7 +155,8 @@ static struct dimension dimension_of(int64_t size, int64_t distribution, int64_t
     return dimension;
 }
 
-/* The blocks of one dimension, whole ones in a loop and the last, shorter one behind it.  Takes over the node below. */
+/* The blocks of one dimension: full ones in a loop, then the shorter last one. Takes ownership of
+ * the node below. */
 static struct oriel_node *distribute(const struct dimension *dimension, int64_t stride_bytes,
                                      struct oriel_node *below)
 {
@@ -178,12 +182,13 @@ static struct oriel_node *distribute(const struct dimension *dimension, int64_t 
     return oriel_node_list(2, branches);
 }
 
-/* A distributed array, from its fastest dimension up.  numbers: size, rank, ndims, gsizes, distribs, dargs, psizes, order. */
+/* A distributed array, from its fastest-varying dimension up. numbers: size, rank, ndims, gsizes,
+ * distribs, dargs, psizes, order. */
 static struct oriel_node *make_darray(struct flattening *all, const struct oriel_contents *contents)
 {
     const int64_t n = oriel_contents_number(contents, 2);
     const int64_t gsizes = 3, distributions = gsizes + n, arguments = distributions + n,
-                  psizes = arguments + n; /* from there */
+                  psizes = arguments + n; /* index of the first one */
     const bool fortran = oriel_contents_number(contents, psizes + n) == MPI_ORDER_FORTRAN;
     int64_t stride_bytes = extent_of(contents->types[0]);
     struct oriel_node *node = block(all, contents->types[0], 1);
@@ -191,7 +196,7 @@ static struct oriel_node *make_darray(struct flattening *all, const struct oriel
         const int64_t d = fortran ? level : n - 1 - level;
         const int64_t size = oriel_contents_number(contents, gsizes + d);
         const int64_t processes = oriel_contents_number(contents, psizes + d);
-        /* the process grid is in C order whatever the array's (MPI-4.1, 5.1.4) */
+        /* the process grid is in C order regardless of the array's order (MPI-4.1, 5.1.4) */
         int64_t coordinate = oriel_contents_number(contents, 1);
         for (int64_t k = n - 1; k > d; k--)
             coordinate /= oriel_contents_number(contents, psizes + k);
@@ -204,7 +209,7 @@ static struct oriel_node *make_darray(struct flattening *all, const struct oriel
     return node;
 }
 
-/* Where the numbers from one on stand. */
+/* The numbers from index first on. */
 static struct oriel_numbers numbers_from(const struct oriel_contents *contents, int64_t first)
 {
     if (first < contents->integer_count)
@@ -212,7 +217,7 @@ static struct oriel_numbers numbers_from(const struct oriel_contents *contents, 
     return (struct oriel_numbers){NULL, contents->wide + (first - contents->integer_count)};
 }
 
-/* The blocks of all list constructors but that of a struct. */
+/* The blocks of all list constructors except struct. */
 static struct oriel_listed listed_by(const struct oriel_contents *contents)
 {
     const int combiner = contents->combiner;
@@ -284,7 +289,7 @@ static struct oriel_node *make_leaf(struct flattening *all, MPI_Datatype datatyp
     return NULL;
 }
 
-/* Makes the node of a datatype that is met for the first time, and keeps it for the next. */
+/* Creates the node of a datatype that occurs for the first time, and caches it. */
 static struct oriel_node *make_item(struct flattening *all, MPI_Datatype datatype)
 {
     struct made *made = calloc(1, sizeof *made);
@@ -306,7 +311,7 @@ static struct oriel_node *make_item(struct flattening *all, MPI_Datatype datatyp
     return oriel_node_share(made->node);
 }
 
-/* One item of old; NULL after an error, or when memory is exhausted. */
+/* One item of old. NULL after an error, or if memory is exhausted. */
 static struct oriel_node *item_of(struct flattening *all, MPI_Datatype old)
 {
     if (all->status != ORIEL_OK)

@@ -1,13 +1,13 @@
-/* Builds layouts.  Every constructor keeps the sums (elements, bytes, bounds) right, so that no walk is needed to check an
- * operation, and the order of the type map, which is what decides which origin element meets which target element.  flatten.c
- * calls. */
+/* Builds layouts. Every constructor maintains the sums (elements, bytes, bounds), so no walk is
+ * needed to check an operation. It also maintains the order of the type map, which determines the
+ * pairs of origin and target elements. */
 #include "datatype/layout.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of a node that is new, or becomes another one in place. */
+/* The number of a node that is new, or is changed in place. */
 static uint64_t number_next(void)
 {
     static _Atomic uint64_t last;
@@ -90,7 +90,7 @@ struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
     return node;
 }
 
-/* The elements of a vast node may be counted as 0. */
+/* A vast node may have an element count of 0. */
 static bool is_empty(const struct oriel_node *node)
 {
     return node->elements == 0 && !node->vast;
@@ -127,8 +127,8 @@ static void sum_loop(struct oriel_node *loop)
                                          &loop->high_bytes);
 }
 
-/* The run or loop itself when it has no other owner, else a copy in its place, whose sums are the caller's to make; NULL, and
- * nothing done, when memory is exhausted. */
+/* Returns the run or loop itself if it has no other owner, else a copy whose sums the caller
+ * computes. Returns NULL without side effects if memory is exhausted. */
 static struct oriel_node *make_own(struct oriel_node *node)
 {
     if (node->references == 1) {
@@ -147,7 +147,7 @@ static struct oriel_node *make_own(struct oriel_node *node)
     return copy;
 }
 
-/* A run or loop of count times as many. */
+/* A run or loop with count times as many items. */
 static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
 {
     struct oriel_node *own = make_own(node);
@@ -164,7 +164,8 @@ static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
     return own;
 }
 
-/* Whether the node, stride_bytes further on, goes on where it ends: two of them are one run, or one loop. */
+/* True if a copy of the node at stride_bytes continues where the node ends: both together are one
+ * run, or one loop. */
 static bool continues(const struct oriel_node *node, int64_t stride_bytes)
 {
     int64_t len_bytes;
@@ -196,7 +197,7 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
     return loop;
 }
 
-/* Whether b continues a where a ends. */
+/* True if b starts where a ends. */
 static bool touches(const struct oriel_branch *a, const struct oriel_branch *b)
 {
     int64_t end_bytes;
@@ -206,7 +207,8 @@ static bool touches(const struct oriel_branch *a, const struct oriel_branch *b)
            end_bytes == b->offset_bytes;
 }
 
-/* Makes run a as long as both; false when they do not touch, or memory is exhausted, and both stay as they are. */
+/* Extends run a by run b. Returns false, with both unchanged, if they are not adjacent or memory is
+ * exhausted. */
 static bool join(struct oriel_branch *a, const struct oriel_branch *b)
 {
     struct oriel_node *longer = touches(a, b) ? make_own(a->node) : NULL;
@@ -219,7 +221,7 @@ static bool join(struct oriel_branch *a, const struct oriel_branch *b)
     return true;
 }
 
-/* Drops what is empty and joins runs that touch; returns how many branches are left. */
+/* Removes empty branches and joins adjacent runs. Returns the number of remaining branches. */
 static uint64_t simplify(struct oriel_branch *branches, uint64_t count)
 {
     uint64_t kept = 0;
@@ -268,7 +270,7 @@ static bool is_complete(uint64_t count, const struct oriel_branch *branches)
     return true;
 }
 
-/* Whether the branches are runs without padding; a single one too, behind displacement 0. */
+/* True if the branches are runs without padding, also for a single one after displacement 0. */
 static bool are_runs(const struct oriel_node *list)
 {
     for (uint64_t i = 0; i < list->count; i++)
@@ -277,7 +279,7 @@ static bool are_runs(const struct oriel_node *list)
     return list->count > 0 && !list->padded && !list->vast;
 }
 
-/* The distance of branches that are alike and equally far apart; 0 when they are not. */
+/* The stride of identical branches with equal distances; 0 for others. */
 static int64_t distance_of(const struct oriel_node *list)
 {
     const struct oriel_branch *branches = list->branches;
@@ -302,14 +304,14 @@ static void free_branches(struct oriel_branch *branches, uint64_t count)
     free(branches);
 }
 
-/* Leaves one branch, a loop over them all. */
+/* Replaces the branches by one, a loop over all of them. */
 static void make_regular(struct oriel_node *list, int64_t distance_bytes)
 {
     struct oriel_branch *branches = list->branches;
     struct oriel_node *loop =
         oriel_node_loop(list->count, distance_bytes, oriel_node_share(branches[0].node));
     if (loop == NULL)
-        return; /* for want of memory; a list it stays */
+        return; /* no memory: it stays a list */
     for (uint64_t i = 0; i < list->count; i++)
         oriel_node_free(branches[i].node);
     branches[0].node = loop;
@@ -325,7 +327,8 @@ static bool are_equal(const uint64_t *numbers, uint64_t count)
     return true;
 }
 
-/* Runs of several kinds, which can only be moved, are joined where they touch. */
+/* Converts a list of runs to blocks. Runs of several kinds can only be moved; adjacent ones are
+ * joined. */
 static void make_blocks(struct oriel_node *list)
 {
     int64_t *offsets = malloc(list->count * sizeof *offsets);
@@ -333,7 +336,7 @@ static void make_blocks(struct oriel_node *list)
     if (offsets == NULL || lengths == NULL) {
         free(offsets);
         free(lengths);
-        return; /* likewise */
+        return; /* no memory: it stays a list */
     }
     uint64_t count = 0;
     for (uint64_t i = 0; i < list->count; i++) {
@@ -362,7 +365,7 @@ static void make_blocks(struct oriel_node *list)
     list->depth = 1;
 }
 
-/* A list whose branches all are runs becomes smaller and faster to walk. */
+/* A list of only runs becomes smaller and faster to walk. */
 static struct oriel_node *make_compact(struct oriel_node *list)
 {
     int64_t distance_bytes = are_runs(list) ? distance_of(list) : 0;
@@ -395,28 +398,28 @@ struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches
 /* ---- many blocks of one kind ---- */
 
 enum {
-    TOUCHING_PART = 2,   /* of the blocks, at most, and */
-    TOUCHING_BYTES = 16, /* at most: then blocks that touch are not joined */
+    TOUCHING_PART = 2,   /* maximum fraction of the blocks is 1 / TOUCHING_PART */
+    TOUCHING_BYTES = 16, /* maximum block size; within both limits adjacent blocks are not joined */
 };
 
-/* Blocks on their way to a node. */
+/* Blocks from which a node is made. */
 struct blocks {
     int64_t *offsets;
-    uint64_t *lengths; /* NULL: all are block_bytes long */
+    uint64_t *lengths; /* NULL if all are block_bytes long */
     uint64_t block_bytes;
     uint64_t count;
     uint64_t size_bytes;
     int64_t low_bytes, high_bytes;
 };
 
-/* What a walk over the blocks has seen. */
+/* Sums over the blocks so far. */
 struct seen {
     int64_t low_bytes, high_bytes;
     uint64_t size_bytes;
     bool vast;
 };
 
-/* Where the next block begins, and how long it is; returns where it ends. */
+/* Computes the next block's offset and adds it to the sums. Returns the end of the block. */
 static inline __attribute__((always_inline)) int64_t see_block(struct seen *seen,
                                                                const struct oriel_listed *listed,
                                                                uint64_t i, uint64_t len_bytes,
@@ -441,7 +444,7 @@ static bool sum_blocks(struct blocks *blocks, const struct seen *seen, uint64_t 
     return !seen->vast && count > 0;
 }
 
-/* The length of all blocks; 0 where they differ. */
+/* The common length of all blocks; 0 if they differ. */
 static uint64_t common_length(const struct oriel_listed *listed)
 {
     const int64_t length = oriel_listed_length(listed, 0);
@@ -452,8 +455,8 @@ static uint64_t common_length(const struct oriel_listed *listed)
     return others == 0 ? (uint64_t)length : 0;
 }
 
-/* Blocks of len_bytes, of which only few touch; they stay as they are, since a loop over words is faster than one over two words
- * now and three then.  False when it is another list. */
+/* Adds blocks of len_bytes of which only few are adjacent. They are not joined: a loop over single
+ * words is faster than one over words of varying length. Returns false for other lists. */
 static bool add_alike(struct blocks *blocks, uint64_t len_bytes, const struct oriel_listed *listed)
 {
     int64_t *const offsets = blocks->offsets;
@@ -472,7 +475,8 @@ static bool add_alike(struct blocks *blocks, uint64_t len_bytes, const struct or
            (touching == 0 || len_bytes <= TOUCHING_BYTES);
 }
 
-/* All blocks, joined where they touch.  No jump depends on whether they do.  False where a number overflows, or a block has holes. */
+/* Adds all blocks and joins adjacent ones, without a branch that depends on adjacency. Returns
+ * false if a number overflows, or a block has holes. */
 static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
                        const struct oriel_listed *listed)
 {
@@ -502,7 +506,7 @@ static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int
     return sum_blocks(blocks, &seen, count);
 }
 
-/* False where it is nothing for blocks, or memory is exhausted. */
+/* Returns false if the list cannot be represented as blocks, or memory is exhausted. */
 static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
                        const struct oriel_listed *listed)
 {
@@ -527,7 +531,7 @@ static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int
     return true;
 }
 
-/* As distance_of, of blocks; 0 when they are not, or there is one. */
+/* The same as distance_of for blocks; 0 if the distances differ or there is one block. */
 static int64_t distance_of_blocks(const struct blocks *blocks)
 {
     const int64_t *offsets = blocks->offsets;
@@ -544,7 +548,7 @@ static int64_t distance_of_blocks(const struct blocks *blocks)
     return distance_bytes;
 }
 
-/* Takes over the arrays. */
+/* Takes ownership of the arrays. */
 static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
 {
     const uint64_t element_bytes = oriel_kinds[kind].extent_bytes;
@@ -604,7 +608,7 @@ bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t 
                           : !__builtin_add_overflow(*high_bytes, last_bytes, high_bytes);
 }
 
-/* ---- no byte twice ---- */
+/* ---- disjointness: no byte twice ---- */
 
 static uint64_t span_of(const struct oriel_node *node)
 {
@@ -633,8 +637,8 @@ static bool are_blocks_apart(const struct oriel_node *blocks)
     return apart;
 }
 
-/* Threads that ask at the same time store the same.  It stays true of a node that a constructor
- * makes longer in place: that goes on as it was. */
+/* Concurrent threads store the same value. It remains valid if a constructor extends the node in
+ * place, because the node continues in the same pattern. */
 static bool is_apart(const struct oriel_node *node)
 {
     _Atomic uint8_t *const memo = (_Atomic uint8_t *)(uintptr_t)&node->apart;
@@ -653,8 +657,8 @@ static bool is_apart(const struct oriel_node *node)
     return apart;
 }
 
-/* Each item lies outside the others, or all items lie in the gaps of the first, as the columns of a
- * matrix do. */
+/* Either the items do not overlap at all, or all items are in the gaps of the first, like the
+ * columns of a matrix. */
 bool oriel_layout_apart(const struct oriel_node *node, uint64_t count, int64_t extent_bytes)
 {
     const uint64_t distance_bytes =

@@ -1,5 +1,5 @@
-/* Walks two layouts side by side, by cursors or by something lighter.  Both have as many bytes, so that they end together.
- * copy_layout.c calls. */
+/* Walks two layouts in parallel, with cursors or a lighter form of them. Both have the same number
+ * of bytes, so they end together. */
 #include "datatype/pair_types.h"
 
 #include "transport/shared/copy_strided.h"
@@ -9,8 +9,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* A cursor over one node that is a run, a loop of runs or blocks: nearly all that is left to be walked, at a fraction of the
- * cost. */
+/* A cursor over one node that is a run, a loop of runs or blocks. That covers nearly all cases at a
+ * fraction of the cost. */
 struct light {
     const struct oriel_node *node;
     uint64_t next;
@@ -48,7 +48,7 @@ static inline void light_use(struct light *light, uint64_t len_bytes)
     light->left_bytes -= len_bytes;
 }
 
-/* Two nodes of one size that are walked together, by light cursors if these can. */
+/* Two nodes of equal size that are walked together, with light cursors if possible. */
 struct pair {
     bool light;
     struct light to_light, from_light;
@@ -79,7 +79,7 @@ static void pair_close(struct pair *pair)
     oriel_cursor_close(&pair->to);
 }
 
-/* The next of what both have without a hole, and steps behind it; false at the end. */
+/* Returns the next piece that is contiguous on both sides and advances; false at the end. */
 static inline __attribute__((always_inline)) bool pair_next(struct pair *pair,
                                                             struct oriel_pair_piece *piece)
 {
