@@ -1,5 +1,5 @@
-/* Both sides of what remote_writers.h argues: the writer's way in, in the origin, and the mover's wait, in the target.  Neither takes a
- * lock.  cma/cma.c and memory/promote/promote.c call. */
+/* Both sides of the protocol in remote_writers.h: the writer's entry, in the origin, and the
+ * mover's wait, in the target. Neither acquires a lock. */
 #include "transport/remote_writers.h"
 
 #include "base/delay.h"
@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #define LIMIT_NS      100000000
-#define LAST_LIMIT_NS UINT64_C(1000000000) /* where pages must move */
-#define LOOK_NS       UINT64_C(1000000)    /* from one look for the dead to the next */
+#define LAST_LIMIT_NS UINT64_C(1000000000) /* if pages must move */
+#define LOOK_NS       UINT64_C(1000000)    /* interval between checks for dead owners */
 #define YIELD_NS      UINT64_C(200000)     /* then both sides sleep */
 
-/* Frees a slot whose owner is no more; a process that took it meanwhile keeps it. */
+/* Frees a slot whose owner is dead. If another process has claimed the slot meanwhile, it keeps
+ * it. */
 static void bury(struct oriel_remote_writers_slot *slot)
 {
     uint64_t word = atomic_load_explicit(&slot->owner, memory_order_relaxed);
@@ -27,14 +28,14 @@ static void bury(struct oriel_remote_writers_slot *slot)
 
 /* --- the writer --- */
 
-/* All slots are taken, and have been for a while. */
+/* For the case that all slots have been in use for a while. */
 static void bury_all(struct oriel_remote_writers *writers)
 {
     for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
         bury(&writers->slots[i]);
 }
 
-/* E1, from the slot on that this thread had last. */
+/* E1, starting with the slot that this thread used last. */
 static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *writers,
                                                    uint64_t word)
 {
@@ -60,8 +61,9 @@ static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *
     }
 }
 
-/* E3: whether to try again; not where the target is dead.  Not oriel_wait, which has the host's communication go on: the
- * target's agent must not call the host, and moving ends without it. */
+/* E3: returns true if the writer may try again, false if the target is dead. It does not use
+ *     oriel_wait, which makes the host progress: the target's agent must not call the host, and
+ *     moving ends without it. */
 static bool await_end(struct oriel_remote_writers *writers, uint32_t moving)
 {
     static const struct timespec limit = {.tv_nsec = LIMIT_NS};
@@ -74,7 +76,8 @@ static bool await_end(struct oriel_remote_writers *writers, uint32_t moving)
     }
     atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst); /* S1 */
     uint64_t asked_ns =
-        oriel_now_ns(); /* by the clock: who gets many signals never sleeps to the limit */
+        /* by the clock: a thread that receives many signals never sleeps to the limit */
+        oriel_now_ns();
     while (lives && oriel_load_acquire(&event->value) == moving) {
         oriel_delay();
         syscall(SYS_futex, &event->value, FUTEX_WAIT, moving, &limit, NULL, 0); /* S2 */
@@ -117,7 +120,7 @@ static void pause_a_little(uint64_t waited_ns)
         nanosleep(&nap, NULL);
 }
 
-/* Whether the slot was seen free before the deadline. */
+/* Returns true if the slot was seen free before the deadline. */
 static bool await_free(struct oriel_remote_writers_slot *slot, uint64_t begin_ns, uint64_t limit_ns)
 {
     uint64_t looked_ns = begin_ns;
@@ -149,7 +152,7 @@ enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers
             continue;
         int pid = oriel_identity_word_pid(atomic_load_explicit(&slot->owner, memory_order_seq_cst));
         if (pid == 0)
-            continue; /* just now */
+            continue; /* freed just now */
         if (in_any_case) {
             oriel_warn("process %d has been copying into window memory for a second; pages become "
                        "private meanwhile",
@@ -174,7 +177,7 @@ void oriel_remote_writers_resume(struct oriel_remote_writers *writers)
 enum { HELPERS = 8 };
 
 static _Atomic uintptr_t helpers[HELPERS]; /* 0: free */
-static _Atomic uintptr_t places[HELPERS];  /* likewise */
+static _Atomic uintptr_t places[HELPERS];  /* 0: free */
 
 static void change_one(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
 {

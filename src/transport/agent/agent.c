@@ -1,5 +1,6 @@
-/* The origin's side of the agent: transfers and updates become requests in the slots of the target's area.  A call returns when
- * the agent has executed all of it, so it keeps the contract of every transport; agent.h has the argument.  rma/ calls. */
+/* The origin's side of the agent: transfers and updates become requests in the slots of the
+ * target's area. A call returns after the agent has executed all of it, so it fulfils the contract
+ * of every transport. agent.h contains the argument. */
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"
@@ -7,30 +8,31 @@
 #include <sched.h>
 #include <string.h>
 
-/* Everything that one call wants: in and out name the same places, and one of them may be missing. */
+/* All data of one call: in and out have the same offsets and lengths, and one of them may be
+ * missing. */
 struct job {
     const struct oriel_remote *there;
     enum oriel_agent_operation operation;
-    enum oriel_kind kind; /* of an update, as is operator */
+    enum oriel_kind kind; /* of an update, like operator */
     enum oriel_operator operator;
-    const struct oriel_piece *in;  /* what goes into the slots */
-    const struct oriel_piece *out; /* what comes out of them */
+    const struct oriel_piece *in;  /* copied into the slots */
+    const struct oriel_piece *out; /* copied out of the slots */
     unsigned count;
 };
 
-/* How far a job has come. */
+/* Progress of a job. */
 struct walk {
     unsigned at;
-    uint64_t done_bytes; /* of piece at */
+    uint64_t done_bytes; /* of piece `at` */
 };
 
-/* A request on its way: the slot, and where in the transfer it began. */
+/* An outstanding request: its slot, and the position in the transfer at which it starts. */
 struct request {
     struct oriel_agent_slot *slot;
     struct walk from;
 };
 
-/* Asked by waits for an answer. */
+/* Checked while waiting for an answer. */
 static enum oriel_status watch_agent(void *context)
 {
     const struct oriel_agent *agent = *(struct oriel_agent *const *)context;
@@ -62,7 +64,7 @@ static void release(struct oriel_agent *agent, struct oriel_agent_slot *slot)
     oriel_event_signal(&agent->freed);
 }
 
-/* A slot whose owner was from, now this process's; NULL when another was faster. */
+/* Claims a slot whose owner was from. Returns NULL if another process was faster. */
 static struct oriel_agent_slot *take(struct oriel_agent_slot *slot, uint64_t from)
 {
     return atomic_compare_exchange_strong_explicit(&slot->owner, &from, oriel_identity_own_word(),
@@ -72,7 +74,7 @@ static struct oriel_agent_slot *take(struct oriel_agent_slot *slot, uint64_t fro
                : NULL;
 }
 
-/* Processes begin at different slots, so that they seldom meet. */
+/* Processes start at different slots to reduce contention. */
 static struct oriel_agent_slot *take_free(struct oriel_agent *agent)
 {
     unsigned first = (unsigned)(oriel_identity_own_word() % ORIEL_AGENT_SLOTS);
@@ -84,7 +86,7 @@ static struct oriel_agent_slot *take_free(struct oriel_agent *agent)
     return NULL;
 }
 
-/* A slot of a dead process, see "Death". */
+/* Claims a slot of a dead process, see "Death". */
 static struct oriel_agent_slot *take_over(struct oriel_agent *agent)
 {
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) {
@@ -97,7 +99,7 @@ static struct oriel_agent_slot *take_over(struct oriel_agent *agent)
     return NULL;
 }
 
-/* Asked by waits for a slot: the end of the wait, with an error, or with a slot. */
+/* Checked while waiting for a slot: ends the wait with an error, or with a slot. */
 struct heir {
     struct oriel_agent *agent; /* first */
     struct oriel_agent_slot *slot;
@@ -118,7 +120,7 @@ static enum oriel_status wait_for_slot(struct oriel_agent *agent, struct oriel_a
     struct oriel_watch watch = {watch_slots, &heir, ORIEL_WAITING_AGENT};
     for (;;) {
         uint32_t freed = oriel_load_acquire(
-            &agent->freed.value); /* before the look: what is freed after it ends the wait */
+            &agent->freed.value); /* before the search: a slot freed after it ends the wait */
         *out = take_free(agent);
         if (*out != NULL)
             return ORIEL_OK;
@@ -132,7 +134,7 @@ static enum oriel_status wait_for_slot(struct oriel_agent *agent, struct oriel_a
     }
 }
 
-/* Whoever had the slot before may have left its request, see "Death". */
+/* The previous owner may have left its request in the slot, see "Death". */
 static enum oriel_status clear(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
     if (oriel_likely(oriel_load_acquire(&slot->answer.value) == ORIEL_AGENT_DONE))
@@ -144,7 +146,8 @@ static enum oriel_status clear(struct oriel_agent *agent, struct oriel_agent_slo
     return status;
 }
 
-/* A slot that is clear.  Who holds one already does not wait for another: *out is NULL when none is free. */
+/* Claims a slot and clears it. A process that already holds a slot does not wait for another: *out
+ * is NULL if none is free. */
 static enum oriel_status claim(struct oriel_agent *agent, bool may_wait,
                                struct oriel_agent_slot **out)
 {
@@ -163,7 +166,7 @@ static enum oriel_status claim(struct oriel_agent *agent, bool may_wait,
     return status;
 }
 
-/* The padding of pairs is nobody's, here neither. */
+/* The padding of pairs is not copied on this side either. */
 static void copy(const struct job *job, char *to, const char *from, uint64_t len_bytes)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[job->kind];
@@ -175,8 +178,9 @@ static void copy(const struct job *job, char *to, const char *from, uint64_t len
 
 enum stroke { FILL, EMPTY };
 
-/* The next bytes of the walk, as many as a slot holds, and of an update whole elements: described there and what goes in filled
- * in, or what comes out taken out. */
+/* Handles the next bytes of the walk, as many as fit a slot, and only whole elements for an update.
+ * FILL describes them in the slot and copies the input there; EMPTY copies the output from the
+ * slot. */
 static void carry(const struct job *job, struct oriel_agent_slot *slot, struct walk *walk,
                   enum stroke stroke)
 {
@@ -245,14 +249,14 @@ static enum oriel_status failed(const struct oriel_remote *there, int error)
                       strerror(error));
 }
 
-/* A slot whose answer will not come is left ASKED: who claims it clears it. */
+/* If the answer does not come, the slot stays ASKED; the next process that claims it clears it. */
 static enum oriel_status await(const struct oriel_remote *there, struct oriel_agent_slot *slot)
 {
     enum oriel_status status = await_answer(there->agent, slot);
     return status == ORIEL_OK && slot->error != 0 ? failed(there, slot->error) : status;
 }
 
-/* Awaits the answer and gives the slot back. */
+/* Waits for the answer and releases the slot. */
 static enum oriel_status finish(const struct job *job, struct request *request)
 {
     enum oriel_status status = await(job->there, request->slot);
@@ -263,7 +267,8 @@ static enum oriel_status finish(const struct job *job, struct request *request)
     return status;
 }
 
-/* While the agent executes one request the origin fills the next; only for a single piece, since pieces move in their order. */
+/* While the agent executes one request, the origin fills the next. Only for a single piece, because
+ * pieces move in order. */
 static enum oriel_status work(const struct job *job)
 {
     struct oriel_agent *agent = job->there->agent;

@@ -1,5 +1,5 @@
-/* The agent's thread: who it is to the kernel, and when it is awake.  It sleeps until it is asked, after an answer it stays awake
- * for some microseconds; what a request does is in execute.c.  memory/agent_area.c starts and stops it. */
+/* The agent's thread: its kernel settings, and when it is awake. It sleeps until a request arrives.
+ * After an answer it stays awake for some microseconds. execute.c executes the requests. */
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"
@@ -27,13 +27,14 @@ static struct {
     int fd;
     uint64_t offset; /* of the area in the file */
     pthread_t thread;
-    sem_t ready;     /* the thread has done what it does before it serves */
+    sem_t ready;     /* the thread has finished its initialisation */
     pid_t pid;       /* of the process that has the thread: a forked child has none */
-    bool in_the_way; /* the last origin that was served waits for this processor */
+    bool in_the_way; /* the origin that was served last waits for this processor */
 } serving;
 
-/* Descriptors of its own: a program that closes all it finds, and opens others under their numbers, must not turn the agent to
- * another file, nor may the agent keep the program's files open.  Before Linux 5.9 they stay the program's. */
+/* Gives the thread its own descriptor table. If the program closes all descriptors and reuses their
+ * numbers, the agent must not access another file. The agent must not keep the program's files open
+ * either. Before Linux 5.9 the table stays shared. */
 static void keep_own_descriptor(void)
 {
     unsigned fd = (unsigned)serving.fd;
@@ -63,7 +64,7 @@ static void serve(unsigned number)
     oriel_wake(&slot->answer.value, &slot->answer.sleepers);
 }
 
-/* Serves what was asked (Z1); the bits that were set, 0 when there was nothing. */
+/* Serves all requests of the bits in asked (Z1). Returns the bits, 0 if there were none. */
 static uint32_t serve_asked(struct oriel_agent *agent)
 {
     if (oriel_load_relaxed(&agent->asked) == 0)
@@ -77,8 +78,8 @@ static uint32_t serve_asked(struct oriel_agent *agent)
     return bits;
 }
 
-/* Awake for a while: an origin often asks again soon, and a wake costs more than what it asks for.  But not where the origin
- * needs this processor. */
+/* Stays awake for a while: an origin often sends its next request soon, and a wake costs more than
+ * the request. But not if the origin needs this processor. */
 static bool asked_soon(struct oriel_agent *agent)
 {
     uint64_t begin_ns = oriel_now_ns();
@@ -98,7 +99,8 @@ static bool asked_soon(struct oriel_agent *agent)
     }
 }
 
-/* S1 and S2 of base/wait.h.  Without a limit: whoever asks wakes, and who dies before has no answer to wait for. */
+/* S1 and S2 of base/wait.h. Without a time limit: each origin wakes the agent, and one that dies
+ * before has no answer to wait for. */
 static void sleep_until_asked(struct oriel_agent *agent)
 {
     atomic_fetch_add_explicit(&agent->sleepers, 1, memory_order_seq_cst); /* S1 */
@@ -108,7 +110,8 @@ static void sleep_until_asked(struct oriel_agent *agent)
     atomic_fetch_sub_explicit(&agent->sleepers, 1, memory_order_seq_cst);
 }
 
-/* One real read: the descriptor is that of the file which holds the area. */
+/* Reads the area through the descriptor, to check that it refers to the file that contains the
+ * area. */
 static bool is_own_file(const struct oriel_agent *agent)
 {
     struct oriel_identity found;
@@ -138,7 +141,8 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* Static memory for threads is taken from the stack: where a program has much of it, the default size must do. */
+/* Static thread-local memory is part of the stack: if a program has much of it, the small stack
+ * fails and the default size is used. */
 static int create(void)
 {
     pthread_attr_t small;
@@ -163,14 +167,14 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
     sem_init(&serving.ready, 0, 0);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all,
-                    &before); /* the program's handlers run in the program's threads */
+                    &before); /* the program's signal handlers run only in the program's threads */
     int error = create();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
         return oriel_fail(ORIEL_E_OTHER, "no thread for the agent: %s", strerror(error));
     pthread_setname_np(serving.thread, "oriel-agent");
     while (sem_wait(&serving.ready) != 0)
-        ; /* a signal */
+        ; /* interrupted by a signal */
     if (oriel_load_acquire(&agent->state) != ORIEL_AGENT_RUNNING) {
         pthread_join(serving.thread, NULL);
         return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file any more: no agent",

@@ -1,14 +1,14 @@
-/* What one request does at the target.  User memory is read and written by preadv and pwritev between it and the memory file, so
- * that memory which is gone is an error (EFAULT) and not the end of the process; elements are computed in the area's stage.
- * Others write the slot: whatever decides how far the agent reaches is copied once, and checked.  agent_thread.c calls, in one
- * thread. */
+/* Executes one request at the target. preadv and pwritev copy between user memory and the memory
+ * file, so unmapped memory causes an error (EFAULT) and does not end the process. Elements are
+ * computed in the area's stage. Other processes write the slot: every field that determines which
+ * memory is accessed is copied once and then checked. Runs in one thread. */
 #include "transport/agent/agent.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
-/* The request in hand. */
+/* The current request. */
 static struct {
     struct oriel_agent *agent;
     struct oriel_agent_slot *slot;
@@ -22,7 +22,7 @@ static struct {
 
 enum direction { TO_USER, FROM_USER };
 
-/* What is checked must be what is used. */
+/* Reads a field once, so the checked value is the used value. */
 static uint32_t read_once(const uint32_t *word)
 {
     return *(const volatile uint32_t *)word;
@@ -48,8 +48,8 @@ static struct iovec place(uint64_t address, uint64_t len_bytes)
     return (struct iovec){(void *)(uintptr_t)address, len_bytes};
 }
 
-/* Between the first count places and what lies at bytes of the area, one after the other.  A call that the kernel ends early is
- * asked for the rest, which says why. */
+/* Copies between the first count places and contiguous bytes of the area. If the kernel stops
+ * early, the rest is requested again, which returns the reason. */
 static int transfer(unsigned count, enum direction direction, const char *bytes)
 {
     struct iovec *places = now.places;
@@ -76,7 +76,7 @@ static int transfer(unsigned count, enum direction direction, const char *bytes)
     }
 }
 
-/* All runs and the bytes of the area. */
+/* Copies between all runs and the bytes of the area. */
 static int transfer_runs(enum direction direction, const char *bytes)
 {
     for (unsigned i = 0; i < now.run_count; i++)
@@ -84,7 +84,7 @@ static int transfer_runs(enum direction direction, const char *bytes)
     return transfer(now.run_count, direction, bytes);
 }
 
-/* The run's pairs into the stage; what lies behind the last field may not be there. */
+/* Reads the run's pairs into the stage. The bytes after the last field may be unmapped. */
 static int read_pairs(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run,
                       const char *stage)
 {
@@ -92,7 +92,7 @@ static int read_pairs(const struct oriel_kind_properties *kind, const struct ori
     return transfer(1, FROM_USER, stage);
 }
 
-/* The fields of the run's pairs, which move together in the stage for it. */
+/* Writes the fields of the run's pairs, packed in the stage first. */
 static int write_pairs(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run,
                        char *stage)
 {

@@ -1,6 +1,7 @@
-/* Cross-memory attach: the kernel copies between two address spaces, with no help from the other process.  The kernel
- * checks the right to trace the target at every call.  A call may move less than asked for; the rest is asked for again.  Each
- * call is announced to the target, and short (remote_writers.h).  rma/ calls; memory/mechanism.c probes. */
+/* Cross-memory attach: the kernel copies between two address spaces, without help of the other
+ * process. The kernel checks at every call the right to trace the target. A call may move less than
+ * requested; the rest is requested again. Each call is announced to the target, and short
+ * (remote_writers.h). */
 #include "transport/transport.h"
 
 #include "transport/remote_writers.h"
@@ -10,7 +11,7 @@
 #include <sys/uio.h>
 
 #define CHUNK_BYTES                                                                                \
-    (UINT64_C(16) << 20) /* some milliseconds, for as long as which the target may not move pages */
+    (UINT64_C(16) << 20) /* some milliseconds, during which the target may not move pages */
 
 enum { PIECES = 1024 }; /* the kernel's limit (UIO_MAXIOV) */
 
@@ -18,7 +19,7 @@ typedef ssize_t transfer(pid_t pid, const struct iovec *local, unsigned long loc
                          const struct iovec *remote, unsigned long remote_count,
                          unsigned long flags);
 
-/* One call of the kernel, announced to the target; local and remote have as many parts. */
+/* One system call, announced to the target. local and remote have equal numbers of parts. */
 static ssize_t call_announced(transfer *call, const struct oriel_remote *there,
                               const struct iovec *local, const struct iovec *remote, unsigned count)
 {
@@ -26,7 +27,7 @@ static ssize_t call_announced(transfer *call, const struct oriel_remote *there,
         return call(there->pid, local, count, remote, count, 0);
     struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(there->writers);
     if (slot == NULL) {
-        errno = ENXIO; /* oriel_remote_writers_enter has said why */
+        errno = ENXIO; /* oriel_remote_writers_enter has set the message */
         return -1;
     }
     ssize_t moved = call(there->pid, local, count, remote, count, 0);
@@ -76,7 +77,7 @@ static enum oriel_status read_cma(const struct oriel_remote *from, void *to, uin
     return move(process_vm_readv, from, to, len_bytes);
 }
 
-/* How many pieces from the first on go into one call. */
+/* The number of leading pieces that fit into one call. */
 static unsigned take_pieces(const struct oriel_piece *pieces, unsigned count, uint64_t *total_bytes)
 {
     unsigned taken = 0;
@@ -86,8 +87,8 @@ static unsigned take_pieces(const struct oriel_piece *pieces, unsigned count, ui
     return taken;
 }
 
-/* One call for many pieces; where the kernel stops early each piece is asked for alone, which finds out why, and so is one that
- * is too long. */
+/* One call for many pieces. If the kernel stops early, each piece is copied alone, which finds the
+ * reason. So is a piece that is too long. */
 static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *there,
                                      const struct oriel_piece *pieces, unsigned count)
 {

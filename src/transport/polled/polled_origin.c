@@ -1,6 +1,6 @@
-/* The origin's side of requests (polled.h has the argument).  A target that does not serve costs
- * PATIENCE_NS, then no request for one operation, for three, and so on up to MOST_SKIPPED.  Any thread
- * may ask. */
+/* The origin's side of requests (polled.h contains the argument). A target that does not serve
+ * costs PATIENCE_NS. Then one operation skips the request, then three, and so on up to
+ * MOST_SKIPPED. Thread-safe. */
 #include "transport/polled/polled.h"
 
 #include "base/delay.h"
@@ -12,9 +12,9 @@
 
 enum {
     PATIENCE_NS = ORIEL_DELAYS ? 200000 : 2000, /* random delays on both sides make answers late */
-    LOOKS = 32,                                 /* from one clock snapshot to the next */
-    SPIN_NS = 100000,   /* while a thread executes; then the origin yields */
-    ASK_NS = 100000000, /* between two checks whether the target lives */
+    LOOKS = 32,                                 /* loads between two reads of the clock */
+    SPIN_NS = 100000,   /* while a thread executes the request; then the origin yields */
+    ASK_NS = 100000000, /* interval between checks that the target lives */
     MOST_SKIPPED = ORIEL_DELAYS ? 3 : 255,
     HABITS = 32,
 };
@@ -23,10 +23,10 @@ _Atomic uint32_t oriel_polled_waits;
 _Atomic bool oriel_polled_asks;
 _Thread_local bool oriel_polled_served;
 
-/* What this thread has learnt of the targets whose PIDs have one remainder: most often of one. */
+/* This thread's experience with the targets whose PIDs have one remainder: usually a single one. */
 static _Thread_local struct habit {
-    uint16_t skips;      /* operations that do not ask from now on, */
-    uint16_t skips_last; /* of those after the last request; 0: it was served */
+    uint16_t skips;      /* remaining operations without a request */
+    uint16_t skips_last; /* initial value of skips after the last request; 0 if it was served */
     uint8_t slot;        /* of the last request, + 1 */
 } habits[HABITS];
 
@@ -60,7 +60,8 @@ static bool withdraw(struct oriel_polled_slot *slot)
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Whether what the slot's owner before this one left is over; it may have died. */
+/* Returns true if the previous owner's request is finished or withdrawn; that owner may have
+ * died. */
 static bool clear(struct oriel_polled_slot *slot)
 {
     uint32_t state = oriel_load_acquire(&slot->state);
@@ -68,7 +69,7 @@ static bool clear(struct oriel_polled_slot *slot)
            (state == ORIEL_POLLED_ASKED && withdraw(slot));
 }
 
-/* A slot of a dead process; ORIEL_POLLED_SLOTS: there is none. */
+/* Claims a slot of a dead process. Returns ORIEL_POLLED_SLOTS if there is none. */
 static uint32_t take_over(struct oriel_polled *area)
 {
     for (uint32_t i = 0; i < ORIEL_POLLED_SLOTS; i++) {
@@ -80,7 +81,7 @@ static uint32_t take_over(struct oriel_polled *area)
     return ORIEL_POLLED_SLOTS;
 }
 
-/* Each origin has a slot of its own first of all: pages are remembered by slot. */
+/* Each origin first tries its own slot, because pages are cached per slot. */
 static uint32_t take_free(struct oriel_polled *area, const struct habit *habit)
 {
     const uint32_t last =
@@ -93,7 +94,7 @@ static uint32_t take_free(struct oriel_polled *area, const struct habit *habit)
     return ORIEL_POLLED_SLOTS;
 }
 
-/* ORIEL_POLLED_SLOTS: none is free. */
+/* Returns ORIEL_POLLED_SLOTS if no slot is free. */
 static uint32_t claim(struct oriel_polled *area, struct habit *habit)
 {
     if (oriel_unlikely(oriel_identity_own_word() == 0))
@@ -145,7 +146,8 @@ static void fill(struct oriel_polled_slot *slot, uint64_t address,
 
 enum answer { ANSWERED, WITHDRAWN, DIED };
 
-/* R4.  The origin serves others meanwhile: two that ask each other would else both wait in vain. */
+/* R4. The origin serves other requests meanwhile: otherwise two processes that send requests to
+ *     each other would both wait in vain. */
 static enum answer await_answer(const struct oriel_polled *area, struct oriel_polled_slot *slot)
 {
     uint64_t begin_ns = 0, asked_ns = 0;

@@ -1,6 +1,7 @@
-/* The target's side of requests (polled.h has the argument).  Any thread of the program executes
- * them while it waits; threads of the library do not, since pages move without stopping these.
- * Others write the slots: each field that decides which memory is touched is read once, and checked. */
+/* The target's side of requests (polled.h contains the argument). Any thread of the program
+ * executes them while it waits. The library's own threads do not, because pages move without
+ * stopping them. Other processes write the slots: each field that determines which memory is
+ * accessed is read once and checked. */
 #include "transport/polled/polled.h"
 
 #include "base/delay.h"
@@ -13,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Linux 5.14; older kernels answer EINVAL, and origins copy. */
+/* Linux 5.14; older kernels return EINVAL, and origins copy. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
@@ -21,22 +22,22 @@
 
 _Atomic(struct oriel_polled *) oriel_polled_own;
 
-/* --- pages that are there (P6) --- */
+/* --- mapped pages (P6) --- */
 
 enum { PAGE_BYTES = 4096, PAIRS_BITS = 11 };
 
-/* What the requests of one slot have found.  The thread that executes a request there uses it. */
+/* The page cache of one slot. The thread that executes a request in the slot uses it. */
 static struct known {
-    uint64_t generation; /* pages of earlier ones are forgotten; the first is 1 */
-    uint32_t origin;     /* at the last request, */
-    uint32_t waits;      /* of that origin then, */
-    uint32_t own_waits;  /* and of this process */
+    uint64_t generation; /* pages of earlier generations are invalid; the first is 1 */
+    uint32_t origin;     /* at the last request */
+    uint32_t waits;      /* of that origin, at the last request */
+    uint32_t own_waits;  /* of this process, at the last request */
     struct page {
         uint64_t number;
-        uint64_t found; /* in this generation, times 2, and whether it was written */
+        uint64_t found; /* generation times 2, plus 1 if the page was populated for writing */
     } pages[2 << PAIRS_BITS];
 } known[ORIEL_POLLED_SLOTS];
-static _Atomic uint32_t own_waits; /* that have begun in base/wait.h */
+static _Atomic uint32_t own_waits; /* number of waits that have started in base/wait.h */
 
 static void forget_old(struct known *these, const struct oriel_polled_slot *slot)
 {
@@ -52,7 +53,8 @@ static void forget_old(struct known *these, const struct oriel_polled_slot *slot
     these->own_waits = ours;
 }
 
-/* Of two.  The upper bits of a product by the golden ratio spread pages at any distance from each other. */
+/* The first of two entries. The upper bits of a product with the golden ratio spread pages at any
+ * distance. */
 static struct page *first_place(struct known *these, uint64_t number)
 {
     return &these->pages[(number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PAIRS_BITS)) * 2];
@@ -72,7 +74,7 @@ static bool is_known(struct known *these, uint64_t number, bool writes)
            is_page(first + 1, these, number, writes);
 }
 
-/* The page before it moves to the second place. */
+/* The previous page moves to the second entry. */
 static void keep(struct known *these, uint64_t number, bool writes)
 {
     struct page *first = first_place(these, number);
@@ -80,7 +82,7 @@ static void keep(struct known *these, uint64_t number, bool writes)
     first[0] = (struct page){number, these->generation << 1 | writes};
 }
 
-/* The system call itself: libc's madvise is Oriel's own. */
+/* The raw system call: Oriel interposes libc's madvise. */
 static bool populate(uint64_t first, uint64_t last, bool writes)
 {
     const int advice = writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
@@ -111,7 +113,7 @@ static char *bytes_at(uint64_t address)
     return (char *)(uintptr_t)address;
 }
 
-/* A word is read and written whole. */
+/* A word is read and written as a whole. */
 static void copy(char *to, const char *from, uint32_t len_bytes)
 {
     if (len_bytes == 8)
@@ -200,7 +202,7 @@ int oriel_polled_answer(struct oriel_polled *area)
     return answered;
 }
 
-/* --- beginning and end --- */
+/* --- start and stop --- */
 
 static void in_child(void)
 {

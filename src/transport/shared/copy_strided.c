@@ -1,5 +1,6 @@
-/* The loops over runs.  Elements of a machine word are the usual case: they are collected into full registers where they come to
- * lie side by side, and loaded so where every second one is wanted.  datatype/copy_layout.c calls. */
+/* The loops over runs. Elements of one word are the usual case. They are collected in full
+ * registers if the destination is contiguous, and loaded in full registers if every second one is
+ * wanted. */
 #include "transport/shared/copy_strided.h"
 
 #include <stdbool.h>
@@ -7,8 +8,9 @@
 
 typedef uint32_t v4x4 __attribute__((vector_size(16)));
 
-/* Where four runs lie on one side, from the first on.  Compilers would step from each to the next, and so wait for as many
- * additions: what they cannot see through stays in registers. */
+/* Offsets of the second to fourth of four runs on one side. Compilers would step from each to the
+ * next and wait for as many additions. The empty asm statement hides the values, so they stay in
+ * registers. */
 struct places {
     int64_t second, third, fourth;
 };
@@ -19,7 +21,7 @@ static inline __attribute__((always_inline)) struct places places_kept(struct pl
     return places;
 }
 
-/* One run at each of the four places. */
+/* Copies one run at each of the four offsets. */
 static inline __attribute__((always_inline)) void
 copy_places(enum oriel_width width, char *restrict to, struct places there,
             const char *restrict from, struct places here, uint64_t len_bytes)
@@ -38,8 +40,9 @@ copy_each(enum oriel_width width, char *restrict to, int64_t to_stride, const ch
         oriel_move_run(width, to, from, len_bytes);
 }
 
-/* Runs at equal distances.  Words and short ones four at a time, so that it is the stores that limit it; those that take two
- * stores each leave no registers for the places.  A few need no frame. */
+/* Runs with equal strides. Words and short runs are copied four at a time, so the stores are the
+ * bottleneck. Runs that need two stores each leave no registers for the offsets. A few runs need no
+ * stack frame. */
 static inline __attribute__((always_inline)) void
 copy_all(enum oriel_width width, char *restrict to, int64_t to_stride, const char *restrict from,
          int64_t from_stride, uint64_t len_bytes, uint64_t count)
@@ -90,7 +93,8 @@ static inline void store_4x4(char *to, v4x4 vector)
     __builtin_memcpy(to, &vector, sizeof vector);
 }
 
-/* A loop of its own for each width: inlined into one function they would take registers from each other. */
+/* A separate function for each width: inlined into one function the loops would compete for
+ * registers. */
 #define LOOP(name, width)                                                                          \
     static void name(char *restrict to, int64_t to_stride, const char *restrict from,              \
                      int64_t from_stride, uint64_t len_bytes, uint64_t count)                      \
@@ -104,9 +108,10 @@ static inline void store_4x4(char *to, v4x4 vector)
 LOOP(copy_129_to_256, ORIEL_WIDTH_129_TO_256)
 LOOP(copy_more, ORIEL_WIDTH_MORE)
 
-/* ---- where the destination is dense ---- */
+/* ---- contiguous destination ---- */
 
-/* A loop that collects some runs at a time into full registers, while there are at least least; the rest goes one by one. */
+/* A loop that collects some runs at a time in full registers, while there are at least `least`; the
+ * rest are copied one by one. */
 #define GATHER(name, width, least, step)                                                           \
     static void name(char *restrict to, int64_t to_stride, const char *restrict from,              \
                      int64_t stride, uint64_t len_bytes, uint64_t count)                           \
@@ -129,7 +134,8 @@ static inline void gather_4_once(char *restrict to, const char *restrict from, i
                          load_4(from + 3 * stride)});
 }
 
-/* Every second word: what lies between two that are wanted is loaded with them, and dropped.  Nothing behind the last is. */
+/* Every second word: the words in between are loaded too, and discarded. Nothing after the last
+ * wanted word is loaded. */
 static inline void gather_every_second_4_once(char *restrict to, const char *restrict from,
                                               int64_t stride)
 {
@@ -149,8 +155,9 @@ static inline void gather_every_second_8_once(char *restrict to, const char *res
         to + 16, __builtin_shufflevector(oriel_load_16(from + 32), oriel_load_16(from + 48), 0, 2));
 }
 
-/* Runs of so many vectors and a word more, two at a time: the word of the first run and the first of the second make a vector,
- * and no store crosses a cache line where the destination is aligned. */
+/* Runs of a number of vectors and one word, two at a time. The last word of the first run and the
+ * first of the second form a vector. If the destination is aligned, no store crosses a cache line.
+ */
 static inline __attribute__((always_inline)) void
 gather_uneven(unsigned vectors, char *restrict to, const char *restrict from, int64_t stride)
 {
@@ -185,7 +192,8 @@ GATHER(gather_24, 24, 2, 2)
 GATHER(gather_40, 40, 2, 2)
 GATHER(gather_56, 56, 2, 2)
 
-/* Words that lie far apart are waited for: one instruction loads them all, by whose steps the processor fetches ahead. */
+/* Words with large strides wait for memory: a single load instruction lets the processor recognise
+ * the stride and prefetch. */
 #define GATHER_FAR(name, width)                                                                    \
     static void name(char *restrict to, int64_t to_stride, const char *restrict from,              \
                      int64_t from_stride, uint64_t len_bytes, uint64_t count)                      \
@@ -198,7 +206,7 @@ GATHER_FAR(gather_far_8, 8)
 
 enum { FAR_BYTES = 256 };
 
-/* The loop for runs that come to lie side by side; other where there is no special one. */
+/* The loop for runs with a contiguous destination; `other` if there is no special one. */
 static oriel_copy_strided_loop *gather_for(uint64_t len_bytes, int64_t from_stride,
                                            oriel_copy_strided_loop *other)
 {

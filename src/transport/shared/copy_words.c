@@ -1,13 +1,13 @@
-/* The loops over rows and lists of steps.  The kinds of a row are constants of its loop and its distances stay in registers, so
- * that a loop is what a person writes who knows both sides: one load or store for each place where words lie side by side.
- * datatype/copy_plan.c calls. */
+/* The loops over rows and lists of steps. The kinds of a row are constants of its loop, and its
+ * offsets stay in registers. So a loop equals hand-written code for both layouts: one load or store
+ * wherever words are adjacent. */
 #include "transport/shared/copy_words.h"
 
 #include "transport/shared/copy_strided.h"
 
 #include <stdbool.h>
 
-/* Two words of 8 bytes that are loaded as one vector and not, as compilers would have it, as two words: half the loads. */
+/* Two words of 8 bytes, loaded as one vector. Compilers would load two words instead. */
 static inline __attribute__((always_inline)) oriel_v16 vector_kept(oriel_v16 vector)
 {
 #if defined(__x86_64__)
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) void gather(unsigned word_bytes, ch
     }
 }
 
-/* One step; what it does not have is not looked at. */
+/* Executes one step. Arguments that its kind does not use are ignored. */
 static inline __attribute__((always_inline)) void step(enum oriel_step kind, unsigned word_bytes,
                                                        char *to, char *to_second, const char *from,
                                                        const char *from_second)
@@ -87,7 +87,8 @@ walk(enum oriel_step a, enum oriel_step b, enum oriel_step c, unsigned word_byte
     }
 }
 
-/* A function for each row of one to three kinds and each length of word, and the tables to find them. */
+/* A function for each row of one to three kinds and each word length, and the tables to find
+ * them. */
 #define KINDS_OF_THIRD(m, n, a, b)                                                                 \
     m(n, a, b, BOTH) m(n, a, b, GATHER) m(n, a, b, SCATTER) m(n, a, b, SINGLE) m(n, a, b, NONE)
 #define KINDS_OF_SECOND(m, n, a)                                                                   \
@@ -123,7 +124,8 @@ oriel_row_loop *oriel_row_loop_of(unsigned word_bytes, const enum oriel_step kin
                            : of_4[kinds[0]][kinds[1]][kinds[2]];
 }
 
-/* What lies between two that are wanted is loaded with them, and dropped; nothing behind the last is. */
+/* The words between the wanted ones are loaded too, and discarded. Nothing after the last wanted
+ * word is loaded. */
 static inline __attribute__((always_inline)) void seconds(char *to, const char *from)
 {
     typedef uint32_t v4x4 __attribute__((vector_size(16)));

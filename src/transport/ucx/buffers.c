@@ -1,12 +1,13 @@
-/* Buffers by powers of two.  What is given back is kept up to a limit, then freed.  A few are there from the start, and where
- * memory is refused a larger one does: so a process without memory still takes, serves and answers one message after the other.
- * Called through buffers.h. */
+/* Buffers in power-of-two sizes. Released buffers are cached up to a limit, then freed. A few are
+ * allocated at the start, and if memory is exhausted a larger one is used. So a process without
+ * memory still receives, serves and answers one message after the other. */
 #include "transport/ucx/buffers.h"
 
 #include <stdlib.h>
 
 enum { KEPT_BYTES = 8 << 20 };
-/* From the start: one for what has come and one for its answer, and what little things go beside them. */
+/* Allocated at the start: one for a received message and one for its answer, and small ones for the
+ * messages that accompany them. */
 enum { LARGE = 2, LARGE_SIZE = 7, SMALL = 8 };
 _Static_assert((ORIEL_BUFFER_LEAST << LARGE_SIZE) >= 64 << 10, "the largest message has room");
 

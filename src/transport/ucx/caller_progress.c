@@ -1,19 +1,28 @@
-/* A program's thread that waits, in the host or for something from another machine, and serves what comes by itself meanwhile:
- * nobody has to be woken for it.  Called through net.h and by the agent's thread.
+/* A program's thread that waits, in the host or for another node, serves incoming messages
+ * meanwhile, so no other thread must be woken for them.
  *
- * Where somebody serves, or has since it looked last, the agent's thread steps aside: it sleeps, HELPED_NS at a time, so that a
- * helper that is held up is found out, and at a gate: a descriptor that tells what the worker's does only while it is open.
- * Waits are short and follow each other, and a thread that is woken at the end of each of them takes the processor from the rank
- * that goes on.  So who helps closes the gate, and opens it at the end, which wakes nobody where nothing has come.
- *     A0: closes the gate          A1: is_aside = true (seq_cst)    A2: opens it if nobody is helping (seq_cst); sleeps at it
- *     B1: is_helping = true        B2: closes it if somebody is aside
- *     H1: is_helping = false (seq_cst)                              H2: opens it if somebody is aside (seq_cst)
- * One thread helps at a time, and B2 and H2 are in its order.  When nobody helps and the agent's thread sleeps aside, the gate is
- * open: who closed it last was either a B2, whose own H2 opens it, unless that one does not see A1; or A0.  Then H2 of the last
- * helper has seen A1 and opens it, or came before A1 in the one order of these; then so did H1, and A2 sees that nobody helps.
- * Who opens it arms the worker first: what came before that is seen there, and served, or the agent's thread is woken for it.
- * A gate that is open while somebody helps costs a vain wake, no more; so B1 and B2 need no order.
- * A helper leaves to the agent's thread what it has found to be looked after: it wakes it (H2). */
+ * If such a helper serves, or has served since the last check, the agent's thread steps aside. It
+ * sleeps HELPED_NS at a time, so it notices a helper that is delayed. It sleeps at a gate: a
+ * descriptor that forwards the worker's events only while it is open. Waits are short and frequent.
+ * A thread that is woken at the end of each would take the processor from the rank that continues.
+ * So a helper closes the gate, and opens it at the end, which wakes no thread if no message has
+ * arrived.
+ * A0: closes the gate
+ * A1: is_aside = true (seq_cst)
+ * A2: opens the gate if no thread is helping (seq_cst); sleeps at it
+ * B1: is_helping = true
+ * B2: closes the gate if the agent's thread is aside
+ * H1: is_helping = false (seq_cst)
+ * H2: opens the gate if the agent's thread is aside (seq_cst)
+ *
+ * One thread helps at a time, and B2 and H2 are in its order. When no thread helps and the agent's
+ * thread sleeps aside, the gate is open. Its last close was either a B2, whose own H2 opens it
+ * unless that H2 does not see A1, or A0. In the remaining cases H2 of the last helper has seen A1
+ * and opens the gate, or it preceded A1 in the single order of these operations. Then H1 also
+ * preceded A1, and A2 sees that no thread helps. The thread that opens the gate arms the worker
+ * first: earlier messages are found there and served, or the agent's thread is woken for them. A
+ * gate that is open while a thread helps costs a useless wake, nothing else, so B1 and B2 need no
+ * order. A helper leaves follow-up work to the agent's thread and wakes it (H2). */
 #include "transport/ucx/internal.h"
 
 #include "base/delay.h"
@@ -28,7 +37,7 @@ enum { HELPED_NS = 4000000, TURNS_HELPED = 4 };
 static _Atomic bool is_helping;
 static _Atomic bool is_aside;
 static _Atomic uint64_t
-    helped; /* turns of helpers that brought something, and begins of those that serve */
+    helped; /* number of helper turns that handled something, and of starts of serving helpers */
 
 /* --- the gate --- */
 
@@ -50,7 +59,7 @@ static bool set_gate(uint32_t events)
     return epoll_ctl(oriel_net.gate_fd, EPOLL_CTL_MOD, oriel_net.agent.fd, &event) == 0;
 }
 
-/* Or there is something already, or no memory. */
+/* False if an event is already there, or there is no memory. */
 static bool open_gate(void)
 {
     return oriel_net_arm_agent() && set_gate(EPOLLIN);
@@ -59,7 +68,7 @@ static bool open_gate(void)
 /* --- the helper --- */
 
 static _Thread_local bool may_help;
-static _Thread_local bool has_helped; /* since it began: there may be more to do than before */
+static _Thread_local bool has_helped; /* since it started: there may be more to do than before */
 
 void oriel_net_help_begin(enum oriel_net_helper helper)
 {
@@ -77,7 +86,8 @@ void oriel_net_help_begin(enum oriel_net_helper helper)
         (void)set_gate(0); /* B2 */
 }
 
-/* The program's thread is the agent's for as long as that lasts: who waits for its answers does so at other processes. */
+/* The program's thread acts as the agent's during this call: waits for its answers count as those
+ * of other processes. */
 static bool help_once(void)
 {
     bool served, untold = oriel_wait_untold;
@@ -93,7 +103,7 @@ static bool help_once(void)
     return any;
 }
 
-/* What has come meanwhile is served, but not without end. */
+/* Serves messages that have arrived meanwhile, but only a limited number. */
 static bool leave_gate_open(void)
 {
     bool is_open = open_gate();
@@ -120,10 +130,10 @@ void oriel_net_help_end(void)
 void oriel_net_help(void)
 {
     static _Thread_local unsigned
-        more; /* looks, for each of who waits, since the next often follows soon */
+        more; /* additional turns, per thread, because the next message often follows soon */
     if (!may_help)
         return;
-    may_help = false; /* nothing of this comes back here */
+    may_help = false; /* no recursion from here */
     for (unsigned i = 0; i <= more; i++)
         more = help_once() ? TURNS_HELPED : more;
     more -= more > 0;
@@ -143,7 +153,7 @@ void oriel_net_drain_wakes(void)
 {
     uint64_t count;
     if (read(oriel_net.wake_fd, &count, sizeof count) < 0)
-        return; /* somebody else's descriptor by now */
+        return; /* the descriptor now belongs to the program */
 }
 
 static bool is_left_alone(void)

@@ -1,9 +1,9 @@
-/* Gathers messages and reads gathered ones (coalesce.h); nothing of what has come is believed. */
+/* Coalesces messages and splits received ones (coalesce.h). All received fields are validated. */
 #include "transport/ucx/coalesce.h"
 
 #include <string.h>
 
-/* What UCX carries over TCP in one piece by its own choice, less its headers and ours. */
+/* The size that UCX sends over TCP in one piece by default, minus its headers and Oriel's. */
 enum { ROOM_BYTES = 7 << 10, MOST_BYTES = 1 << 10 };
 
 static size_t filled_up(size_t len_bytes)
@@ -18,7 +18,7 @@ static char *put(char *to, const void *from, size_t len_bytes)
     return to + len_bytes;
 }
 
-/* Nothing of old messages goes out. */
+/* Padding is zero, so no bytes of old messages are sent. */
 static char *fill_up(char *to, size_t len_bytes)
 {
     const size_t rest_bytes = filled_up(len_bytes) - len_bytes;

@@ -1,5 +1,5 @@
-/* Lists what UCX has found, by its own report of a context: it has no other way to tell before a worker exists.  Called through
- * devices.h, and where a context is opened (library.c). */
+/* Lists the devices that UCX has found, from UCX's printed report of a context: before a worker
+ * exists there is no other interface. */
 #include "transport/ucx/devices.h"
 
 #include "base/options.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of the report that ends in TRANSPORT/DEVICE; false where it is another, or what stays on this machine, whose device UCX
- * calls memory. */
+/* Parses a line of the report that ends in TRANSPORT/DEVICE. Returns false for other lines, and for
+ * transports within this node, whose device UCX calls memory. */
 static bool read_resource(char *line, char **transport, char **device)
 {
     if (strstr(line, " resource ") == NULL)

@@ -1,4 +1,4 @@
-/* Loads libucp.so.0 and finds its functions.  Nothing of Oriel is linked with it.  Called through library.h. */
+/* Loads libucp.so.0 and finds its functions. Oriel is not linked with it. */
 #include "transport/ucx/library.h"
 
 #include "transport/ucx/internal.h"
@@ -18,7 +18,7 @@
 struct oriel_ucp_calls oriel_ucp_calls;
 static const char *(*status_string)(ucs_status_t);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char refusal[300]; /* why there is none; empty when there is */
+static char refusal[300]; /* the reason why UCX is unavailable; empty if it is available */
 
 static void *find(void *library, const char *name)
 {
@@ -40,10 +40,11 @@ static bool has_rdma(void)
     return has;
 }
 
-/* What UCX reads from the environment when it is loaded.  By default it handles the signals of crashes; complains in many
- * lines of each peer that is killed, which Oriel reports by itself; and rewrites the beginnings of libc's mmap, munmap, brk
- * and others, to know when memory goes that a device has registered.  In a program that did not ask for UCX all that stays
- * away, but for the last where there are such devices. */
+/* Settings that UCX reads from the environment when it is loaded. By default it handles crash
+ * signals. It prints many lines about each killed peer, which Oriel reports itself. It also patches
+ * the entry code of libc's mmap, munmap, brk and others, to detect that registered memory is
+ * unmapped. In a program that did not request UCX all that is disabled, except the last if there
+ * are RDMA devices. */
 static const char *const manners[] = {"UCX_HANDLE_ERRORS=none", "UCX_LOG_LEVEL=fatal",
                                       "UCX_MEM_EVENTS=n"};
 enum { MANNERS = sizeof manners / sizeof manners[0] };
@@ -55,8 +56,9 @@ static bool is_chosen(const char *setting)
     return getenv(name) != NULL;
 }
 
-/* The program's environment and the settings that it lacks; NULL without memory.  Other threads may read it at any time: it is
- * not the program's own that is changed, and this one is never freed. */
+/* The program's environment plus the settings that it lacks. NULL if there is no memory. Other
+ * threads may read the environment at any time, so the program's own is not changed, and this one
+ * is never freed. */
 static char **extended(char **before)
 {
     size_t count = 0;
@@ -86,7 +88,7 @@ static void *load_quietly(void)
     return library;
 }
 
-/* A host that uses UCX has loaded it, and gets it as it is. */
+/* A host that uses UCX has already loaded it; then its settings stay unchanged. */
 static void load(void)
 {
     void *library = dlopen("libucp.so.0", RTLD_NOLOAD | RTLD_NOW);
@@ -118,10 +120,11 @@ static enum oriel_status refuse(const char *what, ucs_status_t status)
     return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
 }
 
-/* What the user has not chosen.  By default a machine that is out of reach stops the whole process while it is being connected;
- * the kernel gives a connection up over which nothing went for 16 s of a link's failure, whatever ORIEL_TIMEOUT says, though
- * nobody waits; and messages go in pieces of 8 KiB, each with a system call at both sides and a copy where UCX puts them
- * together: with 64 KiB the largest of ours is one.  The names of settings have their prefix from UCX 1.14 on. */
+/* Settings that the user has not made. By default, connecting to an unreachable node blocks the
+ * whole process. The kernel closes an idle connection after a link failure of 16 s, regardless of
+ * ORIEL_TIMEOUT, even if no thread waits for it. Messages are sent in pieces of 8 KiB, each with a
+ * system call on both sides and a copy for reassembly in UCX. With 64 KiB Oriel's largest message
+ * is one piece. The names of settings have their prefix from UCX 1.14 on. */
 static void choose_for_tcp(ucp_config_t *config)
 {
     static const char *const settings[][2] = {{"UCX_TCP_CONN_NB", "y"},
@@ -129,7 +132,7 @@ static void choose_for_tcp(ucp_config_t *config)
                                               {"UCX_TCP_TX_SEG_SIZE", "64k"},
                                               {"UCX_TCP_RX_SEG_SIZE", "64k"}};
     bool has_sizes = getenv(settings[2][0]) != NULL ||
-                     getenv(settings[3][0]) != NULL; /* they must go with each other */
+                     getenv(settings[3][0]) != NULL; /* the two sizes must match */
     unsigned minor = 0;
     bool is_old = sscanf(oriel_ucp()->ucp_get_version_string(), "1.%u", &minor) == 1 && minor < 14;
     size_t prefix_len = strlen(is_old ? "UCX_TCP_" : "UCX_");
@@ -138,8 +141,9 @@ static void choose_for_tcp(ucp_config_t *config)
             oriel_ucp()->ucp_config_modify(config, settings[i][0] + prefix_len, settings[i][1]);
 }
 
-/* By default whoever does not answer to UD for 30 s is given up, as a rank that is stopped: ORIEL_TIMEOUT says when.  And UCX ends
- * this process by an assertion where that one had not answered before. */
+/* By default UD closes the connection to a process that does not answer for 30 s, such as a stopped
+ * rank; ORIEL_TIMEOUT decides that instead. UCX also ends this process with an assertion if that
+ * process had never answered. */
 static void choose_for_ud(ucp_config_t *config)
 {
     if (getenv("UCX_UD_TIMEOUT") == NULL && getenv("UCX_UD_VERBS_TIMEOUT") == NULL &&
@@ -152,7 +156,7 @@ static void *do_nothing(void *unused)
     return unused;
 }
 
-/* Where UCX gets no thread, it ends the process. */
+/* If UCX cannot create its thread, it ends the process. */
 static enum oriel_status try_thread(void)
 {
     pthread_t thread;
@@ -163,8 +167,8 @@ static enum oriel_status try_thread(void)
     return ORIEL_OK;
 }
 
-/* Where UCX gets some of the descriptors that it wants, but not all, it may end the process too.  It takes 16 over one device,
- * and 4 more for the first peer. */
+/* If UCX gets only some of the descriptors that it needs, it may end the process too. It needs 16
+ * for one device, and 4 more for the first peer. */
 static enum oriel_status try_descriptors(void)
 {
     int tried[24];
@@ -190,7 +194,8 @@ static ucs_status_t init(uint64_t features, const ucp_config_t *config, ucp_cont
     return oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, out);
 }
 
-/* With put and get UCX would let any process that reaches it touch any address, by messages of its own. */
+/* With UCX's put and get, any process that can connect could access any address with its own
+ * messages. */
 static enum oriel_status open_context(bool for_tcp, bool for_ud, ucp_context_h *out)
 {
     ucp_config_t *config = NULL;
@@ -198,7 +203,7 @@ static enum oriel_status open_context(bool for_tcp, bool for_ud, ucp_context_h *
     if (status != UCS_OK)
         return refuse("ucp_config_read", status);
     if (getenv("UCX_TLS") ==
-        NULL) /* else the user's choice; what works on one machine only takes its time to open */
+        NULL) /* else the user's choice; transports within one node only take time to open */
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
     if (for_tcp)
         choose_for_tcp(config);
@@ -224,7 +229,7 @@ bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
         return false;
     const char *transports = has_rc && has_dc ? "rc,dc"
                              : has_rc         ? "rc"
-                                              : "dc"; /* for others UCX would do it by messages */
+                                              : "dc"; /* for others UCX would use messages */
     oriel_ucp()->ucp_config_modify(config, "TLS", transports);
     ucs_status_t status = init(UCP_FEATURE_RMA, config, out);
     oriel_ucp()->ucp_config_release(config);
@@ -247,6 +252,6 @@ enum oriel_status oriel_ucp_open(ucp_context_h *out, char *found, size_t found_b
     const bool has_ud = strstr(found, "ud_") != NULL;
     if (status == ORIEL_OK && has_tcp && !has_ud)
         return ORIEL_OK;
-    oriel_ucp()->ucp_cleanup(*out); /* each worker complains of settings that nobody uses */
+    oriel_ucp()->ucp_cleanup(*out); /* each worker warns about unused settings */
     return status == ORIEL_OK ? open_context(has_tcp, has_ud, out) : status;
 }

@@ -1,5 +1,5 @@
-/* Stands for all of transport/ucx/ where UCX's headers were missing when Oriel was built: starting fails and says so, so that
- * nothing else is ever called.  Called through net.h. */
+/* Replaces all of transport/ucx/ if UCX's headers were missing when Oriel was built.
+ * oriel_net_start fails with that reason, so no other function has an effect. */
 #include "transport/ucx/devices.h"
 #include "transport/ucx/net.h"
 

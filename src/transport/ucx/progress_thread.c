@@ -1,14 +1,17 @@
-/* The agent's thread of the net: when it is awake, and in which order it does what.  It takes the turns of the agent's worker,
- * one thread at a time (serving); it sleeps without a limit where nothing is to be done.  workers.c starts and ends it.
+/* The agent's thread of the net: when it is awake, and the order of its work. It executes the turns
+ * of the agent's worker, one thread at a time (serving). It sleeps without a limit if there is
+ * nothing to do.
  *
- * The origin's worker (N3).  A program's thread that leaves something unsent says so (is_minded) and wakes this one, which
- * goes on with it until all is sent.  While the program's threads take turns by themselves this one only looks now and then,
- * since two that poll one worker cost more than one.
+ * The origin's worker (N3). A program's thread that leaves unsent messages sets is_minded and wakes
+ * this thread, which continues until all are sent. While the program's threads execute turns
+ * themselves, this thread only checks occasionally, because two threads that poll one worker cost
+ * more than one.
  *
- * Awake or asleep.  After a message the thread stays awake for the next one, AWAKE_NS long, and lets others run meanwhile.
- * But where a rank computes on the same processor, it is that rank which runs then, for 0.1 ms and more, whatever comes: who
- * sleeps is woken at once.  So the thread sleeps as soon as it has nothing to do, and tries now and then whether it is alone.
- * Where a program's thread serves meanwhile, this one steps aside (caller_progress.c). */
+ * Awake or asleep. After a message the thread stays awake for the next one, for AWAKE_NS, and
+ * yields meanwhile. But if a rank computes on the same processor, that rank then runs for 0.1 ms
+ * and more, regardless of messages, whereas a sleeping thread is woken at once. So in that case the
+ * thread sleeps as soon as it has nothing to do, and tests occasionally whether it is alone. While
+ * a program's thread serves, this thread steps aside (caller_progress.c). */
 #include "transport/ucx/internal.h"
 
 #include "base/schedule.h"
@@ -33,23 +36,26 @@ enum { SPIN_NS = 20000, VAIN_MOST = 4, CROWD_NS = 40000, CROWD_LASTS = 64 };
 
 struct turn {
     bool any;    /* something was done: there may be more soon */
-    bool served; /* a message, namely */
+    bool served; /* a message was served */
     bool is_spinning;
     bool is_minding;     /* the origin's worker has something to send */
-    bool is_armed;       /* and its descriptor tells when it can */
+    bool is_armed;       /* its descriptor signals when it can */
     bool has_minded;     /* something was sent there */
-    bool was_ready;      /* a descriptor woke this thread last, and nothing was done since */
-    uint64_t turns;      /* the program's, when this thread looked last */
-    uint64_t busy_ns;    /* when something was done last */
-    unsigned crowded;    /* so many sleeps until it is tried whether others want the processor */
-    unsigned vain;       /* so often in a row nothing came while it spun */
+    bool was_ready;      /* the last wake was by a descriptor, and nothing was done since */
+    uint64_t turns;      /* the program's turns at the last check */
+    uint64_t busy_ns;    /* time of the last work */
+    /* number of sleeps until the next test whether other threads want the processor */
+    unsigned crowded;
+    unsigned vain;       /* number of consecutive spins in which nothing arrived */
     unsigned sleeps;     /* since then */
-    unsigned vain_wakes; /* so often in a row was_ready was true at the next sleep */
-    uint64_t helped;     /* as oriel_net_is_helped has left it */
+    unsigned vain_wakes; /* number of consecutive sleeps at which was_ready was true */
+    uint64_t helped;     /* last value of oriel_net_is_helped */
 };
 
-static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER; /* before any other of the net's */
-static _Atomic uint64_t looks_since_ns; /* what was served last before; likewise */
+/* locked before any other mutex of the net */
+static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
+/* time of the last message served before the looks; protected by serving */
+static _Atomic uint64_t looks_since_ns;
 
 static bool has_ready(void)
 {
@@ -88,7 +94,7 @@ void oriel_net_unguard(struct oriel_remote_writers_slot *slot)
         oriel_remote_writers_leave(slot);
 }
 
-/* N3, with the origin's mutex held, which it gives back. */
+/* N3, with the origin's mutex held, which it releases. */
 static void go_on_sending(struct turn *turn)
 {
     if (turn->turns == oriel_net.turns) {
@@ -147,7 +153,7 @@ bool oriel_net_serve_turn(bool *served)
     return any;
 }
 
-/* What the look behind the arming brings is ready, which belongs to who serves. */
+/* The poll after the arming may make messages ready, which only the serving thread may handle. */
 bool oriel_net_arm_agent(void)
 {
     if (pthread_mutex_trylock(&serving) != 0)
@@ -161,8 +167,8 @@ bool oriel_net_arm_agent(void)
 
 /* --- the agent's thread --- */
 
-/* Until the next look: who has waited for long may wait a little longer, so that this processor is not taken all the time from
- * whoever is waited for. */
+/* Time until the next look: after a long wait the interval grows, so this processor is not
+ * constantly taken from the awaited process. */
 static long look_ns(void)
 {
     uint64_t share_ns =
@@ -172,7 +178,8 @@ static long look_ns(void)
                                      : (long)share_ns;
 }
 
-/* Whoever is woken by a descriptor and finds nothing to do, again and again, naps: see sleep_a_little in reply_wait.c. */
+/* If descriptors repeatedly wake the thread without work, it naps instead: see sleep_a_little in
+ * reply_wait.c. */
 static void sleep_until_asked(struct turn *turn)
 {
     bool is_vain = turn->was_ready && ++turn->vain_wakes >= VAIN_MOST;
@@ -196,9 +203,10 @@ static void sleep_until_asked(struct turn *turn)
         oriel_net_drain_wakes();
 }
 
-/* Whether it looks again at once.  As long as a sleep and its end take, it spins as well: what comes next is often there by
- * then, as after the lock of an origin that puts and unlocks.  Where it was not, some times in a row, as beside an origin that
- * needs this processor, it is tried now and then. */
+/* Returns true if the thread polls again at once. It spins for as long as a sleep and a wake take:
+ * often the next message arrives meanwhile, such as after the lock of an origin that puts and
+ * unlocks. If that fails several times in a row, as next to an origin that needs this processor, it
+ * is tried only occasionally. */
 static bool spins(struct turn *turn, uint64_t now_ns)
 {
     if (turn->any) {
@@ -241,7 +249,7 @@ static void rest(struct turn *turn)
     sleep_until_asked(turn);
 }
 
-/* What is still to be sent when the net stops. */
+/* Sends the remaining messages when the net stops. */
 static void send_rest(void)
 {
     uint64_t begin_ns = oriel_now_ns();

@@ -1,12 +1,15 @@
-/* Puts and gets that devices do by themselves (InfiniBand, RoCE), at memory that a process exposes to them.  A second context has
- * UCX's put and get, over transports alone that do both in the device (library.c), and a worker of it goes along with each of the
- * two workers of the net: the agent's takes connections, the origin's uses them.  Called through net.h.
+/* Puts and gets with RDMA devices (InfiniBand, RoCE), on memory that a process exposes to them. A
+ * second context has UCX's put and get, restricted to transports that execute both in the device
+ * (library.c). Each of the two workers of the net has a second worker of that context: the agent's
+ * accepts connections, the origin's uses them.
  *
- * What is put has been copied into a buffer of the net's, and what is got comes into one: pages of the program may move, and a
- * device would go on with the old ones.  A get, and the question whether all that was put has arrived, is a request like any
- * other, found by its number when UCX is done with it: one whose peer was lost meanwhile has ended before.
+ * Put data are copied into a buffer of the net, and get data arrive in one: pages of the program
+ * may move, and a device would still access the old ones. A get, and the request whether all puts
+ * have arrived, are requests like any other, found by number when UCX has completed them. A request
+ * whose peer was lost meanwhile has already ended.
  *
- * A device orders nothing with messages: who tells something of what it has put asks first (internode/origin/origin_sync.c, D1). */
+ * RDMA is not ordered with messages: a process that sends a message about put data first requests
+ * their arrival (internode/origin/origin_sync.c, D1). */
 #include "transport/ucx/internal.h"
 
 #include <sched.h>
@@ -16,23 +19,23 @@
 enum { OUTSTANDING_MOST_BYTES = 8 << 20 };
 
 struct oriel_net_exposed {
-    struct oriel_net_exposed *next; /* of all, for the stop */
+    struct oriel_net_exposed *next; /* list of all, for the stop */
     ucp_mem_h memory;
     size_t text_bytes;
-    char text[]; /* struct key_text, the key, the address of the agent's worker that goes along */
+    char text[]; /* struct key_text, the key, the address of the agent's second worker */
 };
 
 struct key_text {
-    uint64_t address; /* of the memory, there */
+    uint64_t address; /* of the memory, in the target */
     uint64_t len_bytes;
     uint64_t key_bytes;
 };
 
 struct oriel_net_key {
     struct oriel_net_peer *peer;
-    ucp_ep_h ep; /* for which UCX has read it */
+    ucp_ep_h ep; /* the endpoint for which UCX has unpacked the key */
     ucp_rkey_h key;
-    uint64_t address; /* there */
+    uint64_t address; /* in the target */
 };
 
 bool oriel_net_has_devices(void)
@@ -71,7 +74,7 @@ struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
     size_t key_bytes;
     if (!oriel_net_has_devices() || len_bytes == 0 ||
         oriel_ucp()->ucp_mem_map(oriel_net.devices, &wanted, &memory) != UCS_OK)
-        return NULL; /* as where no more memory may be locked */
+        return NULL; /* such as if no more memory may be locked */
     if (oriel_ucp()->ucp_rkey_pack(oriel_net.devices, memory, &key, &key_bytes) == UCS_OK) {
         text.key_bytes = key_bytes;
         exposed = describe(memory, &text, key);
@@ -165,8 +168,8 @@ void oriel_net_key_close(struct oriel_net_key *key)
     free(key);
 }
 
-/* With the origin's mutex: whether the key still leads to its peer, with room for more on the way there.  One that says nothing
- * meanwhile is given up (N4). */
+/* With the origin's mutex held: waits until few enough bytes are outstanding. Returns true if the
+ * key is still valid for its peer. A peer that is silent meanwhile is lost (N4). */
 static bool enter(const struct oriel_net_key *key)
 {
     struct oriel_net_peer *peer = key->peer;
@@ -190,7 +193,7 @@ static enum oriel_status leave(struct oriel_net_peer *peer, enum oriel_status st
     return status;
 }
 
-/* The peer has started anew, since the key was told; or it is lost, as leave says. */
+/* The peer has restarted since it sent the key. If it is lost, leave sets the message instead. */
 static enum oriel_status leads_nowhere(void)
 {
     return oriel_fail(
@@ -198,10 +201,10 @@ static enum oriel_status leads_nowhere(void)
         "the process on another machine is no longer the one that has told how devices reach it");
 }
 
-/* What lies in front of an operation's data. */
+/* Stored before an operation's data. */
 struct operation {
     struct oriel_net_peer *peer;
-    uint64_t number; /* of the request; of a put nothing */
+    uint64_t number; /* of the request; unused for a put */
 };
 
 static struct operation *operation_of(struct oriel_ucx_buffer *buffer)
@@ -217,7 +220,7 @@ static void count_begun(struct oriel_ucx_buffer *buffer)
 
 static void end_operation(void *request, struct oriel_ucx_buffer *buffer, ucs_status_t status)
 {
-    if (status == UCS_OK) /* a broken connection has a handler of its own */
+    if (status == UCS_OK) /* a broken connection has its own handler */
         operation_of(buffer)->peer->device_end.is_up = true;
     atomic_fetch_sub_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
     operation_of(buffer)->peer->device_bytes -= buffer->len_bytes;
@@ -278,7 +281,7 @@ enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes
     return leave(key->peer, status);
 }
 
-/* The request of this number, if its peer was not lost meanwhile; it is taken out. */
+/* Removes the request of this number. Returns NULL if its peer was lost meanwhile. */
 static struct oriel_net_request *take_request(uint64_t number)
 {
     struct oriel_net_request *request = oriel_net.requests[number & (oriel_net.request_room - 1)];
@@ -290,7 +293,7 @@ static struct oriel_net_request *take_request(uint64_t number)
     return request;
 }
 
-/* Who ends with an error has a connection that is broken, and is ended with it. */
+/* After an error the connection is broken, and the request ends with it. */
 static void end_get(struct oriel_ucx_buffer *buffer, ucs_status_t status)
 {
     struct oriel_net_request *request =
@@ -333,7 +336,7 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
         end_get(buffer, UCS_PTR_STATUS(get));
     if (UCS_PTR_IS_ERR(get))
         oriel_net_note_broken(key->peer, "nothing can be got any more", UCS_PTR_STATUS(get));
-    (void)leave(key->peer, ORIEL_OK); /* a request that was begun ends by itself */
+    (void)leave(key->peer, ORIEL_OK); /* a request that was started ends by itself */
     return ORIEL_OK;
 }
 

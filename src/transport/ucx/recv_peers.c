@@ -1,12 +1,14 @@
-/* The processes that send to this one: their messages are put in order here, and answered.  A caller is known from its first
- * message until the net stops, so that what comes late of one that has ended is recognised; or until its process, whose net has
- * stopped and started again, is another one: after that nothing comes late.  So there are at most two for each process.  The
- * agent's thread takes messages, with the agent's mutex held; any thread answers.
+/* The processes that send to this one: their messages are ordered here, and answered. A caller is
+ * known from its first message until the net stops, so late messages after its end are recognised.
+ * It is also forgotten when its process has stopped and restarted its net under another session:
+ * after that no late messages arrive. So there are at most two callers for each process. The
+ * agent's thread receives messages, with the agent's mutex held. Any thread may answer.
  *
- * Order (N1).  The sender counts its messages.  One that comes before its turn is held back until all before it have come; one
- * that came already is dropped.  What is ready goes into one list, which the thread serves in order after its turn, without the
- * mutex, so that whoever answers from another thread does not wait for a message that is being served.  A farewell is the last
- * that becomes ready: once it has been served its caller may be forgotten. */
+ * Order (N1). The sender counts its messages. A message that arrives early is queued until all
+ * before it have arrived; a duplicate is dropped. Ready messages go into one list. The thread
+ * serves it in order after its turn, without the mutex, so an answer from another thread does not
+ * wait for a message that is being served. BYE is the last message that becomes ready: once it has
+ * been served, its caller may be forgotten. */
 #include "transport/ucx/internal.h"
 
 #include "base/log.h"
@@ -53,7 +55,7 @@ static struct oriel_net_caller *caller_of(uint64_t session)
     (void)oriel_hash_table_set(&oriel_net.by_session, session, caller); /* there is room */
     caller->next = oriel_net.callers;
     oriel_net.callers = caller;
-    (void)oriel_net_has_spare_caller(); /* or the next one tries */
+    (void)oriel_net_has_spare_caller(); /* or the next call tries */
     return caller;
 }
 
@@ -65,7 +67,8 @@ static void end_caller(struct oriel_net_caller *caller)
 
 /* --- answers --- */
 
-/* Nothing goes there any more, and its process is lost with that, unless it or this one ends. */
+/* Sends to this caller are no longer possible. Its process is then lost, unless it or this process
+ * ends. */
 static void note_broken(struct oriel_net_caller *caller, ucs_status_t status)
 {
     bool is_end =
@@ -96,7 +99,8 @@ static void send_gathered(void)
         send_buffer(caller, buffer);
 }
 
-/* An answer waits for others to the same caller until this thread has served what is there. */
+/* An answer is coalesced with others to the same caller until this thread has served all ready
+ * messages. */
 static bool gather(struct oriel_net_caller *caller, const struct oriel_wire *wire,
                    const struct oriel_net_bytes *bytes)
 {
@@ -260,7 +264,7 @@ ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t hea
     return UCS_OK;
 }
 
-/* --- what the net itself is told --- */
+/* --- messages for the net itself --- */
 
 static void forget(struct oriel_net_caller **place)
 {
@@ -293,7 +297,7 @@ static void free_forgotten(void)
     }
 }
 
-/* With the mutex held: forgets what the process of this caller was before it started anew. */
+/* With the mutex held: forgets earlier sessions of this caller's process. */
 static void replace_others(const struct oriel_net_caller *caller)
 {
     struct oriel_net_caller **place = &oriel_net.callers;
@@ -334,7 +338,7 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
     pthread_mutex_unlock(&oriel_net.agent.mutex);
 }
 
-/* One message; in the agent's thread without the mutex. */
+/* Serves one message; in the agent's thread without the mutex. */
 void oriel_net_serve_one(const struct oriel_net_held *held)
 {
     struct oriel_net_caller *caller = held->caller;
@@ -355,7 +359,7 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
     }
 }
 
-/* In the agent's thread without the mutex, when all that came before has been served. */
+/* In the agent's thread without the mutex, after all earlier messages have been served. */
 void oriel_net_bury_callers(void)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
@@ -398,15 +402,16 @@ static void shun(const struct oriel_net_peer *peer)
     if (caller->expected != 0) {
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
-    } else { /* before it began: nobody knows of it */
+    } else { /* before its first message: the service does not know it */
         caller->identity = peer->identity;
         end_caller(caller);
         replace_others(caller);
     }
 }
 
-/* A process that was given up is to learn that, though it may only have been slow: else it would wait for ever for what this one
- * cannot tell it any more.  In the agent's thread without the mutex. */
+/* Makes a lost process learn that, although it may only have been slow: otherwise it would wait
+ * forever for messages that this process cannot send any more. In the agent's thread without the
+ * mutex. */
 void oriel_net_shun_lost(void)
 {
     struct oriel_net_peer *peer =
@@ -417,7 +422,7 @@ void oriel_net_shun_lost(void)
     while (peer != NULL) {
         struct oriel_net_peer *next = peer->next_lost;
         shun(peer);
-        atomic_store_explicit(&peer->is_shunned, true, memory_order_release); /* the last */
+        atomic_store_explicit(&peer->is_shunned, true, memory_order_release); /* the last access */
         peer = next;
     }
     pthread_mutex_unlock(&oriel_net.agent.mutex);

@@ -1,6 +1,7 @@
-/* Waiting for answers, and who is still there.  Whoever waits takes the origin's turns by itself: spins, yields, then sleeps on
- * UCX's descriptor, a millisecond at a time, since nobody wakes it for what the host must do.  Who waits for an event instead
- * serves others until it sleeps (caller_progress.c).  Called through net.h. */
+/* Waiting for answers, and detection of dead peers. The waiting thread executes the origin's turns
+ * itself: it spins, yields, then sleeps on UCX's descriptor. It sleeps a millisecond at a time,
+ * because the host's work does not wake it. A thread that waits for an event instead serves other
+ * processes until it sleeps (caller_progress.c). */
 #include "transport/ucx/internal.h"
 
 #include "base/options.h"
@@ -16,13 +17,14 @@ enum {
     NAP_NS = 100000,
     WATCH_NS = 100000000,
     PING_LEAST_NS = 100000000,
-    YIELD_LEAST = 4, /* turns from one yield to the next */
+    YIELD_LEAST = 4, /* number of turns between two yields */
     YIELD_MOST = 32,
-    CROWD_NS = 2000, /* a yield that takes longer was to somebody */
+    CROWD_NS = 2000, /* a longer yield let another thread run */
     PROGRESS_NS = 50000,
-    HELP_NS = 200000, /* by who waits for an event: some ways there and back */
+    HELP_NS = 200000, /* for a wait for an event: several round trips */
     GAP_NS =
-        200000000, /* more than this between two looks is not the peer's silence: nobody waited */
+        /* a longer interval between two checks does not count as silence: no thread waited */
+        200000000,
 };
 
 void oriel_net_leave(void)
@@ -33,17 +35,17 @@ void oriel_net_leave(void)
                     !oriel_net_in_agent; /* N3 */
     if (must_wake)
         oriel_net_wake_agent();
-    pthread_mutex_unlock(&oriel_net.origin.mutex); /* the last: the net may stop now */
+    pthread_mutex_unlock(&oriel_net.origin.mutex); /* the last access: the net may stop now */
 }
 
-static uint64_t answered_before; /* this turn */
+static uint64_t answered_before; /* before this turn */
 
 static bool has_answer(void)
 {
     return oriel_net.answered != answered_before;
 }
 
-/* A turn of a program's thread; whether there was anything. */
+/* A turn of a program's thread. Returns true if there was any work. */
 static bool turn(void)
 {
     oriel_net.turns++;
@@ -69,8 +71,8 @@ void oriel_net_progress(void)
     (void)progress();
 }
 
-/* Counts how long a peer has been silent while it was waited for, after a turn has taken what has come.  Asks it now and then
- * whether it lives, and gives it up in the end (N4). */
+/* Measures a peer's silence while a thread waits for it, after a turn has received all messages.
+ * Pings it regularly, and finally loses it (N4). */
 static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
 {
     uint64_t every_ns =
@@ -104,8 +106,9 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
     return is_lost ? oriel_fail(ORIEL_E_PEER, "%s", peer->why) : ORIEL_OK;
 }
 
-/* Whether UCX says that it has something to do.  While a connection is being made it says so all the time, since the socket can
- * be written to, and has nothing to do until the other side has run, perhaps on this processor: who found nothing naps. */
+/* Returns true if UCX reports work. While a connection is being established it always does, because
+ * the socket is writable. There is no work until the other side has run, possibly on this
+ * processor. So after a useless wake the thread naps. */
 static bool sleep_a_little(bool in_vain)
 {
     if (in_vain) {
@@ -121,7 +124,7 @@ static bool sleep_a_little(bool in_vain)
     return poll(&ready, 1, SLEEP_MS) > 0;
 }
 
-/* The same as oriel_net_check for the peer of a request that is still the net's. */
+/* The same as oriel_net_check for the peer of a request that is not done. */
 static void judge_request(struct oriel_net_request *request)
 {
     pthread_mutex_lock(&oriel_net.origin.mutex);
@@ -169,8 +172,8 @@ static enum oriel_status await_asleep(struct oriel_net_request *request,
     }
 }
 
-/* A yield to nobody takes about as long as a turn, for which an answer would wait: they become rare as long as nobody else wants
- * the processor.  Counts who waits' turns. */
+/* A yield without effect takes about as long as a turn, and delays an answer. So yields become rare
+ * while no other thread wants the processor. Counts the waiting thread's turns. */
 static void yield_at_times(unsigned *turns)
 {
     static _Thread_local unsigned every = YIELD_LEAST;

@@ -1,5 +1,6 @@
-/* What both workers do alike: taking turns, packing and checking messages, sending, connecting.  A message that is sent lies in a
- * buffer of the net's own until UCX is done with it.  send_peers.c and recv_peers.c call, with the worker's mutex held. */
+/* Common functions of both workers: executing turns, packing and validating messages, sending,
+ * connecting. A sent message stays in a buffer of the net until UCX has completed it. Called with
+ * the worker's mutex held. */
 #include "transport/ucx/internal.h"
 
 #include "base/delay.h"
@@ -33,8 +34,9 @@ bool oriel_net_turn(struct oriel_net_worker *worker)
     return oriel_net_turn_until(worker, NULL);
 }
 
-/* A device of the verbs kind tells of completions that come once it is armed, and not of those that lie there: UCX says that an
- * event is there only where the device has made one.  So the worker is looked at once more behind it. */
+/* A verbs device signals only completions that occur after it is armed, not existing ones: UCX
+ * reports an event only if the device has created one. So the worker is polled once more after
+ * arming. */
 bool oriel_net_arm(struct oriel_net_worker *worker)
 {
     oriel_delay();
@@ -47,7 +49,7 @@ static void sent(void *request, ucs_status_t status, void *whose)
 {
     struct oriel_ucx_buffer *buffer = whose;
     buffer->end->pending--;
-    if (status == UCS_OK) /* a broken connection has a handler of its own */
+    if (status == UCS_OK) /* a broken connection has its own handler */
         buffer->end->is_up = true;
     atomic_fetch_sub_explicit(&buffer->worker->pending, 1, memory_order_relaxed);
     oriel_pool_give(&buffer->worker->pool, buffer);
@@ -154,8 +156,9 @@ bool oriel_net_is_free(const struct oriel_net_end *end)
     return end->ep == NULL && end->pending == 0 && !end->stays_open;
 }
 
-/* UCX 1.13 ends the process that closes an endpoint whose first message still waits for the other end, as between RDMA devices
- * where that process was stopped or died before: such a one stays open, and with it its worker, as long as this process lives. */
+/* UCX 1.13 ends the process if it closes an endpoint whose first message still waits for the other
+ * end. That happens between RDMA devices if that process was stopped or died before. Such an
+ * endpoint stays open, and so does its worker, for the life of this process. */
 bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end *end)
 {
     const ucp_request_param_t how = {
@@ -168,7 +171,7 @@ bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end 
     ucp_ep_h ep = end->ep;
     bool is_up = end->is_up;
     end->ep = NULL;
-    end->is_up = false; /* the next one */
+    end->is_up = false; /* for the next endpoint */
     if (ep != NULL && oriel_net.has_verbs && !is_up) {
         worker->left_open++;
         end->stays_open = true;

@@ -1,10 +1,11 @@
-/* The processes to which this one sends, what it asked them, and their answers.  A peer is connected when something is first sent
- * to it and stays known, alive or lost, until the net stops; where the process has stopped its net and started it again, as the
- * same peer.  Called through net.h; all of it holds the origin's mutex.
+/* The processes to which this one sends, its requests to them, and their answers. A peer is
+ * connected at the first send and stays known, alive or lost, until the net stops. If the process
+ * restarts its net, it stays the same peer. All of this holds the origin's mutex.
  *
- * Flow control.  So that a fast sender does not fill the memory of a slow receiver, a peer's messages are counted in halves of
- * HALF_MESSAGES or HALF_BYTES.  After each half a sync is asked for, and the next half ends by waiting for its answer: so at most
- * two halves are on their way without being known to be served.  The agent's thread never waits: the syncs of others need it. */
+ * Flow control. A fast sender must not fill the memory of a slow receiver. So a peer's messages are
+ * counted in halves of HALF_MESSAGES or HALF_BYTES. After each half a sync is requested, and the
+ * next half ends by waiting for its answer. So at most two halves are outstanding without
+ * confirmation. The agent's thread never waits: the syncs of other processes need it. */
 #include "transport/ucx/internal.h"
 
 #include "base/log.h"
@@ -14,7 +15,7 @@
 
 enum { HALF_MESSAGES = 512, HALF_BYTES = 4 << 20 };
 
-/* --- who there is --- */
+/* --- known peers --- */
 
 static uint64_t key_of(const struct oriel_identity *who)
 {
@@ -41,7 +42,7 @@ static struct oriel_net_peer *add_peer(const struct oriel_identity *who,
     peer->sync.done = true;
     memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
     peer->same = oriel_hash_table_find(&oriel_net.by_identity,
-                                       key_of(who)); /* the same process, started anew */
+                                       key_of(who)); /* the same process, restarted */
     if (!oriel_hash_table_set(&oriel_net.by_identity, key_of(who), peer)) {
         free(peer);
         return NULL;
@@ -57,8 +58,9 @@ bool oriel_net_disconnect_peer(struct oriel_net_peer *peer)
     return oriel_net_disconnect(&oriel_net.origin, &peer->device_end) && is_ended;
 }
 
-/* The process has started anew: nobody uses the peer that it was, since a net stops when no window is left.  False where this one
- * may still be looked at, its room is too small, or its connections do not end. */
+/* The process has restarted: its previous peer is unused, because a net stops when no window is
+ * left. Returns false if that peer may still be accessed, its address room is too small, or its
+ * connections do not close. */
 static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_address *head,
                        const void *address)
 {
@@ -83,7 +85,7 @@ static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_addr
 enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address,
                                  size_t len_bytes, struct oriel_net_peer **out)
 {
-    struct oriel_wire_address head = {.version = 0}; /* of none */
+    struct oriel_wire_address head = {.version = 0}; /* no address yet */
     if (!oriel_net_is_started())
         return oriel_fail(ORIEL_E_OTHER, "no messages to other machines: not started");
     if (len_bytes >= sizeof head)
@@ -99,7 +101,8 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
         peer = add_peer(who, &head, address);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     if (is_new && oriel_net_is_unheard(
-                      head.session)) /* who is given up from now on loses the peer that there is */
+                      /* if the process is lost from now on, the existing peer is lost, too */
+                      head.session))
         oriel_net_lose_unheard(head.session);
     *out = peer;
     return peer != NULL ? ORIEL_OK
@@ -155,7 +158,7 @@ void oriel_net_send_gathered(void)
         oriel_pool_give(&oriel_net.origin.pool, buffer);
 }
 
-/* Puts a message to others that wait for the same peer; false where it must go by itself. */
+/* Coalesces a message with others for the same peer. Returns false if it must be sent alone. */
 static bool gather(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
                    const struct oriel_net_bytes *bytes)
 {
@@ -170,7 +173,7 @@ static bool gather(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint6
         if (!oriel_gather_add(&origin->gather, &origin->pool, peer, &wire, bytes))
             return false;
     }
-    count_sent(peer, 0); /* small: their number is what counts */
+    count_sent(peer, 0); /* small: only their number counts */
     return true;
 }
 
@@ -239,7 +242,8 @@ bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
     return false;
 }
 
-/* Before a message: waits until there is room for it.  With the mutex held, which it leaves meanwhile. */
+/* Waits before a message until flow control allows it. The mutex is held, but released
+ * meanwhile. */
 static void keep_to_halves(struct oriel_net_peer *peer)
 {
     while (!peer->is_lost &&
@@ -411,7 +415,7 @@ static void take_answer(const struct oriel_wire *wire, const char *head, const c
             ? NULL
             : oriel_net.requests[wire->number & (oriel_net.request_room - 1)];
     if (request == NULL || request->number != wire->number || request->peer->session != wire->from)
-        return; /* of a peer that was given up */
+        return; /* from a lost peer */
     request->peer->silence_ns = 0;
     if (request->take != NULL)
         request->take(request,
@@ -421,10 +425,10 @@ static void take_answer(const struct oriel_wire *wire, const char *head, const c
     oriel_net_end_request(request, ORIEL_OK);
 }
 
-/* Where data that came unaligned is looked at: static, so that no answer is lost for lack of memory. */
+/* Copy of unaligned data; static, so no answer is lost for lack of memory. */
 static _Alignas(16) char aligned[ORIEL_NET_DATA_BYTES];
 
-/* What came among gathered answers; data is aligned. */
+/* Handles coalesced answers; data is aligned. */
 static void take_gathered(const char *at, size_t left_bytes)
 {
     struct oriel_wire wire;

@@ -1,11 +1,12 @@
-/* The threads that libucp makes when its workers are opened: one that waits for connections to be made.  They have the signals
- * of who opened, all blocked, so nothing stops them while pages of the program move (memory/promote/stop_threads.c); nor need it: UCX is given
- * buffers of Oriel's only, so its threads touch no memory of the program's.  workers.c calls, with the net not started yet or
- * not any more.
+/* The threads that libucp creates when its workers are opened: one that accepts connections. They
+ * inherit the signal mask of the opening thread, with all signals blocked, so they are not stopped
+ * while pages of the program move (memory/promote/stop_threads.c). That is harmless: UCX receives
+ * only Oriel's buffers, so its threads do not access the program's memory. Called while the net is
+ * not started.
  *
- * They are known by three things together: they were not there before, they block all signals, and they have the name that UCX
- * gives.  One with another name, of another version, is not known: then what is to be stopped is refused, as for any thread that
- * blocks its signal. */
+ * They are identified by three properties together: they did not exist before, they block all
+ * signals, and they have UCX's thread name. A thread with another name, of another version, is not
+ * identified. Then stopping the threads fails, as for any thread that blocks its signal. */
 #include "transport/ucx/internal.h"
 
 #include "transport/remote_writers.h"
@@ -24,7 +25,8 @@ static int32_t before[THREADS_MOST];
 static unsigned before_count;
 static int32_t exempt[ORIEL_NET_THREADS];
 
-/* Calls for each thread of the process; false where they cannot be listed, or visit says so. */
+/* Calls visit for each thread of the process. Returns false if they cannot be listed, or visit
+ * returns false. */
 static bool visit_threads(bool (*visit)(int32_t tid))
 {
     DIR *folder = opendir("/proc/self/task");
@@ -71,7 +73,8 @@ static bool is_of_ucx(int32_t tid)
     sigfillset(&all);
     memcpy(&wanted, &all, sizeof wanted);
     wanted &=
-        ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1)); /* which nobody can block */
+        /* signals that cannot be blocked */
+        ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1));
     return strncmp(text, "Name:\tasync\n", 12) == 0 && mask != NULL &&
            (strtoull(mask + 9, NULL, 16) & wanted) == wanted;
 }
@@ -91,10 +94,10 @@ void oriel_net_threads_note(void)
 {
     before_count = 0;
     if (!visit_threads(note))
-        before_count = THREADS_MOST + 1; /* not known: nobody is new */
+        before_count = THREADS_MOST + 1; /* unknown: no thread counts as new */
 }
 
-/* Of all workers. */
+/* For all workers. */
 static void change_places(void (*change)(const void *place))
 {
     const struct oriel_net_worker *workers[] = {&oriel_net.origin, &oriel_net.agent};

@@ -1,5 +1,5 @@
-/* The context and the two workers of the process, which exist from start to stop.  A forked child has none
- * of it: UCX's threads and connections stay the parent's.  Called through net.h. */
+/* The context and the two workers of the process, which exist from start to stop. A forked child
+ * has neither: UCX's threads and connections stay the parent's. */
 #include "transport/ucx/internal.h"
 
 #include "base/fork.h"
@@ -22,11 +22,12 @@
 
 enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000 };
 
-/* The mutexes are there before the first start and stay from one start to the next: whoever comes late finds them. */
+/* The mutexes exist before the first start and persist between starts, so late callers can lock
+ * them. */
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER,
                               .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
-static _Atomic bool is_started; /* ends with both mutexes held */
-static _Atomic bool in_child;   /* of a process that had started */
+static _Atomic bool is_started; /* reset with both mutexes held */
+static _Atomic bool in_child;   /* child of a process that had started */
 static _Atomic bool watches_fork;
 
 static void enter_child(void)
@@ -50,7 +51,7 @@ static ucs_status_t create_worker(ucp_context_h context, ucp_worker_h *out)
     return oriel_ucp()->ucp_worker_create(context, &wanted, out);
 }
 
-/* One descriptor for what goes along, too. */
+/* Combines the descriptors of both workers in one. */
 static bool watch_both(struct oriel_net_worker *worker, int devices_fd)
 {
     struct epoll_event readable = {.events = EPOLLIN};
@@ -112,7 +113,7 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
     return ORIEL_OK;
 }
 
-/* One that has ends which stay open stays, too, with all that these may refer to. */
+/* A worker with endpoints that stay open also stays, with everything to which these may refer. */
 static void close_worker(struct oriel_net_worker *worker)
 {
     if (worker->left_open != 0)
@@ -122,13 +123,13 @@ static void close_worker(struct oriel_net_worker *worker)
     if (worker->devices != NULL)
         oriel_ucp()->ucp_worker_destroy(worker->devices);
     oriel_ucp()->ucp_worker_destroy(worker->ucp);
-    if (worker->gather.whose != NULL) /* for one that is lost */
+    if (worker->gather.whose != NULL) /* for a lost one */
         oriel_pool_give(&worker->pool, oriel_gather_take(&worker->gather));
     oriel_pool_close(&worker->pool);
 }
 
-/* Addresses of network devices alone: shared memory and the like are Oriel's own business, and "several machines on one" are to
- * be told apart. */
+/* The addresses of network devices only: Oriel itself handles shared memory, and several simulated
+ * nodes on one machine must be distinct. */
 static ucs_status_t ask_address(ucp_worker_h worker, ucp_address_t **address, size_t *len_bytes)
 {
     ucp_worker_attr_t asked = {
@@ -168,7 +169,8 @@ static enum oriel_status make_address(void)
     return status == UCS_OK ? ORIEL_OK : refuse("the address of a worker", status);
 }
 
-/* As in transport/agent/agent_thread.c: where static memory for threads needs more than this, the default size must do. */
+/* As in transport/agent/agent_thread.c: if static thread-local memory needs more than this, the
+ * default size is used. */
 static enum oriel_status start_thread(void)
 {
     pthread_attr_t small;
@@ -204,7 +206,7 @@ static void clean_devices(void)
     oriel_net.devices = NULL;
 }
 
-/* Where it fails, all goes by messages. */
+/* If it fails, messages are used instead. */
 static void open_devices(const char *found)
 {
     if (oriel_options()->net == ORIEL_NET_MESSAGES ||
@@ -220,7 +222,7 @@ static void open_devices(const char *found)
         struct oriel_net_worker *worker = i == 0 ? &oriel_net.origin : &oriel_net.agent;
         if (worker->devices != NULL)
             oriel_ucp()->ucp_worker_destroy(worker->devices);
-        worker->devices = NULL; /* the descriptor over both does for the one that is left */
+        worker->devices = NULL; /* the descriptor over both still works for the remaining one */
     }
     clean_devices();
 }
@@ -270,7 +272,7 @@ no_origin:
     return status;
 }
 
-/* All but the workers, which open_worker makes anew around their mutexes. */
+/* Resets everything except the workers, which open_worker reinitialises around their mutexes. */
 static void forget_all(void)
 {
     const size_t workers_end = offsetof(struct oriel_net, service);
@@ -280,7 +282,7 @@ static void forget_all(void)
     oriel_net.ready_end = &oriel_net.ready;
 }
 
-/* What must be there when it is needed. */
+/* Allocates in advance what must be available later. */
 static enum oriel_status put_by(void)
 {
     bool is_there = oriel_net_has_request_room() && oriel_net_has_spare_caller();
@@ -299,10 +301,10 @@ static void free_peers(void)
     free(oriel_net.requests);
 }
 
-/* What lies in buffers of the agent's pool. */
+/* Releases the messages in buffers of the agent's pool. */
 static void release_held(void)
 {
-    while (oriel_net.ready != NULL) { /* came after the last turn of the agent's thread */
+    while (oriel_net.ready != NULL) { /* arrived after the last turn of the agent's thread */
         struct oriel_net_held *held = oriel_net.ready;
         oriel_net.ready = held->next;
         oriel_net_release(held);
@@ -357,7 +359,8 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     sigfillset(&all);
     pthread_sigmask(
         SIG_SETMASK, &all,
-        &before); /* for the agent's thread and UCX's own: handlers run in the program's threads */
+        /* for the agent's thread and UCX's own: handlers run only in the program's threads */
+        &before);
     oriel_net_threads_note();
     status = put_by();
     if (status == ORIEL_OK)
@@ -400,7 +403,7 @@ void oriel_net_wake_agent(void)
 {
     uint64_t one = 1;
     ssize_t written = write(oriel_net.wake_fd, &one, sizeof one);
-    (void)written; /* a counter that is full wakes, too */
+    (void)written; /* a full counter wakes, too */
 }
 
 /* --- stop --- */
@@ -410,7 +413,7 @@ static enum oriel_status is_in_time(void *end_ns)
     return oriel_now_ns() < *(const uint64_t *)end_ns ? ORIEL_OK : ORIEL_E_OTHER;
 }
 
-/* With the origin's mutex held, which it leaves meanwhile. */
+/* With the origin's mutex held, which it releases meanwhile. */
 static void await_sync(struct oriel_net_peer *peer, uint64_t *end_ns)
 {
     const struct oriel_watch watch = {.check = is_in_time, .context = end_ns};
@@ -421,8 +424,9 @@ static void await_sync(struct oriel_net_peer *peer, uint64_t *end_ns)
     pthread_mutex_lock(&oriel_net.origin.mutex);
 }
 
-/* Without an answer: who has left may be gone before it, and where nothing of the connection tells so, as between devices of
- * InfiniBand, it would be waited for until it is given up. */
+/* Sends BYE. A peer that has already left is not asked for an answer: it may be gone, and if the
+ * connection does not show that, as between InfiniBand devices, the wait would last until the
+ * timeout. */
 static void say_goodbye_to(struct oriel_net_peer *peer)
 {
     if (peer->end.ep == NULL || peer->is_lost || !peer->sync.done)
@@ -433,9 +437,10 @@ static void say_goodbye_to(struct oriel_net_peer *peer)
         (void)oriel_net_ask_own(peer, ORIEL_WIRE_BYE, &peer->sync);
 }
 
-/* Says goodbye to all at once.  Who answers has been served all, and will not take the end of the connection for a death.  Who is
- * slow to answer is waited for as at any time: what was told it last would be lost, which may be what it waits for itself.  Who
- * says goodbye by itself waits for nothing. */
+/* Sends BYE to all peers, then waits for all. A peer that answers has received everything, and does
+ * not take the end of the connection for a death. A slow peer is awaited as at any other time:
+ * otherwise the last messages to it would be lost, and it may wait for these. A peer that sends BYE
+ * itself waits for nothing. */
 static void say_goodbye(void)
 {
     uint64_t end_ns = oriel_now_ns() + oriel_net.timeout_ns;
@@ -456,9 +461,9 @@ static bool is_flushing(ucs_status_ptr_t request)
            oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS;
 }
 
-/* What the agent's thread has answered last, and goodbyes that nobody answers, are to arrive: a device forgets what it has not
- * sent when its connection ends.  But one that was just being made may never be completed, since its other end stops, too: not
- * for long. */
+/* Flushes the last answers of the agent's thread, and BYEs without an answer: a device discards
+ * unsent data when its connection ends. A connection that was just being established may never
+ * complete, because its other end stops, too; so the time is limited. */
 static void flush_last(void)
 {
     const ucp_request_param_t how = {.op_attr_mask = 0};
@@ -488,7 +493,7 @@ static void finish_closing(void)
     }
 }
 
-/* From here on this thread alone touches the net. */
+/* From here on only this thread accesses the net. */
 static void shut_out(void)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
