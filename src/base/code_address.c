@@ -16,9 +16,8 @@ struct search {
 static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) * header,
                           uint8_t out[20])
 {
-    const char *at =
-        /* NOLINT: the loader gives the address as an integer */
-        (const char *)(info->dlpi_addr + header->p_vaddr);
+    /* NOLINTNEXTLINE: the loader gives the address as an integer */
+    const char *at = (const char *)(info->dlpi_addr + header->p_vaddr);
     const char *end = at + header->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
         const ElfW(Nhdr) *note = (const void *)at;

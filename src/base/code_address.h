@@ -18,9 +18,8 @@ struct oriel_code_address {
     uint64_t offset; /* in the file's own addresses; 0 if there is no address */
     char function[ORIEL_CODE_ADDRESS_SHORT];
     char file[ORIEL_CODE_ADDRESS_LONG];
-    char inlined
-        /* "in main at app.c:40": the function into which this code was inlined */
-        [ORIEL_CODE_ADDRESS_LONG];
+    /* "in main at app.c:40": the function into which this code was inlined */
+    char inlined[ORIEL_CODE_ADDRESS_LONG];
     uint32_t line;
     /* the module has debug information, even if it does not cover this address */
     uint32_t has_debug;

@@ -13,15 +13,14 @@
 /* The command line is `oriel check --helper places` and so on, with a socket as standard input and
  * output. A persistent helper also inherits a listening socket. */
 #define ORIEL_HELPER_OPTION "--helper"
-#define ORIEL_HELPER_PLACES "places" /* request and answer: struct oriel_code_address */
-#define ORIEL_HELPER_STATISTICS                                                                    \
-    /* request: struct oriel_statistics_head and the records after it
-     * (observe/stats/merged_records.h); answer: a text */
-    "statistics"
-#define ORIEL_HELPER_JSON                                                                          \
-    /* request: struct oriel_helper_json, findings, counts; answer: "" or the reason why the file
-     * could not be written */
-    "json"
+/* request and answer: struct oriel_code_address */
+#define ORIEL_HELPER_PLACES "places"
+/* request: struct oriel_statistics_head and the records after it (observe/stats/merged_records.h);
+ * answer: a text */
+#define ORIEL_HELPER_STATISTICS "statistics"
+/* request: struct oriel_helper_json, findings, counts; answer: "" or the reason why the file could
+ * not be written */
+#define ORIEL_HELPER_JSON "json"
 
 enum {
     ORIEL_HELPER_MAGIC = 0x4f724831,

@@ -90,9 +90,8 @@ bool oriel_identity_alive(const struct oriel_identity *who)
     uint64_t start_time = who->start_time;
     int fd = open_process(who->pid);
     if (fd < 0)
-        return errno != ESRCH && errno != EINVAL &&
-               /* EINVAL and ENOENT: the number now belongs to a thread that is not a process */
-               errno != ENOENT;
+        /* EINVAL and ENOENT: the number now belongs to a thread that is not a process */
+        return errno != ESRCH && errno != EINVAL && errno != ENOENT;
     struct pollfd exited = {.fd = fd, .events = POLLIN};
     bool alive = poll(&exited, 1, 0) <= 0;
     close(fd);

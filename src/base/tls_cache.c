@@ -42,9 +42,8 @@ void oriel_tls_cache_invalidate(void)
 void oriel_tls_cache_give_turn(void)
 {
     bool marked = (int32_t)oriel_tls_cache.turns < 0;
-    oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) |
-                            /* clears both upper bits too, for a count that wrapped below 0 */
-                            ORIEL_TLS_CACHE_TURNS;
+    /* clears both upper bits too, for a count that wrapped below 0 */
+    oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) | ORIEL_TLS_CACHE_TURNS;
     oriel_wait_passes = true;
     oriel_wait_progress();
     oriel_wait_passes = false;

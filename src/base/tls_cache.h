@@ -23,10 +23,9 @@ struct oriel_tls_cache {
     /* For accumulates. They need no generation: handles of predefined operators and datatypes never
      * change. */
     void *single; /* this thread's slot (sync/atomic_mode.h); NULL before it has one */
-    uint64_t
-        /* the last operator and single-element datatype with a native kernel; NO_KEY before the
-         * first, and while there is no slot */
-        operator_key;
+    /* the last operator and single-element datatype with a native kernel; NO_KEY before the first,
+     * and while there is no slot */
+    uint64_t operator_key;
     uint64_t element_key;
     void (*kernel)(void);  /* oriel_element */
     void (*plain)(void);   /* oriel_kernel, for many elements of that operator and datatype */

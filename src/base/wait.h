@@ -36,8 +36,8 @@ enum oriel_wait_for {
  * (internode/origin/liveness.h). */
 enum oriel_waiting {
     ORIEL_WAITING_NOTHING, /* not shown to others */
-    ORIEL_WAITING_FENCE, /* for all ranks of the window */
-    ORIEL_WAITING_FREE,  /* the same, while the window is freed */
+    ORIEL_WAITING_FENCE,   /* for all ranks of the window */
+    ORIEL_WAITING_FREE,    /* the same, while the window is freed */
     /* struct oriel_shm_rendezvous (create/shm_rendezvous.h); for all ranks of the window under
      * construction */
     ORIEL_WAITING_CREATE,

@@ -34,9 +34,8 @@ bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *
  * is computed once. */
 struct oriel_copy_prepared {
     oriel_copy_strided_loop *loop; /* for runs on both sides; else NULL */
-    const struct oriel_plan
-        /* cached by one of the layouts; else NULL, and the sides are decomposed in each copy */
-        *plan;
+    /* cached by one of the layouts; else NULL, and the sides are decomposed in each copy */
+    const struct oriel_plan *plan;
     union {
         struct {                          /* for the loop and the plan */
             int64_t to_bytes, from_bytes; /* start of each side */

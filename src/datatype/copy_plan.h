@@ -9,10 +9,9 @@
 
 enum {
     ORIEL_PLAN_PIECES = 16384, /* maximum per period */
-    ORIEL_PLAN_ROWS =
-        /* maximum number of pieces that are moved as rows, many items at a time; more are lists,
-         * item by item */
-        24,
+    /* maximum number of pieces that are moved as rows, many items at a time; more are lists, item
+     * by item */
+    ORIEL_PLAN_ROWS = 24,
     ORIEL_PLANS_KEPT = 8, /* maximum per layout */
 };
 

@@ -9,9 +9,8 @@
 
 enum {
     CHUNK_ITEMS_LEAST = 4,
-    CHUNK_BYTES =
-        32768,       /* of memory that each pass covers, so it stays in the L1 cache */
-    SHORT_WORDS = 8, /* longer pieces are moved individually */
+    CHUNK_BYTES = 32768, /* of memory that each pass covers, so it stays in the L1 cache */
+    SHORT_WORDS = 8,     /* longer pieces are moved individually */
 };
 
 struct draft_step {

@@ -16,8 +16,7 @@ struct oriel_type {
     uint64_t elements; /* in one item of the datatype */
     uint64_t size_bytes;  /* that move, per item */
     int64_t extent_bytes; /* distance between items */
-    int64_t
-        plain_bytes; /* the extent if an item is dense and has no padding, else INT64_MAX */
+    int64_t plain_bytes;  /* the extent if an item is dense and has no padding, else INT64_MAX */
     struct oriel_node *layout;
 };
 

@@ -31,8 +31,8 @@ enum oriel_apart { ORIEL_APART_UNKNOWN, ORIEL_APART_YES, ORIEL_APART_UNCLEAR };
 
 struct oriel_node {
     enum oriel_node_form form;
-    enum oriel_kind
-        kind; /* of every element below; ORIEL_KIND_NONE if they differ or there are none */
+    /* of every element below; ORIEL_KIND_NONE if they differ or there are none */
+    enum oriel_kind kind;
     uint64_t count;
     int64_t stride_bytes;
     struct oriel_node *child;
@@ -42,19 +42,17 @@ struct oriel_node {
     uint64_t block_bytes; /* 0 if they differ */
     uint64_t elements;    /* below this node */
     uint64_t size_bytes;  /* that move, without holes and padding */
-    int64_t
-        low_bytes; /* first byte that moves, relative to the node's origin; 0 if none moves */
-    int64_t high_bytes;    /* end of the last byte that moves; 0 if none moves */
-    uint64_t runs;         /* below this node; UINT64_MAX if the number overflows */
-    unsigned depth;        /* 1 for a run */
-    bool vast;             /* the sums above overflow: no memory is large enough */
-    bool padded;           /* some of the elements are padded pairs */
+    int64_t low_bytes;  /* first byte that moves, relative to the node's origin; 0 if none moves */
+    int64_t high_bytes; /* end of the last byte that moves; 0 if none moves */
+    uint64_t runs;      /* below this node; UINT64_MAX if the number overflows */
+    unsigned depth;     /* 1 for a run */
+    bool vast;          /* the sums above overflow: no memory is large enough */
+    bool padded;        /* some of the elements are padded pairs */
     _Atomic uint8_t apart; /* enum oriel_apart, computed at the first query */
-    unsigned
-        /* number of parents or owners; constructors change a node in place only if it is 1 */
-        references;
-    uint64_t
-        number; /* unique for all time; 0 on nodes that no constructor made, which have no memos */
+    /* number of parents or owners; constructors change a node in place only if it is 1 */
+    unsigned references;
+    /* unique for all time; 0 on nodes that no constructor made, which have no memos */
+    uint64_t number;
     struct oriel_memo *_Atomic memos;
     _Atomic bool walked; /* copied piece by piece at least once: next time a plan pays */
 };

@@ -89,10 +89,9 @@ struct oriel_kind_properties {
     uint32_t value_bytes;  /* a pair's first field; else the whole element */
     uint32_t index_offset; /* of a pair's second field; else 0 */
     uint32_t index_bytes;  /* of a pair's second field; else 0 */
-    bool padded;   /* a pair smaller than its extent: only its fields may be accessed */
-    bool tolerant; /* bytes and letters: computes more than MPI defines (kinds.def) */
-    oriel_kernel
-        *plain[ORIEL_OPERATOR_COUNT]; /* NULL if the operator is not allowed on the kind */
+    bool padded;           /* a pair smaller than its extent: only its fields may be accessed */
+    bool tolerant;         /* bytes and letters: computes more than MPI defines (kinds.def) */
+    oriel_kernel *plain[ORIEL_OPERATOR_COUNT]; /* NULL if the operator is not allowed on the kind */
     oriel_element *native[ORIEL_OPERATOR_COUNT]; /* NULL if the CPU has no such operation */
 };
 

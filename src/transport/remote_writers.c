@@ -75,9 +75,8 @@ static bool await_end(struct oriel_remote_writers *writers, uint32_t moving)
         sched_yield();
     }
     atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst); /* S1 */
-    uint64_t asked_ns =
-        /* by the clock: a thread that receives many signals never sleeps to the limit */
-        oriel_now_ns();
+    /* by the clock: a thread that receives many signals never sleeps to the limit */
+    uint64_t asked_ns = oriel_now_ns();
     while (lives && oriel_load_acquire(&event->value) == moving) {
         oriel_delay();
         syscall(SYS_futex, &event->value, FUTEX_WAIT, moving, &limit, NULL, 0); /* S2 */

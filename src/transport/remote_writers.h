@@ -52,8 +52,8 @@
 enum { ORIEL_REMOTE_WRITERS_SLOTS = 56 };
 
 struct oriel_remote_writers_slot {
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
-        owner; /* 0, or the copying process: start time above 22 bits of PID */
+    /* 0, or the copying process: start time above 22 bits of PID */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t owner;
 };
 
 struct oriel_remote_writers {

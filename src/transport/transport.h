@@ -23,12 +23,11 @@ struct oriel_remote {
     uint64_t address;          /* its address in the owner; CMA and agent only */
     struct oriel_agent *agent; /* the owner's agent area, as mapped in this process; agent only */
     int32_t pid;               /* of the owner; CMA and agent only */
-    struct oriel_remote_writers *
-        writers; /* announces copies to the owner; CMA only, NULL for the owner's memory file */
-    struct oriel_polled *
-        /* request area that the owner's threads serve while they wait; NULL if there is none. CMA
-         * and agent only */
-        polled;
+    /* announces copies to the owner; CMA only, NULL for the owner's memory file */
+    struct oriel_remote_writers *writers;
+    /* request area that the owner's threads serve while they wait; NULL if there is none. CMA and
+     * agent only */
+    struct oriel_polled *polled;
 };
 
 /* The address offset_bytes after base. Computed with integers, because base alone may be outside

@@ -85,14 +85,12 @@ struct oriel_agent_run {
 };
 
 struct oriel_agent_slot {
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
-        /* 0, or the process that holds the slot: start time above 22 bits of PID */
-        owner;
+    /* 0, or the process that holds the slot: start time above 22 bits of PID */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t owner;
     struct oriel_event answer; /* ASKED by the owner (Q3), DONE by the agent (Z3) */
-    uint32_t
-        /* enum oriel_agent_operation; this and all fields up to cpu except error are written before
-         * Q3 */
-        operation;
+    /* enum oriel_agent_operation; this and all fields up to cpu except error are written before
+     * Q3 */
+    uint32_t operation;
     uint32_t run_count;
     uint64_t data_bytes; /* of all runs */
     uint32_t kind;       /* of an update: enum oriel_kind; below, enum oriel_operator */
@@ -107,25 +105,22 @@ _Static_assert(offsetof(struct oriel_agent_slot, runs) == ORIEL_CACHE_LINE,
                "the words of a slot fill one line");
 
 enum { ORIEL_AGENT_STOPPED, ORIEL_AGENT_RUNNING };
-#define ORIEL_AGENT_STOP                                                                           \
-    /* in asked, set by the area's own process: serve the outstanding requests and exit */
-    (UINT32_C(1) << 31)
+/* in asked, set by the area's own process: serve the outstanding requests and exit */
+#define ORIEL_AGENT_STOP (UINT32_C(1) << 31)
 _Static_assert(ORIEL_AGENT_SLOTS < 31, "each slot has its bit in asked");
 
 struct oriel_agent {
     /* owner of the area; written before other processes learn of the area */
     struct oriel_identity process;
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t
-        asked; /* bit i: check slot i; set by origins (Q4), taken by the agent (Z1) */
+    /* bit i: check slot i; set by origins (Q4), taken by the agent (Z1) */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t asked;
     _Atomic uint32_t sleepers; /* of asked: the agent, while it sleeps */
     _Atomic uint32_t state;    /* STOPPED or RUNNING, written by the agent's process */
     _Atomic int32_t cpu;       /* the agent's last processor: a hint */
-    alignas(ORIEL_CACHE_LINE) struct oriel_event
-        freed; /* number of slot releases; wraps around */
+    alignas(ORIEL_CACHE_LINE) struct oriel_event freed; /* number of slot releases; wraps around */
     struct oriel_agent_slot slots[ORIEL_AGENT_SLOTS];
-    char stage
-        /* the agent's private buffer for computation: the kernel copies only to and from files */
-        [ORIEL_AGENT_DATA_BYTES];
+    /* the agent's private buffer for computation: the kernel copies only to and from files */
+    char stage[ORIEL_AGENT_DATA_BYTES];
 };
 
 /* Sets the elements in count pieces to operator(element, operand), in as few requests as the slots

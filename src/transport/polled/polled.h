@@ -81,7 +81,7 @@ struct oriel_polled_slot {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t state;
     /* enum oriel_polled_operation; this and all fields up to error are written before R3 */
     uint8_t operation;
-    uint8_t kind;      /* of an update: enum oriel_kind; below, enum oriel_operator */
+    uint8_t kind; /* of an update: enum oriel_kind; below, enum oriel_operator */
     uint8_t operator;
     uint8_t returns; /* the answer has the old contents; always for a swap */
     uint32_t len_bytes;
@@ -93,17 +93,17 @@ struct oriel_polled_slot {
 };
 
 struct oriel_polled_owner {
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t
-        word; /* 0, or the process that holds the slot: start time above 22 bits of PID */
+    /* 0, or the process that holds the slot: start time above 22 bits of PID */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t word;
 };
 
 struct oriel_polled {
     /* the target; written before other processes learn of the area */
     struct oriel_identity process;
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t
-        used; /* number of leading slots that have ever been claimed; only grows */
-    struct oriel_polled_owner
-        owners[ORIEL_POLLED_SLOTS]; /* separate from the slots: the target never reads them */
+    /* number of leading slots that have ever been claimed; only grows */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t used;
+    /* separate from the slots: the target never reads them */
+    struct oriel_polled_owner owners[ORIEL_POLLED_SLOTS];
     struct oriel_polled_slot slots[ORIEL_POLLED_SLOTS];
 };
 

@@ -28,8 +28,8 @@ void oriel_copy_renew(void)
 
 void oriel_copy_bring_in(const void *place, uint64_t len_bytes)
 {
-    static _Atomic uint64_t
-        known[REMEMBERED]; /* wrong or missing entries cost time, nothing else */
+    /* wrong or missing entries cost time, nothing else */
+    static _Atomic uint64_t known[REMEMBERED];
     const uint64_t now = atomic_load_explicit(&windows, memory_order_relaxed);
     const char *at = place;
     const char *end = at + len_bytes;

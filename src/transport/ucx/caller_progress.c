@@ -129,8 +129,8 @@ void oriel_net_help_end(void)
 
 void oriel_net_help(void)
 {
-    static _Thread_local unsigned
-        more; /* additional turns, per thread, because the next message often follows soon */
+    /* additional turns, per thread, because the next message often follows soon */
+    static _Thread_local unsigned more;
     if (!may_help)
         return;
     may_help = false; /* no recursion from here */

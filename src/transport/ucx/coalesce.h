@@ -9,9 +9,8 @@
 #include "transport/ucx/wire.h"
 
 struct oriel_gather {
-    void *
-        /* the struct oriel_net_peer or oriel_net_caller to which it is sent; NULL if empty */
-        whose;
+    /* the struct oriel_net_peer or oriel_net_caller to which it is sent; NULL if empty */
+    void *whose;
     struct oriel_ucx_buffer *buffer;
     size_t used_bytes;
 };

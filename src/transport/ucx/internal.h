@@ -12,16 +12,15 @@
 struct oriel_net_worker {
     pthread_mutex_t mutex;
     ucp_worker_h ucp;
-    ucp_worker_h
-        devices;  /* second worker for devices with RDMA put and get; or NULL */
-    int fd;       /* readable if an armed worker has something to do */
-    bool owns_fd; /* an epoll descriptor over both, else UCX's */
+    ucp_worker_h devices; /* second worker for devices with RDMA put and get; or NULL */
+    int fd;               /* readable if an armed worker has something to do */
+    bool owns_fd;         /* an epoll descriptor over both, else UCX's */
     struct oriel_pool pool;
     struct oriel_gather gather; /* coalesced messages for one peer or caller */
     /* sends that UCX has not completed yet; changed with the mutex held */
     _Atomic uint32_t pending;
-    uint32_t closing;           /* endpoints that UCX has not closed yet */
-    uint32_t left_open;         /* endpoints that must not be closed: send.c */
+    uint32_t closing;   /* endpoints that UCX has not closed yet */
+    uint32_t left_open; /* endpoints that must not be closed: send.c */
 };
 
 /* This process's end of a connection. */
@@ -52,8 +51,7 @@ struct oriel_net_peer {
     bool is_broken;                  /* reported by UCX: to be lost at the end of this progress */
     bool has_left; /* it has sent its BYE: it waits for nothing and need not answer */
     _Atomic bool is_lost;
-    _Atomic bool
-        is_shunned; /* set after is_lost: the agent's thread no longer uses this struct */
+    _Atomic bool is_shunned; /* set after is_lost: the agent's thread no longer uses this struct */
     struct oriel_net_peer *next_lost;
     char why[200];     /* written before is_lost */
     size_t room_bytes; /* for addresses */
@@ -65,17 +63,16 @@ struct oriel_net_caller {
     uint64_t session;
     struct oriel_identity identity; /* from its hello */
     struct oriel_net_caller *next;
-    struct oriel_net_end
-        end;           /* to its origin's worker; ep is NULL before its hello and after its end */
-    uint64_t expected; /* number of the next message in order */
+    /* to its origin's worker; ep is NULL before its hello and after its end */
+    struct oriel_net_end end;
+    uint64_t expected;            /* number of the next message in order */
     struct oriel_net_held *early; /* sorted by sequence */
     unsigned early_count;
     bool says_bye;  /* BYE is ready or has been served: no later message is */
     bool is_broken; /* reported by UCX */
-    bool
-        /* BYE received, or lost: late messages are dropped, until the same process starts another
-         * session */
-        has_ended;
+    /* BYE received, or lost: late messages are dropped, until the same process starts another
+     * session */
+    bool has_ended;
     bool is_lost; /* lost without BYE */
 };
 
@@ -99,7 +96,7 @@ struct oriel_net {
     uint64_t session;
     char address[ORIEL_NET_ADDRESS_BYTES];
     size_t address_bytes;
-    bool has_verbs;                 /* some of its devices are RDMA devices */
+    bool has_verbs; /* some of its devices are RDMA devices */
     /* context for devices with RDMA put and get; NULL if there are none */
     ucp_context_h devices;
     ucp_address_t *devices_address; /* of the agent's worker for them */
@@ -111,20 +108,19 @@ struct oriel_net {
     struct oriel_hash_table by_identity; /* peers */
     /* outstanding requests, by the lower bits of their numbers */
     struct oriel_net_request **requests;
-    uint32_t request_room;               /* a power of two */
+    uint32_t request_room; /* a power of two */
     uint32_t request_count;
     uint64_t request_turn;
     uint64_t answered; /* number of answered requests */
     uint64_t timeout_ns;
     bool any_broken; /* any broken peer */
-    uint64_t
-        /* turns of the origin's worker by the program's threads: meanwhile the agent's thread
-         * leaves it to them */
-        turns;
+    /* turns of the origin's worker by the program's threads: meanwhile the agent's thread leaves it
+     * to them */
+    uint64_t turns;
     struct oriel_net_caller *callers;
     struct oriel_net_caller *forgotten; /* other callers, to which UCX may still refer */
-    struct oriel_net_caller
-        *spare_caller; /* for a new caller when memory is exhausted: by_session has room for it */
+    /* for a new caller when memory is exhausted: by_session has room for it */
+    struct oriel_net_caller *spare_caller;
     struct oriel_hash_table by_session; /* callers */
     struct oriel_net_held *ready;       /* messages to be served, in order */
     struct oriel_net_held **ready_end;

@@ -34,9 +34,8 @@ enum {
     ORIEL_NET_ADDRESS_BYTES = 1024, /* maximum size of a process's address */
     ORIEL_NET_KEY_BYTES = 2048,     /* maximum size of the text that opens a key */
     ORIEL_NET_HEAD_BYTES = 192,     /* maximum size of the head of a message or an answer */
-    ORIEL_NET_DATA_BYTES =
-        /* maximum size of the data of a message or an answer: one piece for UCX (library.c) */
-        63 << 10,
+    /* maximum size of the data of a message or an answer: one piece for UCX (library.c) */
+    ORIEL_NET_DATA_BYTES = 63 << 10,
 };
 
 struct oriel_remote_writers;
@@ -79,10 +78,9 @@ struct oriel_net_service {
     /* The process is lost (N4); in the agent's thread. All messages that arrived before have been
      * served. */
     void (*lost)(const struct oriel_identity *who);
-    bool
-        /* several threads of the program may be in calls concurrently: none of them serves, see
-         * oriel_net_help_begin */
-        has_threads;
+    /* several threads of the program may be in calls concurrently: none of them serves, see
+     * oriel_net_help_begin */
+    bool has_threads;
 };
 
 /* Once for each asker, in any thread. */
@@ -148,9 +146,8 @@ struct oriel_net_request {
     /* Called last, also if the peer is lost, with done set: it may free the request. May be
      * NULL. */
     void (*end)(struct oriel_net_request *request);
-    enum oriel_status
-        /* ORIEL_OK, ORIEL_E_PEER, or ORIEL_E_NO_MEM if it was not sent; written before done */
-        status;
+    /* ORIEL_OK, ORIEL_E_PEER, or ORIEL_E_NO_MEM if it was not sent; written before done */
+    enum oriel_status status;
     _Atomic bool done; /* release */
     struct oriel_net_peer *peer;
     struct oriel_net_request *next; /* used by the net until done */

@@ -38,12 +38,12 @@ struct turn {
     bool any;    /* something was done: there may be more soon */
     bool served; /* a message was served */
     bool is_spinning;
-    bool is_minding;     /* the origin's worker has something to send */
-    bool is_armed;       /* its descriptor signals when it can */
-    bool has_minded;     /* something was sent there */
-    bool was_ready;      /* the last wake was by a descriptor, and nothing was done since */
-    uint64_t turns;      /* the program's turns at the last check */
-    uint64_t busy_ns;    /* time of the last work */
+    bool is_minding;  /* the origin's worker has something to send */
+    bool is_armed;    /* its descriptor signals when it can */
+    bool has_minded;  /* something was sent there */
+    bool was_ready;   /* the last wake was by a descriptor, and nothing was done since */
+    uint64_t turns;   /* the program's turns at the last check */
+    uint64_t busy_ns; /* time of the last work */
     /* number of sleeps until the next test whether other threads want the processor */
     unsigned crowded;
     unsigned vain;       /* number of consecutive spins in which nothing arrived */

@@ -22,9 +22,8 @@ enum {
     CROWD_NS = 2000, /* a longer yield let another thread run */
     PROGRESS_NS = 50000,
     HELP_NS = 200000, /* for a wait for an event: several round trips */
-    GAP_NS =
-        /* a longer interval between two checks does not count as silence: no thread waited */
-        200000000,
+    /* a longer interval between two checks does not count as silence: no thread waited */
+    GAP_NS = 200000000,
 };
 
 void oriel_net_leave(void)

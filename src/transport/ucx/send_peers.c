@@ -100,9 +100,8 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
     if (is_new && (peer == NULL || !renew_peer(peer, &head, address)))
         peer = add_peer(who, &head, address);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
-    if (is_new && oriel_net_is_unheard(
-                      /* if the process is lost from now on, the existing peer is lost, too */
-                      head.session))
+    /* if the process is lost from now on, the existing peer is lost, too */
+    if (is_new && oriel_net_is_unheard(head.session))
         oriel_net_lose_unheard(head.session);
     *out = peer;
     return peer != NULL ? ORIEL_OK

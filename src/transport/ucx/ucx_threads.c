@@ -72,9 +72,8 @@ static bool is_of_ucx(int32_t tid)
     const char *mask = strstr(text, "\nSigBlk:\t");
     sigfillset(&all);
     memcpy(&wanted, &all, sizeof wanted);
-    wanted &=
-        /* signals that cannot be blocked */
-        ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1));
+    /* signals that cannot be blocked */
+    wanted &= ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1));
     return strncmp(text, "Name:\tasync\n", 12) == 0 && mask != NULL &&
            (strtoull(mask + 9, NULL, 16) & wanted) == wanted;
 }
