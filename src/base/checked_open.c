@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int open_at(int directory, const char *name, int flags)
+static int openat_with_spare(int directory, const char *name, int flags)
 {
     int fd = openat(directory, name, flags | O_CLOEXEC);
     if (fd < 0 && oriel_reserve_fd_spend_spare(errno))
@@ -20,7 +20,7 @@ static int open_at(int directory, const char *name, int flags)
 
 int oriel_seen_file(int directory, const char *name, struct stat *out)
 {
-    int seen = open_at(directory, name, O_PATH);
+    int seen = openat_with_spare(directory, name, O_PATH);
     if (seen < 0 || (fstat(seen, out) == 0 && S_ISREG(out->st_mode)))
         return seen;
     close(seen);
@@ -33,14 +33,14 @@ int oriel_seen_open(int seen, int flags)
     char path[64];
     snprintf(path, sizeof path, "/proc/thread-self/fd/%d",
              seen); /* thread-self: a thread may have its own descriptor table */
-    int fd = open_at(AT_FDCWD, path, flags);
+    int fd = openat_with_spare(AT_FDCWD, path, flags);
     int reason = errno;
     close(seen);
     errno = reason;
     return fd;
 }
 
-static int open_memory(const char *link, uid_t owner)
+static int memory_file_open(const char *link, uid_t owner)
 {
     struct stat about;
     int seen = oriel_seen_file(AT_FDCWD, link, &about);
@@ -55,7 +55,7 @@ static int open_memory(const char *link, uid_t owner)
 
 int oriel_seen_open_memory(const char *link, uid_t owner)
 {
-    int fd = open_memory(link, owner);
+    int fd = memory_file_open(link, owner);
     int reason = errno;
     if (fd < 0)
         oriel_reserve_fd_restore_spare(); /* the descriptor that needed the spare is closed again */

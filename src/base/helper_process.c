@@ -39,10 +39,10 @@
 
 enum {
     STACK_BYTES = 1 << 18,
-    PATIENCE_S = 20,
+    TIMEOUT_S = 20,
     ENVIRONMENT_MAX = 4096,
-    QUEUED = 1024,
-    KEPT_TRIES = 3
+    BACKLOG = 1024,
+    ATTEMPTS = 3
 };
 
 /* <prefix>/lib/oriel/<host>/liboriel_check.so and <prefix>/bin/oriel are installed together. */
@@ -66,7 +66,7 @@ static bool command_find(char out[PATH_MAX])
 }
 
 /* Variables that would change the helper, or make it search the network for debug information. */
-static bool is_kept_back(const char *entry)
+static bool is_withheld_variable(const char *entry)
 {
     static const char *const names[] = {"LD_", "ORIEL_", "DEBUGINFOD_", "ASAN_", "TSAN_", "UBSAN_"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -75,7 +75,7 @@ static bool is_kept_back(const char *entry)
     return false;
 }
 
-struct start {
+struct helper_start_args {
     const char *command;
     char *const *argv;
     char **environment;
@@ -86,9 +86,9 @@ struct start {
 
 /* Runs in the intermediate child. It shares the memory of the process, whose calling thread is
  * suspended meanwhile. */
-static int spawn_and_end(void *context)
+static int helper_spawn(void *context)
 {
-    struct start *start = context;
+    struct helper_start_args *start = context;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t signals;
@@ -115,7 +115,7 @@ static int spawn_and_end(void *context)
     return 0; /* the child exits here, without exit handlers */
 }
 
-static bool helper_start(struct start *start)
+static bool helper_start(struct helper_start_args *start)
 {
     void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -128,7 +128,7 @@ static bool helper_start(struct start *start)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     start->error = EAGAIN;
-    pid_t child = clone(spawn_and_end, (char *)stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
+    pid_t child = clone(helper_spawn, (char *)stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
     while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
         ;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -138,7 +138,7 @@ static bool helper_start(struct start *start)
 
 /* Moves fd above the helper's own descriptors. The program may have closed some of those; on an
  * equal number dup2 would not clear CLOEXEC. */
-static int high(int fd)
+static int fd_move_high(int fd)
 {
     int other = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ORIEL_HELPER_LISTENS + 1);
     if (fd >= 0)
@@ -147,7 +147,7 @@ static int high(int fd)
 }
 
 /* Starts a helper. Returns this process's end of the connection, or -1 if there is no helper. */
-static int helper_open(const char *what, int listener)
+static int helper_connect(const char *what, int listener)
 {
     char command[PATH_MAX];
     char *environment[ENVIRONMENT_MAX];
@@ -157,22 +157,22 @@ static int helper_open(const char *what, int listener)
         return -1;
     for (char **entry = environ; entry != NULL && *entry != NULL && kept + 1 < ENVIRONMENT_MAX;
          entry++)
-        if (!is_kept_back(*entry))
+        if (!is_withheld_variable(*entry))
             environment[kept++] = *entry;
     environment[kept] = NULL;
     char name[] = "oriel";
     char check[] = "check";
     char option[] = ORIEL_HELPER_OPTION;
     char *argv[] = {name, check, option, (char *)(uintptr_t)what, NULL};
-    int theirs = high(ends[1]);
-    struct start start = {.command = command,
-                          .argv = argv,
-                          .environment = environment,
-                          .socket = theirs,
-                          .listener = listener};
-    bool started = theirs >= 0 && helper_start(&start);
-    if (theirs >= 0)
-        close(theirs);
+    int helper_end = fd_move_high(ends[1]);
+    struct helper_start_args start = {.command = command,
+                                      .argv = argv,
+                                      .environment = environment,
+                                      .socket = helper_end,
+                                      .listener = listener};
+    bool started = helper_end >= 0 && helper_start(&start);
+    if (helper_end >= 0)
+        close(helper_end);
     if (started)
         return ends[0];
     close(ends[0]);
@@ -181,7 +181,7 @@ static int helper_open(const char *what, int listener)
 
 /* Sends or receives all bytes. Returns false if the peer has closed the connection or the deadline
  * has passed. */
-static bool transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t until_ns)
+static bool socket_transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t until_ns)
 {
     for (size_t done = 0; done < len_bytes;) {
         uint64_t now_ns = oriel_now_ns();
@@ -204,16 +204,16 @@ static bool transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t u
 }
 
 /* Sends one request and receives the answer; *answer is from malloc, or NULL. Closes fd. */
-static bool converse(int fd, const void *request, size_t len_bytes, uint64_t until_ns,
-                     void **answer, size_t *answer_bytes)
+static bool helper_exchange(int fd, const void *request, size_t len_bytes, uint64_t until_ns,
+                            void **answer, size_t *answer_bytes)
 {
     struct oriel_helper_head head = {.magic = ORIEL_HELPER_MAGIC, .len_bytes = (uint32_t)len_bytes};
-    bool done = fd >= 0 && transfer(fd, &head, sizeof head, true, until_ns) &&
-                transfer(fd, (void *)(uintptr_t)request, len_bytes, true, until_ns) &&
-                transfer(fd, &head, sizeof head, false, until_ns) &&
+    bool done = fd >= 0 && socket_transfer(fd, &head, sizeof head, true, until_ns) &&
+                socket_transfer(fd, (void *)(uintptr_t)request, len_bytes, true, until_ns) &&
+                socket_transfer(fd, &head, sizeof head, false, until_ns) &&
                 head.magic == ORIEL_HELPER_MAGIC && head.len_bytes <= ORIEL_HELPER_LEN_MAX &&
                 (*answer = malloc(head.len_bytes + 1)) != NULL &&
-                transfer(fd, *answer, head.len_bytes, false, until_ns);
+                socket_transfer(fd, *answer, head.len_bytes, false, until_ns);
     if (fd >= 0)
         close(fd);
     *answer_bytes = head.len_bytes;
@@ -224,18 +224,18 @@ static bool converse(int fd, const void *request, size_t len_bytes, uint64_t unt
     return done;
 }
 
-static uint64_t patience_end(void)
+static uint64_t deadline_ns(void)
 {
-    return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
+    return oriel_now_ns() + TIMEOUT_S * UINT64_C(1000000000);
 }
 
 bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, void **answer,
                       size_t *answer_bytes)
 {
     int error = errno;
-    int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_open(what, -1);
+    int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_connect(what, -1);
     *answer = NULL;
-    bool done = converse(fd, request, len_bytes, patience_end(), answer, answer_bytes);
+    bool done = helper_exchange(fd, request, len_bytes, deadline_ns(), answer, answer_bytes);
     errno = error;
     return done;
 }
@@ -243,24 +243,25 @@ bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, v
 /* --- persistent helper --- */
 
 /* Returns a socket of that name, listening or connected, or -1. */
-static int named_socket(uint64_t name, bool listens)
+static int helper_socket_open(uint64_t name, bool listens)
 {
     /* A name that begins with a zero byte is in no folder and disappears with its socket. */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx",
                        (unsigned long long)name);
     socklen_t len_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
-    struct timeval patience = {.tv_sec = PATIENCE_S};
-    struct ucred whose;
-    socklen_t whose_bytes = sizeof whose;
+    struct timeval patience = {.tv_sec = TIMEOUT_S};
+    struct ucred peer_credentials;
+    socklen_t credentials_bytes = sizeof peer_credentials;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    if (listens ? bind(fd, (struct sockaddr *)&address, len_bytes) == 0 && listen(fd, QUEUED) == 0
+    if (listens ? bind(fd, (struct sockaddr *)&address, len_bytes) == 0 && listen(fd, BACKLOG) == 0
                 : setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
                       connect(fd, (struct sockaddr *)&address, len_bytes) == 0 &&
-                      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &whose, &whose_bytes) == 0 &&
-                      whose.uid == geteuid())
+                      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_credentials,
+                                 &credentials_bytes) == 0 &&
+                      peer_credentials.uid == geteuid())
         return fd;
     close(fd);
     return -1;
@@ -268,14 +269,15 @@ static int named_socket(uint64_t name, bool listens)
 
 /* Replaces the name of a helper that has exited by the name of a new helper. If another process was
  * faster, connects to that helper. */
-static int kept_start(_Atomic uint64_t *kept, uint64_t gone, const char *what, bool *ours)
+static int persistent_helper_start(_Atomic uint64_t *kept, uint64_t gone, const char *what,
+                                   bool *ours)
 {
     uint64_t name;
     int listener = -1;
     if (getrandom(&name, sizeof name, 0) == (ssize_t)sizeof name && name != 0)
-        listener = high(named_socket(name, true));
+        listener = fd_move_high(helper_socket_open(name, true));
     *ours = listener < 0 || atomic_compare_exchange_strong(kept, &gone, name);
-    int fd = *ours ? helper_open(what, listener) : named_socket(gone, false);
+    int fd = *ours ? helper_connect(what, listener) : helper_socket_open(gone, false);
     if (listener >= 0)
         close(listener);
     return fd;
@@ -285,17 +287,17 @@ bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void 
                            size_t len_bytes, void **answer, size_t *answer_bytes)
 {
     int error = errno;
-    uint64_t until_ns = patience_end();
+    uint64_t until_ns = deadline_ns();
     bool started = len_bytes > ORIEL_HELPER_LEN_MAX;
     bool done = false;
     *answer = NULL;
-    for (int tries = 0; !done && !started && tries < KEPT_TRIES && oriel_now_ns() < until_ns;
+    for (int tries = 0; !done && !started && tries < ATTEMPTS && oriel_now_ns() < until_ns;
          tries++) {
         uint64_t name = atomic_load(kept);
-        int fd = name == 0 ? -1 : named_socket(name, false);
+        int fd = name == 0 ? -1 : helper_socket_open(name, false);
         if (fd < 0)
-            fd = kept_start(kept, name, what, &started);
-        done = converse(fd, request, len_bytes, until_ns, answer, answer_bytes);
+            fd = persistent_helper_start(kept, name, what, &started);
+        done = helper_exchange(fd, request, len_bytes, until_ns, answer, answer_bytes);
         /* the helper has exited or hangs; clear its name so no process uses it again */
         if (!done && !started)
             atomic_compare_exchange_strong(kept, &name, 0);

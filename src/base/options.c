@@ -144,7 +144,7 @@ static bool value_parse(const struct option_row *row, const char *text, void *fi
     return false;
 }
 
-static void complain(FILE *out, const struct option_row *row, const char *text)
+static void value_error_print(FILE *out, const struct option_row *row, const char *text)
 {
     static const char *const wanted[] = {
         [KIND_bool] = "0 or 1",
@@ -170,7 +170,7 @@ void oriel_options_read(FILE *complaints, struct oriel_options *out)
             continue;
         }
         if (is_set && complaints != NULL) {
-            complain(complaints, &rows[i], text);
+            value_error_print(complaints, &rows[i], text);
         }
         value_parse(&rows[i], rows[i].initial, field);
     }

@@ -8,7 +8,7 @@ _Thread_local struct oriel_tls_cache oriel_tls_cache = {.turns = ORIEL_TLS_CACHE
                                                         .operator_key = ORIEL_TLS_CACHE_NO_KEY};
 _Atomic uint64_t oriel_tls_cache_generation = 1;
 
-static void enter(uint64_t generation)
+static void generation_enter(uint64_t generation)
 {
     if (oriel_tls_cache.generation == generation)
         return;
@@ -19,7 +19,7 @@ static void enter(uint64_t generation)
 
 void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks)
 {
-    enter(generation);
+    generation_enter(generation);
     oriel_tls_cache.window = window;
     oriel_tls_cache.ranks = ranks;
     oriel_tls_cache.window_key = key;
@@ -28,7 +28,7 @@ void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window
 void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type,
                                int64_t plain_bytes)
 {
-    enter(generation);
+    generation_enter(generation);
     oriel_tls_cache.type = type;
     oriel_tls_cache.plain_bytes = plain_bytes;
     oriel_tls_cache.type_key = key;

@@ -8,7 +8,7 @@
 #ifdef __x86_64__
 
 /* The number of valgrinds under which this process runs. */
-static uint64_t ask(void)
+static uint64_t valgrind_depth(void)
 {
     enum { RUNNING_ON_VALGRIND = 0x1001 };
     const volatile uint64_t question[6] = {RUNNING_ON_VALGRIND};
@@ -26,7 +26,7 @@ static uint64_t ask(void)
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t ask(void)
+static uint64_t valgrind_depth(void)
 {
     const char *preloaded = getenv("LD_PRELOAD");
     return preloaded != NULL && strstr(preloaded, "vgpreload_") != NULL;
@@ -36,5 +36,5 @@ static uint64_t ask(void)
 
 bool oriel_valgrind(void)
 {
-    return ask() > 0;
+    return valgrind_depth() > 0;
 }

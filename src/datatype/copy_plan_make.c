@@ -21,8 +21,8 @@ struct draft_step {
 
 /* One decomposed item: short pieces as steps, the others unchanged. */
 struct draft {
-    unsigned word_bytes; /* 1 if words have several lengths */
-    bool far;            /* offsets are too large for lists */
+    unsigned word_bytes;       /* 1 if words have several lengths */
+    bool exceeds_list_offsets; /* offsets are too large for lists */
     unsigned pieces;
     unsigned steps;
     unsigned of_kind[ORIEL_STEP_KINDS];
@@ -105,7 +105,7 @@ static void choose_words(struct draft *draft)
 }
 
 /* Lists have 32-bit offsets, so they use little of the L1 cache. */
-static bool is_near(const struct oriel_pair_piece *piece)
+static bool fits_list_offsets(const struct oriel_pair_piece *piece)
 {
     const int64_t most = INT32_MAX - 64, low = INT32_MIN;
     return piece->to_bytes >= low && piece->to_bytes <= most && piece->from_bytes >= low &&
@@ -128,7 +128,8 @@ static bool draft_make(struct draft *draft, const struct oriel_part *to,
         return false;
     unsigned kept = 0;
     for (unsigned i = 0; i < draft->pieces; i++) {
-        draft->far = draft->far || !is_near(&draft->piece[i]);
+        draft->exceeds_list_offsets =
+            draft->exceeds_list_offsets || !fits_list_offsets(&draft->piece[i]);
         if (!is_short(&draft->piece[i], draft->word_bytes))
             draft->piece[kept++] = draft->piece[i];
         else if (draft->word_bytes == 1)
@@ -142,8 +143,8 @@ static bool draft_make(struct draft *draft, const struct oriel_part *to,
     return true;
 }
 
-static struct oriel_step_at relative(const struct oriel_step_at *at,
-                                     const struct oriel_step_at *first)
+static struct oriel_step_at offsets_relative(const struct oriel_step_at *at,
+                                             const struct oriel_step_at *first)
 {
     return (struct oriel_step_at){{at->to[0] - first->to[0], at->to[1] - first->to[0]},
                                   {at->from[0] - first->from[0], at->from[1] - first->from[0]}};
@@ -160,7 +161,7 @@ static void add_row(struct oriel_plan *plan, const struct draft *draft,
     for (unsigned i = 0; i < count; i++) {
         kinds[i] = step[i].kind;
         bytes[i] = step[i].bytes;
-        pass->at[i] = relative(&step[i].at, &step->at);
+        pass->at[i] = offsets_relative(&step[i].at, &step->at);
     }
     pass->loop.row = draft->word_bytes == 1 ? oriel_words_loop_of(bytes)
                                             : oriel_row_loop_of(draft->word_bytes, kinds);
@@ -168,7 +169,7 @@ static void add_row(struct oriel_plan *plan, const struct draft *draft,
 
 /* Two steps that gather four 4-byte words out of every second one. For 8-byte words at a distance
  * of 8 bytes no gather is needed. */
-static bool are_seconds(const struct draft *draft, unsigned i)
+static bool gathers_every_second(const struct draft *draft, unsigned i)
 {
     const struct draft_step *step = &draft->step[i];
     return i + 1 < draft->steps && step[0].kind == ORIEL_STEP_GATHER &&
@@ -179,11 +180,11 @@ static bool are_seconds(const struct draft *draft, unsigned i)
 }
 
 /* Makes separate rows of such steps; the other steps stay. */
-static void add_seconds(struct oriel_plan *plan, struct draft *draft)
+static void add_every_second_rows(struct oriel_plan *plan, struct draft *draft)
 {
     unsigned left = 0;
     for (unsigned i = 0; i < draft->steps; i++) {
-        if (are_seconds(draft, i)) {
+        if (gathers_every_second(draft, i)) {
             plan->passes[plan->count++] = (struct pass){.form = FORM_ROW,
                                                         .to_bytes = draft->step[i].at.to[0],
                                                         .from_bytes = draft->step[i].at.from[0],
@@ -199,7 +200,7 @@ static void add_seconds(struct oriel_plan *plan, struct draft *draft)
 /* Makes rows of equal length, so one row stores the whole of a cache line. */
 static void add_rows(struct oriel_plan *plan, struct draft *draft)
 {
-    add_seconds(plan, draft);
+    add_every_second_rows(plan, draft);
     const unsigned rows = (draft->steps + ORIEL_ROW_STEPS - 1) / ORIEL_ROW_STEPS;
     unsigned done = 0;
     for (unsigned i = 0; i < rows; i++) {
@@ -297,15 +298,15 @@ static uint64_t magnitude(int64_t number)
     return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
-static struct oriel_plan *plan_of(struct draft *draft, const struct oriel_part *to,
-                                  const struct oriel_part *from)
+static struct oriel_plan *plan_from_draft(struct draft *draft, const struct oriel_part *to,
+                                          const struct oriel_part *from)
 {
     const bool rows = draft->word_bytes == 1 || draft->steps / 2 + draft->pieces <= ORIEL_PLAN_ROWS;
     const size_t passes = rows ? draft->steps + draft->pieces : ORIEL_STEP_KINDS + 1;
     const size_t offsets = rows ? 0 : 3 * ((size_t)draft->steps + draft->pieces);
     const size_t bytes =
         sizeof(struct oriel_plan) + passes * sizeof(struct pass) + offsets * sizeof(int32_t);
-    struct oriel_plan *plan = !rows && draft->far ? NULL : malloc(bytes);
+    struct oriel_plan *plan = !rows && draft->exceeds_list_offsets ? NULL : malloc(bytes);
     if (plan == NULL)
         return NULL;
     *plan = (struct oriel_plan){.to_step = to->stride_bytes, .from_step = from->stride_bytes};
@@ -321,7 +322,8 @@ static struct oriel_plan *plan_of(struct draft *draft, const struct oriel_part *
 struct oriel_plan *oriel_plan_make(const struct oriel_part *to, const struct oriel_part *from)
 {
     struct draft draft;
-    struct oriel_plan *plan = draft_make(&draft, to, from) ? plan_of(&draft, to, from) : NULL;
+    struct oriel_plan *plan =
+        draft_make(&draft, to, from) ? plan_from_draft(&draft, to, from) : NULL;
     free(draft.step);
     free(draft.piece);
     return plan;

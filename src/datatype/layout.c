@@ -8,13 +8,13 @@
 #include <string.h>
 
 /* The number of a node that is new, or is changed in place. */
-static uint64_t number_next(void)
+static uint64_t node_number_next(void)
 {
     static _Atomic uint64_t last;
     return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-static void forget(struct oriel_node *node)
+static void memos_free(struct oriel_node *node)
 {
     struct oriel_memo *memo = atomic_load_explicit(&node->memos, memory_order_acquire);
     atomic_store_explicit(&node->memos, NULL, memory_order_relaxed);
@@ -25,7 +25,7 @@ static void forget(struct oriel_node *node)
     }
 }
 
-static struct oriel_node *make(enum oriel_node_form form)
+static struct oriel_node *node_create(enum oriel_node_form form)
 {
     struct oriel_node *node = calloc(1, sizeof *node);
     if (node != NULL) {
@@ -33,7 +33,7 @@ static struct oriel_node *make(enum oriel_node_form form)
         node->kind = ORIEL_KIND_NONE;
         node->depth = 1;
         node->references = 1;
-        node->number = number_next();
+        node->number = node_number_next();
     }
     return node;
 }
@@ -48,7 +48,7 @@ void oriel_node_free(struct oriel_node *node)
     free(node->branches);
     free(node->offsets);
     free(node->lengths);
-    forget(node);
+    memos_free(node);
     free(node);
 }
 
@@ -59,7 +59,7 @@ struct oriel_node *oriel_node_share(struct oriel_node *node)
     return node;
 }
 
-static uint64_t size_of(enum oriel_kind kind)
+static uint64_t kind_size(enum oriel_kind kind)
 {
     const struct oriel_kind_properties *properties = &oriel_kinds[kind];
     return properties->padded ? properties->value_bytes + properties->index_bytes
@@ -74,14 +74,14 @@ static void sum_run(struct oriel_node *node)
                  len_bytes > INT64_MAX;
     node->elements = node->count;
     node->runs = 1;
-    node->size_bytes = node->count * size_of(node->kind);
+    node->size_bytes = node->count * kind_size(node->kind);
     node->high_bytes = node->count == 0 ? 0 : (int64_t)(len_bytes - oriel_kind_tail_bytes(kind));
     node->padded = kind->padded;
 }
 
 struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
 {
-    struct oriel_node *node = make(ORIEL_NODE_RUN);
+    struct oriel_node *node = node_create(ORIEL_NODE_RUN);
     if (node != NULL) {
         node->kind = kind;
         node->count = count;
@@ -91,18 +91,18 @@ struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
 }
 
 /* A vast node may have an element count of 0. */
-static bool is_empty(const struct oriel_node *node)
+static bool node_is_empty(const struct oriel_node *node)
 {
     return node->elements == 0 && !node->vast;
 }
 
-static struct oriel_node *make_empty(struct oriel_node *unused)
+static struct oriel_node *node_empty(struct oriel_node *unused)
 {
     oriel_node_free(unused);
-    return make(ORIEL_NODE_LIST);
+    return node_create(ORIEL_NODE_LIST);
 }
 
-static int64_t run_bytes(const struct oriel_node *run)
+static int64_t run_len_bytes(const struct oriel_node *run)
 {
     return (int64_t)oriel_run_bytes(run);
 }
@@ -129,14 +129,14 @@ static void sum_loop(struct oriel_node *loop)
 
 /* Returns the run or loop itself if it has no other owner, else a copy whose sums the caller
  * computes. Returns NULL without side effects if memory is exhausted. */
-static struct oriel_node *make_own(struct oriel_node *node)
+static struct oriel_node *node_unshare(struct oriel_node *node)
 {
     if (node->references == 1) {
-        forget(node);
-        node->number = number_next();
+        memos_free(node);
+        node->number = node_number_next();
         return node;
     }
-    struct oriel_node *copy = make(node->form);
+    struct oriel_node *copy = node_create(node->form);
     if (copy == NULL)
         return NULL;
     copy->kind = node->kind;
@@ -148,9 +148,9 @@ static struct oriel_node *make_own(struct oriel_node *node)
 }
 
 /* A run or loop with count times as many items. */
-static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
+static struct oriel_node *node_repeat(struct oriel_node *node, uint64_t count)
 {
-    struct oriel_node *own = make_own(node);
+    struct oriel_node *own = node_unshare(node);
     if (own == NULL) {
         oriel_node_free(node);
         return NULL;
@@ -166,13 +166,13 @@ static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
 
 /* True if a copy of the node at stride_bytes continues where the node ends: both together are one
  * run, or one loop. */
-static bool continues(const struct oriel_node *node, int64_t stride_bytes)
+static bool node_continues(const struct oriel_node *node, int64_t stride_bytes)
 {
     int64_t len_bytes;
     if (node->vast || (node->form != ORIEL_NODE_RUN && node->form != ORIEL_NODE_LOOP))
         return false;
     if (node->form == ORIEL_NODE_RUN)
-        return stride_bytes == run_bytes(node);
+        return stride_bytes == run_len_bytes(node);
     return !__builtin_mul_overflow((int64_t)node->count, node->stride_bytes, &len_bytes) &&
            stride_bytes == len_bytes;
 }
@@ -181,11 +181,11 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
 {
     if (child == NULL || count == 1)
         return child;
-    if (count == 0 || is_empty(child))
-        return make_empty(child);
-    if (continues(child, stride_bytes))
-        return repeat(child, count);
-    struct oriel_node *loop = make(ORIEL_NODE_LOOP);
+    if (count == 0 || node_is_empty(child))
+        return node_empty(child);
+    if (node_continues(child, stride_bytes))
+        return node_repeat(child, count);
+    struct oriel_node *loop = node_create(ORIEL_NODE_LOOP);
     if (loop == NULL) {
         oriel_node_free(child);
         return NULL;
@@ -198,20 +198,20 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
 }
 
 /* True if b starts where a ends. */
-static bool touches(const struct oriel_branch *a, const struct oriel_branch *b)
+static bool runs_touch(const struct oriel_branch *a, const struct oriel_branch *b)
 {
     int64_t end_bytes;
     return a->node->form == ORIEL_NODE_RUN && b->node->form == ORIEL_NODE_RUN &&
            a->node->kind == b->node->kind && !a->node->vast && !b->node->vast &&
-           !__builtin_add_overflow(a->offset_bytes, run_bytes(a->node), &end_bytes) &&
+           !__builtin_add_overflow(a->offset_bytes, run_len_bytes(a->node), &end_bytes) &&
            end_bytes == b->offset_bytes;
 }
 
 /* Extends run a by run b. Returns false, with both unchanged, if they are not adjacent or memory is
  * exhausted. */
-static bool join(struct oriel_branch *a, const struct oriel_branch *b)
+static bool runs_join(struct oriel_branch *a, const struct oriel_branch *b)
 {
-    struct oriel_node *longer = touches(a, b) ? make_own(a->node) : NULL;
+    struct oriel_node *longer = runs_touch(a, b) ? node_unshare(a->node) : NULL;
     if (longer == NULL)
         return false;
     longer->count += b->node->count;
@@ -222,13 +222,13 @@ static bool join(struct oriel_branch *a, const struct oriel_branch *b)
 }
 
 /* Removes empty branches and joins adjacent runs. Returns the number of remaining branches. */
-static uint64_t simplify(struct oriel_branch *branches, uint64_t count)
+static uint64_t branches_simplify(struct oriel_branch *branches, uint64_t count)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
-        if (is_empty(branches[i].node))
+        if (node_is_empty(branches[i].node))
             oriel_node_free(branches[i].node);
-        else if (kept == 0 || !join(&branches[kept - 1], &branches[i]))
+        else if (kept == 0 || !runs_join(&branches[kept - 1], &branches[i]))
             branches[kept++] = branches[i];
     }
     return kept;
@@ -262,7 +262,7 @@ static void sum_list(struct oriel_node *list)
     }
 }
 
-static bool is_complete(uint64_t count, const struct oriel_branch *branches)
+static bool branches_are_complete(uint64_t count, const struct oriel_branch *branches)
 {
     for (uint64_t i = 0; i < count; i++)
         if (branches[i].node == NULL)
@@ -271,7 +271,7 @@ static bool is_complete(uint64_t count, const struct oriel_branch *branches)
 }
 
 /* True if the branches are runs without padding, also for a single one after displacement 0. */
-static bool are_runs(const struct oriel_node *list)
+static bool branches_are_runs(const struct oriel_node *list)
 {
     for (uint64_t i = 0; i < list->count; i++)
         if (list->branches[i].node->form != ORIEL_NODE_RUN)
@@ -280,7 +280,7 @@ static bool are_runs(const struct oriel_node *list)
 }
 
 /* The stride of identical branches with equal distances; 0 for others. */
-static int64_t distance_of(const struct oriel_node *list)
+static int64_t branches_stride(const struct oriel_node *list)
 {
     const struct oriel_branch *branches = list->branches;
     int64_t distance_bytes = 0;
@@ -297,7 +297,7 @@ static int64_t distance_of(const struct oriel_node *list)
     return distance_bytes;
 }
 
-static void free_branches(struct oriel_branch *branches, uint64_t count)
+static void branches_free(struct oriel_branch *branches, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         oriel_node_free(branches[i].node);
@@ -305,7 +305,7 @@ static void free_branches(struct oriel_branch *branches, uint64_t count)
 }
 
 /* Replaces the branches by one, a loop over all of them. */
-static void make_regular(struct oriel_node *list, int64_t distance_bytes)
+static void list_to_loop(struct oriel_node *list, int64_t distance_bytes)
 {
     struct oriel_branch *branches = list->branches;
     struct oriel_node *loop =
@@ -319,7 +319,7 @@ static void make_regular(struct oriel_node *list, int64_t distance_bytes)
     list->depth = loop->depth + 1;
 }
 
-static bool are_equal(const uint64_t *numbers, uint64_t count)
+static bool numbers_are_equal(const uint64_t *numbers, uint64_t count)
 {
     for (uint64_t i = 1; i < count; i++)
         if (numbers[i] != numbers[0])
@@ -329,7 +329,7 @@ static bool are_equal(const uint64_t *numbers, uint64_t count)
 
 /* Converts a list of runs to blocks. Runs of several kinds can only be moved; adjacent ones are
  * joined. */
-static void make_blocks(struct oriel_node *list)
+static void list_to_blocks(struct oriel_node *list)
 {
     int64_t *offsets = malloc(list->count * sizeof *offsets);
     uint64_t *lengths = malloc(list->count * sizeof *lengths);
@@ -350,12 +350,12 @@ static void make_blocks(struct oriel_node *list)
             lengths[count++] = len_bytes;
         }
     }
-    if (are_equal(lengths, count)) {
+    if (numbers_are_equal(lengths, count)) {
         list->block_bytes = lengths[0];
         free(lengths);
         lengths = NULL;
     }
-    free_branches(list->branches, list->count);
+    branches_free(list->branches, list->count);
     list->branches = NULL;
     list->count = count;
     list->runs = count;
@@ -366,13 +366,13 @@ static void make_blocks(struct oriel_node *list)
 }
 
 /* A list of only runs becomes smaller and faster to walk. */
-static struct oriel_node *make_compact(struct oriel_node *list)
+static struct oriel_node *list_compact(struct oriel_node *list)
 {
-    int64_t distance_bytes = are_runs(list) ? distance_of(list) : 0;
+    int64_t distance_bytes = branches_are_runs(list) ? branches_stride(list) : 0;
     if (distance_bytes != 0)
-        make_regular(list, distance_bytes);
-    else if (list->count > 1 && are_runs(list))
-        make_blocks(list);
+        list_to_loop(list, distance_bytes);
+    else if (list->count > 1 && branches_are_runs(list))
+        list_to_blocks(list);
     if (list->form != ORIEL_NODE_LIST || list->count != 1 || list->branches[0].offset_bytes != 0)
         return list;
     struct oriel_node *only = list->branches[0].node;
@@ -383,16 +383,16 @@ static struct oriel_node *make_compact(struct oriel_node *list)
 
 struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches)
 {
-    struct oriel_node *list = make(ORIEL_NODE_LIST);
-    if (list == NULL || branches == NULL || !is_complete(count, branches)) {
-        free_branches(branches, branches != NULL ? count : 0);
+    struct oriel_node *list = node_create(ORIEL_NODE_LIST);
+    if (list == NULL || branches == NULL || !branches_are_complete(count, branches)) {
+        branches_free(branches, branches != NULL ? count : 0);
         free(list);
         return NULL;
     }
     list->branches = branches;
-    list->count = simplify(branches, count);
+    list->count = branches_simplify(branches, count);
     sum_list(list);
-    return make_compact(list);
+    return list_compact(list);
 }
 
 /* ---- many blocks of one kind ---- */
@@ -413,17 +413,16 @@ struct blocks {
 };
 
 /* Sums over the blocks so far. */
-struct seen {
+struct block_sums {
     int64_t low_bytes, high_bytes;
     uint64_t size_bytes;
     bool vast;
 };
 
 /* Computes the next block's offset and adds it to the sums. Returns the end of the block. */
-static inline __attribute__((always_inline)) int64_t see_block(struct seen *seen,
-                                                               const struct oriel_listed *listed,
-                                                               uint64_t i, uint64_t len_bytes,
-                                                               int64_t *offset_bytes)
+static inline __attribute__((always_inline)) int64_t
+block_sums_add(struct block_sums *seen, const struct oriel_listed *listed, uint64_t i,
+               uint64_t len_bytes, int64_t *offset_bytes)
 {
     int64_t end_bytes;
     seen->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i),
@@ -435,7 +434,7 @@ static inline __attribute__((always_inline)) int64_t see_block(struct seen *seen
     return end_bytes;
 }
 
-static bool sum_blocks(struct blocks *blocks, const struct seen *seen, uint64_t count)
+static bool blocks_sum(struct blocks *blocks, const struct block_sums *seen, uint64_t count)
 {
     blocks->count = count;
     blocks->size_bytes = seen->size_bytes;
@@ -445,7 +444,7 @@ static bool sum_blocks(struct blocks *blocks, const struct seen *seen, uint64_t 
 }
 
 /* The common length of all blocks; 0 if they differ. */
-static uint64_t common_length(const struct oriel_listed *listed)
+static uint64_t blocks_common_length(const struct oriel_listed *listed)
 {
     const int64_t length = oriel_listed_length(listed, 0);
     const bool has_lengths = listed->lengths.narrow != NULL || listed->lengths.wide != NULL;
@@ -457,33 +456,34 @@ static uint64_t common_length(const struct oriel_listed *listed)
 
 /* Adds blocks of len_bytes of which only few are adjacent. They are not joined: a loop over single
  * words is faster than one over words of varying length. Returns false for other lists. */
-static bool add_alike(struct blocks *blocks, uint64_t len_bytes, const struct oriel_listed *listed)
+static bool blocks_add_equal(struct blocks *blocks, uint64_t len_bytes,
+                             const struct oriel_listed *listed)
 {
     int64_t *const offsets = blocks->offsets;
-    struct seen seen = {INT64_MAX, INT64_MIN, 0, false};
+    struct block_sums seen = {INT64_MAX, INT64_MIN, 0, false};
     int64_t end_bytes = ORIEL_NOWHERE;
     uint64_t touching = 0;
     for (uint64_t i = 0; i < listed->count; i++) {
         int64_t offset_bytes;
-        const int64_t after_bytes = see_block(&seen, listed, i, len_bytes, &offset_bytes);
+        const int64_t after_bytes = block_sums_add(&seen, listed, i, len_bytes, &offset_bytes);
         touching += offset_bytes == end_bytes;
         end_bytes = after_bytes;
         offsets[i] = offset_bytes;
     }
     blocks->block_bytes = len_bytes;
-    return sum_blocks(blocks, &seen, listed->count) && touching <= listed->count / TOUCHING_PART &&
+    return blocks_sum(blocks, &seen, listed->count) && touching <= listed->count / TOUCHING_PART &&
            (touching == 0 || len_bytes <= TOUCHING_BYTES);
 }
 
 /* Adds all blocks and joins adjacent ones, without a branch that depends on adjacency. Returns
  * false if a number overflows, or a block has holes. */
-static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
-                       const struct oriel_listed *listed)
+static bool blocks_add_joined(struct blocks *blocks, const struct oriel_node *item,
+                              int64_t extent_bytes, const struct oriel_listed *listed)
 {
     const bool dense = (uint64_t)extent_bytes == item->size_bytes;
     int64_t *const offsets = blocks->offsets;
     uint64_t *const lengths = blocks->lengths;
-    struct seen seen = {INT64_MAX, INT64_MIN, 0, false};
+    struct block_sums seen = {INT64_MAX, INT64_MIN, 0, false};
     int64_t start_bytes = 0, end_bytes = 0;
     uint64_t count = 0;
     for (uint64_t i = 0; i < listed->count; i++) {
@@ -495,7 +495,7 @@ static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int
         if (length != 1 && !dense)
             return false;
         seen.vast |= __builtin_mul_overflow(length, item->size_bytes, &len_bytes);
-        const int64_t after_bytes = see_block(&seen, listed, i, len_bytes, &offset_bytes);
+        const int64_t after_bytes = block_sums_add(&seen, listed, i, len_bytes, &offset_bytes);
         const bool touches = count > 0 && offset_bytes == end_bytes;
         start_bytes = touches ? start_bytes : offset_bytes;
         count += !touches;
@@ -503,26 +503,26 @@ static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int
         offsets[count - 1] = start_bytes;
         lengths[count - 1] = (uint64_t)end_bytes - (uint64_t)start_bytes;
     }
-    return sum_blocks(blocks, &seen, count);
+    return blocks_sum(blocks, &seen, count);
 }
 
 /* Returns false if the list cannot be represented as blocks, or memory is exhausted. */
-static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
+static bool blocks_add(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
                        const struct oriel_listed *listed)
 {
-    const uint64_t length = common_length(listed);
+    const uint64_t length = blocks_common_length(listed);
     uint64_t len_bytes;
     blocks->offsets = malloc(listed->count * sizeof *blocks->offsets);
     if (blocks->offsets == NULL)
         return false;
     if (length > 0 && (length == 1 || (uint64_t)extent_bytes == item->size_bytes) &&
         !__builtin_mul_overflow(length, item->size_bytes, &len_bytes) &&
-        add_alike(blocks, len_bytes, listed))
+        blocks_add_equal(blocks, len_bytes, listed))
         return true;
     blocks->lengths = malloc(listed->count * sizeof *blocks->lengths);
-    if (blocks->lengths == NULL || !add_joined(blocks, item, extent_bytes, listed))
+    if (blocks->lengths == NULL || !blocks_add_joined(blocks, item, extent_bytes, listed))
         return false;
-    const bool alike = are_equal(blocks->lengths, blocks->count);
+    const bool alike = numbers_are_equal(blocks->lengths, blocks->count);
     blocks->block_bytes = alike ? blocks->lengths[0] : 0;
     if (alike) {
         free(blocks->lengths);
@@ -531,8 +531,8 @@ static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int
     return true;
 }
 
-/* The same as distance_of for blocks; 0 if the distances differ or there is one block. */
-static int64_t distance_of_blocks(const struct blocks *blocks)
+/* The same as branches_stride for blocks; 0 if the distances differ or there is one block. */
+static int64_t blocks_stride(const struct blocks *blocks)
 {
     const int64_t *offsets = blocks->offsets;
     int64_t distance_bytes;
@@ -549,10 +549,10 @@ static int64_t distance_of_blocks(const struct blocks *blocks)
 }
 
 /* Takes ownership of the arrays. */
-static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
+static struct oriel_node *blocks_to_node(struct blocks *blocks, enum oriel_kind kind)
 {
     const uint64_t element_bytes = oriel_kinds[kind].extent_bytes;
-    const int64_t distance_bytes = distance_of_blocks(blocks);
+    const int64_t distance_bytes = blocks_stride(blocks);
     if (blocks->count == 1 || distance_bytes != 0) {
         struct oriel_branch *branch = malloc(sizeof *branch);
         if (branch != NULL)
@@ -562,7 +562,7 @@ static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
                                 oriel_node_run(kind, blocks->block_bytes / element_bytes))};
         return oriel_node_list(1, branch);
     }
-    struct oriel_node *node = make(ORIEL_NODE_BLOCKS);
+    struct oriel_node *node = node_create(ORIEL_NODE_BLOCKS);
     if (node == NULL)
         return NULL;
     node->kind = kind;
@@ -586,8 +586,9 @@ struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t exte
         listed->count == 0)
         return NULL;
     struct blocks blocks = {.offsets = NULL};
-    struct oriel_node *node =
-        add_blocks(&blocks, item, extent_bytes, listed) ? node_of(&blocks, item->kind) : NULL;
+    struct oriel_node *node = blocks_add(&blocks, item, extent_bytes, listed)
+                                  ? blocks_to_node(&blocks, item->kind)
+                                  : NULL;
     free(blocks.offsets);
     free(blocks.lengths);
     return node;
@@ -610,7 +611,7 @@ bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t 
 
 /* ---- disjointness: no byte twice ---- */
 
-static uint64_t span_of(const struct oriel_node *node)
+static uint64_t node_span(const struct oriel_node *node)
 {
     return (uint64_t)node->high_bytes - (uint64_t)node->low_bytes;
 }
@@ -639,7 +640,7 @@ static bool are_blocks_apart(const struct oriel_node *blocks)
 
 /* Concurrent threads store the same value. It remains valid if a constructor extends the node in
  * place, because the node continues in the same pattern. */
-static bool is_apart(const struct oriel_node *node)
+static bool node_is_apart(const struct oriel_node *node)
 {
     _Atomic uint8_t *const memo = (_Atomic uint8_t *)(uintptr_t)&node->apart;
     const uint8_t known = atomic_load_explicit(memo, memory_order_relaxed);
@@ -664,13 +665,13 @@ bool oriel_layout_apart(const struct oriel_node *node, uint64_t count, int64_t e
     const uint64_t distance_bytes =
         extent_bytes < 0 ? -(uint64_t)extent_bytes : (uint64_t)extent_bytes;
     uint64_t reach_bytes;
-    if (node->vast || node->depth > ORIEL_CURSOR_DEPTH || !is_apart(node))
+    if (node->vast || node->depth > ORIEL_CURSOR_DEPTH || !node_is_apart(node))
         return false;
-    if (count < 2 || distance_bytes >= span_of(node))
+    if (count < 2 || distance_bytes >= node_span(node))
         return true;
-    return node->form == ORIEL_NODE_LOOP && distance_bytes >= span_of(node->child) &&
+    return node->form == ORIEL_NODE_LOOP && distance_bytes >= node_span(node->child) &&
            !__builtin_mul_overflow(count - 1, distance_bytes, &reach_bytes) &&
-           !__builtin_add_overflow(reach_bytes, span_of(node->child), &reach_bytes) &&
+           !__builtin_add_overflow(reach_bytes, node_span(node->child), &reach_bytes) &&
            reach_bytes <= (node->stride_bytes < 0 ? -(uint64_t)node->stride_bytes
                                                   : (uint64_t)node->stride_bytes);
 }

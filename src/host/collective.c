@@ -13,10 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { PATIENCE_S = 10, SPINS = 8, YIELD_NS = 1000000, NAP_NS = 100000, WATCH_NS = 100000000 };
+enum { WARN_AFTER_S = 10, SPINS = 8, YIELD_NS = 1000000, NAP_NS = 100000, WATCH_NS = 100000000 };
 
-static enum oriel_status await(MPI_Request *request, const char *what,
-                               const struct oriel_watch *watch, bool *told)
+static enum oriel_status collective_poll(MPI_Request *request, const char *what,
+                                         const struct oriel_watch *watch, bool *is_published)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t watched_ns = begin_ns;
@@ -38,30 +38,30 @@ static enum oriel_status await(MPI_Request *request, const char *what,
             continue;
         uint64_t now_ns = oriel_now_ns();
         lasts = now_ns - begin_ns > YIELD_NS;
-        if (!*told && lasts)
-            oriel_wait_lasts(watch, begin_ns, told);
+        if (!*is_published && lasts)
+            oriel_wait_lasts(watch, begin_ns, is_published);
         if (watch != NULL && now_ns - watched_ns > WATCH_NS) {
             enum oriel_status status = watch->check(watch->context);
             if (status != ORIEL_OK)
                 return status;
             watched_ns = now_ns;
         }
-        if (!warned && now_ns - begin_ns > PATIENCE_S * UINT64_C(1000000000)) {
+        if (!warned && now_ns - begin_ns > WARN_AFTER_S * UINT64_C(1000000000)) {
             oriel_warn("%s has waited %d s for the other ranks: is one of them late, or running "
                        "without Oriel?",
-                       what, PATIENCE_S);
+                       what, WARN_AFTER_S);
             warned = true;
         }
     }
 }
 
-static enum oriel_status finish(MPI_Request *request, const char *what,
-                                const struct oriel_watch *watch)
+static enum oriel_status collective_wait(MPI_Request *request, const char *what,
+                                         const struct oriel_watch *watch)
 {
-    bool told = false;
+    bool is_published = false;
     uint64_t begin_ns = oriel_wait_time_begin(watch);
-    enum oriel_status status = await(request, what, watch, &told);
-    oriel_wait_over(told);
+    enum oriel_status status = collective_poll(request, what, watch, &is_published);
+    oriel_wait_over(is_published);
     oriel_wait_time_end(watch, begin_ns);
     return status;
 }
@@ -111,7 +111,7 @@ static enum oriel_status exchange_close(struct exchange *exchange, const char *w
                                         const struct oriel_watch *watch, void *out,
                                         size_t out_bytes)
 {
-    enum oriel_status status = finish(&exchange->request, what, watch);
+    enum oriel_status status = collective_wait(&exchange->request, what, watch);
     if (status != ORIEL_OK)
         return status;
     if (out != NULL)
@@ -120,13 +120,13 @@ static enum oriel_status exchange_close(struct exchange *exchange, const char *w
     return ORIEL_OK;
 }
 
-static enum oriel_status refused(struct exchange *exchange)
+static enum oriel_status collective_refused(struct exchange *exchange)
 {
     exchange_free(exchange);
     return oriel_fail(ORIEL_E_COMM, "the host refuses a collective on the communicator");
 }
 
-static enum oriel_status no_memory(void)
+static enum oriel_status collective_no_memory(void)
 {
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for what the ranks tell each other");
 }
@@ -136,19 +136,19 @@ enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bit
 {
     struct exchange *exchange = exchange_open(sizeof bits, sizeof *agreed);
     if (exchange == NULL)
-        return no_memory();
+        return collective_no_memory();
     memcpy(exchange->in, &bits, sizeof bits);
     if (oriel_host()->Iallreduce(exchange->in, exchange->out, 1, MPI_UINT32_T, MPI_BAND, comm,
                                  &exchange->request) != MPI_SUCCESS)
-        return refused(exchange);
+        return collective_refused(exchange);
     return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
 }
 
 /* The sizes are equal on all ranks. If they exceed the spare buffer, the ranks first agree that all
  * of them have the memory. */
-static enum oriel_status open_with_all(MPI_Comm comm, const char *what,
-                                       const struct oriel_watch *watch, size_t in_bytes,
-                                       size_t out_bytes, struct exchange **out)
+static enum oriel_status exchange_open_all(MPI_Comm comm, const char *what,
+                                           const struct oriel_watch *watch, size_t in_bytes,
+                                           size_t out_bytes, struct exchange **out)
 {
     struct exchange *exchange = exchange_open(in_bytes, out_bytes);
     uint32_t all_have = exchange != NULL;
@@ -156,7 +156,7 @@ static enum oriel_status open_with_all(MPI_Comm comm, const char *what,
     if (exchange_bytes(in_bytes, out_bytes) > SPARE_BYTES)
         status = oriel_host_agree(comm, what, all_have, &all_have, watch);
     if (status == ORIEL_OK && (exchange == NULL || !all_have))
-        status = no_memory();
+        status = collective_no_memory();
     if (status != ORIEL_OK && exchange != NULL)
         exchange_free(exchange);
     *out = exchange;
@@ -170,13 +170,13 @@ enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void 
     oriel_host()->Comm_size(comm, &n);
     struct exchange *exchange;
     enum oriel_status status =
-        open_with_all(comm, what, watch, len_bytes, (size_t)n * len_bytes, &exchange);
+        exchange_open_all(comm, what, watch, len_bytes, (size_t)n * len_bytes, &exchange);
     if (status != ORIEL_OK)
         return status;
     memcpy(exchange->in, in, len_bytes);
     if (oriel_host()->Iallgather(exchange->in, (int)len_bytes, MPI_BYTE, exchange->out,
                                  (int)len_bytes, MPI_BYTE, comm, &exchange->request) != MPI_SUCCESS)
-        return refused(exchange);
+        return collective_refused(exchange);
     return exchange_close(exchange, what, watch, out, (size_t)n * len_bytes);
 }
 
@@ -196,8 +196,8 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
     /* the host reads them until the collective ends */
     size_t numbers_bytes = 2 * (size_t)n * sizeof(int);
     struct exchange *exchange;
-    enum oriel_status status = open_with_all(comm, what, watch, (size_t)most_bytes,
-                                             out_bytes + numbers_bytes + sizeof(int), &exchange);
+    enum oriel_status status = exchange_open_all(
+        comm, what, watch, (size_t)most_bytes, out_bytes + numbers_bytes + sizeof(int), &exchange);
     if (status != ORIEL_OK)
         return status;
     memcpy(exchange->in, in, (size_t)lens_bytes[rank]);
@@ -207,7 +207,7 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
     memcpy(lens + n, starts_bytes, (size_t)n * sizeof(int));
     if (oriel_host()->Iallgatherv(exchange->in, lens[rank], MPI_BYTE, exchange->out, lens, lens + n,
                                   MPI_BYTE, comm, &exchange->request) != MPI_SUCCESS)
-        return refused(exchange);
+        return collective_refused(exchange);
     return exchange_close(exchange, what, watch, out, out_bytes);
 }
 

@@ -24,14 +24,14 @@ static const struct interface {
     {"openmpi", "Open MPI", "ompi_mpi_comm_world"},
 };
 
-static bool is_own(const struct interface *interface)
+static bool is_own_interface(const struct interface *interface)
 {
     return strcmp(interface->name, oriel_host_name()) == 0;
 }
 
 /* The single interface that the object or its dependencies define, and where. NULL for none or
  * several. */
-static const struct interface *interface_of(void *object, Dl_info *where)
+static const struct interface *interface_in_object(void *object, Dl_info *where)
 {
     const struct interface *found = NULL;
     int count = 0;
@@ -57,12 +57,12 @@ static const struct interface *interface_at(const void *address, Dl_info *where)
     void *object = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
     if (object == NULL)
         return NULL;
-    const struct interface *found = interface_of(object, where);
+    const struct interface *found = interface_in_object(object, where);
     dlclose(object);
     return found;
 }
 
-static bool is_in(const void *address, const Dl_info *object)
+static bool is_in_object(const void *address, const Dl_info *object)
 {
     Dl_info info;
     return dladdr(address, &info) != 0 && info.dli_fbase == object->dli_fbase;
@@ -71,13 +71,13 @@ static bool is_in(const void *address, const Dl_info *object)
 /* If exported names call their entries instead of jumping to them, the caller is in this library.
  * That happens without optimisation and with coverage counters. Returns the first caller outside.
  */
-static const void *outside(const void *caller, const Dl_info *self)
+static const void *caller_outside(const void *caller, const Dl_info *self)
 {
     enum { FRAMES = 16 };
     void *frames[FRAMES];
-    int count = is_in(caller, self) ? oriel_code_address_stack(frames, FRAMES) : 0;
+    int count = is_in_object(caller, self) ? oriel_code_address_stack(frames, FRAMES) : 0;
     for (int i = 0; i < count; i++)
-        if (!is_in(frames[i], self))
+        if (!is_in_object(frames[i], self))
             return frames[i];
     return caller;
 }
@@ -87,12 +87,12 @@ void oriel_host_confirm(const void *caller)
     Dl_info where, self;
     const struct interface *interface = interface_at(oriel_host_symbol("PMPI_Init"), &where);
     bool is_known = dladdr((void *)(uintptr_t)oriel_host_confirm, &self) != 0;
-    if (is_known && (interface == NULL || is_own(interface)))
-        interface = interface_at(outside(caller, &self), &where);
-    if (interface == NULL || is_own(interface))
+    if (is_known && (interface == NULL || is_own_interface(interface)))
+        interface = interface_at(caller_outside(caller, &self), &where);
+    if (interface == NULL || is_own_interface(interface))
         return;
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
-        if (is_own(&interfaces[i]) && is_known)
+        if (is_own_interface(&interfaces[i]) && is_known)
             oriel_warn("this is Oriel for %s (%s), but the program uses %s (%s): start it with "
                        "oriel run --host %s, or link "
                        "it to oriel-%s",

@@ -32,12 +32,12 @@ struct oriel_symbol_lookup {
     lookup_fn *next;
 };
 
-struct oriel_symbol_lookup oriel_region_lookup(void *handle, const char *name, const void *caller);
+struct oriel_symbol_lookup oriel_dlsym_lookup(void *handle, const char *name, const void *caller);
 
 static size_t objects_at_start; /* 0 while this library is still being loaded */
 
 /* The next dlsym after this library's: another library's, or the C library's. */
-static lookup_fn *next_lookup(void)
+static lookup_fn *next_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
     static _Atomic(lookup_fn *) known;
@@ -54,14 +54,14 @@ static lookup_fn *next_lookup(void)
 
 /* Names of MPI, of its Fortran bindings and of the hosts' functions in api/: they have "mpi" after
  * at most one letter. */
-static bool is_mpi(const char *name)
+static bool is_mpi_name(const char *name)
 {
     if (name[0] == 'P' || name[0] == 'p' || name[0] == 'o')
         name++;
     return (name[0] | 32) == 'm' && (name[1] | 32) == 'p' && (name[2] | 32) == 'i';
 }
 
-static const struct link_map *object_of(const void *address)
+static const struct link_map *object_at(const void *address)
 {
     Dl_info info;
     struct link_map *map = NULL;
@@ -71,19 +71,19 @@ static const struct link_map *object_of(const void *address)
 
 static const struct link_map *this_object(void)
 {
-    return object_of((const void *)(uintptr_t)oriel_region_lookup);
+    return object_at((const void *)(uintptr_t)oriel_dlsym_lookup);
 }
 
 /* For the checker, Oriel is the host of some functions. */
 static bool is_host(const struct link_map *object)
 {
-    return object != NULL && (object == object_of(oriel_host_symbol("PMPI_Init")) ||
-                              object == object_of(oriel_host_symbol("PMPI_Comm_rank")) ||
+    return object != NULL && (object == object_at(oriel_host_symbol("PMPI_Init")) ||
+                              object == object_at(oriel_host_symbol("PMPI_Comm_rank")) ||
                               oriel_code_address_is_binding(object->l_name));
 }
 
 /* This library's function of that name, or NULL. */
-static void *own_function(const char *name)
+static void *own_function_find(const char *name)
 {
     static _Atomic(void *) self; /* never closed */
     const struct link_map *object = this_object();
@@ -92,8 +92,8 @@ static void *own_function(const char *name)
         handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
         atomic_store_explicit(&self, handle, memory_order_relaxed);
     }
-    void *found = handle == NULL ? NULL : next_lookup()(handle, name);
-    return found != NULL && object_of(found) == object ? found : NULL;
+    void *found = handle == NULL ? NULL : next_dlsym()(handle, name);
+    return found != NULL && object_at(found) == object ? found : NULL;
 }
 
 /* --- RTLD_NEXT (3) --- */
@@ -121,7 +121,7 @@ static bool is_loaded_late(const struct link_map *object)
            position.before >= objects_at_start;
 }
 
-__attribute__((constructor)) static void count_objects(void)
+__attribute__((constructor)) static void objects_count(void)
 {
     struct position position = {.object = NULL};
     dl_iterate_phdr(count_object, &position);
@@ -130,9 +130,9 @@ __attribute__((constructor)) static void count_objects(void)
 
 /* Looks the name up in the dependencies of a library that was loaded late. Returns NULL for other
  * callers. */
-static void *next_function(const void *caller, const char *name)
+static void *next_function_find(const void *caller, const char *name)
 {
-    const struct link_map *object = object_of(caller);
+    const struct link_map *object = object_at(caller);
     const char *strings = NULL;
     void *found = NULL;
     if (object == NULL || !is_loaded_late(object))
@@ -146,7 +146,7 @@ static void *next_function(const void *caller, const char *name)
                            : NULL;
         if (needed == NULL)
             continue;
-        found = next_lookup()(needed, name);
+        found = next_dlsym()(needed, name);
         dlclose(needed);
     }
     return found;
@@ -154,15 +154,15 @@ static void *next_function(const void *caller, const char *name)
 
 /* --- the lookup --- */
 
-__attribute__((used)) struct oriel_symbol_lookup oriel_region_lookup(void *handle, const char *name,
-                                                                     const void *caller)
+__attribute__((used)) struct oriel_symbol_lookup oriel_dlsym_lookup(void *handle, const char *name,
+                                                                    const void *caller)
 {
-    lookup_fn *next = next_lookup();
+    lookup_fn *next = next_dlsym();
     const struct oriel_symbol_lookup as_asked = {.next = next};
-    if (handle == RTLD_DEFAULT || name == NULL || !is_mpi(name))
+    if (handle == RTLD_DEFAULT || name == NULL || !is_mpi_name(name))
         return as_asked;
-    void *found = handle == RTLD_NEXT ? next_function(caller, name) : next(handle, name);
-    void *own = found != NULL && is_host(object_of(found)) ? own_function(name) : NULL;
+    void *found = handle == RTLD_NEXT ? next_function_find(caller, name) : next(handle, name);
+    void *own = found != NULL && is_host(object_at(found)) ? own_function_find(name) : NULL;
     if (own != NULL)
         found = own;
     return found == NULL ? as_asked : (struct oriel_symbol_lookup){.found = found};
@@ -201,7 +201,7 @@ __asm__(".text\n"
 __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name)
 {
     struct oriel_symbol_lookup lookup =
-        oriel_region_lookup(handle, name, __builtin_return_address(0));
+        oriel_dlsym_lookup(handle, name, __builtin_return_address(0));
     return lookup.next != NULL ? lookup.next(handle, name) : lookup.found;
 }
 #endif

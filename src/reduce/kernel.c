@@ -322,15 +322,18 @@ NATIVE_MOVES(OPAQUE16, uint16_t)
 NATIVE_MOVES(OPAQUE32, uint32_t)
 NATIVE_MOVES(OPAQUE64, uint64_t)
 
-#define SLOT(way, operator, name) .way[ORIEL_OPERATOR_##operator] = way##_##operator##_##name
-#define MOVE_SLOTS(way, name) SLOT(way, REPLACE, name), SLOT(way, NO_OP, name)
-#define ARITHMETIC_SLOTS(way, name)                                                                \
-    SLOT(way, MAX, name), SLOT(way, MIN, name), SLOT(way, SUM, name), SLOT(way, PROD, name)
-#define LOGICAL_SLOTS(way, name) SLOT(way, LAND, name), SLOT(way, LOR, name), SLOT(way, LXOR, name)
-#define BIT_SLOTS(way, name)     SLOT(way, BAND, name), SLOT(way, BOR, name), SLOT(way, BXOR, name)
-#define INTEGER_SLOTS(way, name)                                                                   \
-    ARITHMETIC_SLOTS(way, name), LOGICAL_SLOTS(way, name), BIT_SLOTS(way, name),                   \
-        MOVE_SLOTS(way, name)
+#define SLOT(variant, operator, name) .variant[ORIEL_OPERATOR_##operator] = variant##_##operator##_##name
+#define MOVE_SLOTS(variant, name) SLOT(variant, REPLACE, name), SLOT(variant, NO_OP, name)
+#define ARITHMETIC_SLOTS(variant, name)                                                            \
+    SLOT(variant, MAX, name), SLOT(variant, MIN, name), SLOT(variant, SUM, name),                  \
+        SLOT(variant, PROD, name)
+#define LOGICAL_SLOTS(variant, name)                                                               \
+    SLOT(variant, LAND, name), SLOT(variant, LOR, name), SLOT(variant, LXOR, name)
+#define BIT_SLOTS(variant, name)                                                                   \
+    SLOT(variant, BAND, name), SLOT(variant, BOR, name), SLOT(variant, BXOR, name)
+#define INTEGER_SLOTS(variant, name)                                                               \
+    ARITHMETIC_SLOTS(variant, name), LOGICAL_SLOTS(variant, name), BIT_SLOTS(variant, name),       \
+        MOVE_SLOTS(variant, name)
 #define WHOLE(type)         .extent_bytes = sizeof(type), .value_bytes = sizeof(type)
 #define NATIVE_SLOTS_FLOAT  ARITHMETIC_SLOTS(native, FLOAT), MOVE_SLOTS(native, FLOAT),
 #define NATIVE_SLOTS_DOUBLE ARITHMETIC_SLOTS(native, DOUBLE), MOVE_SLOTS(native, DOUBLE),

@@ -18,7 +18,7 @@
 
 /* Frees a slot whose owner is dead. If another process has claimed the slot meanwhile, it keeps
  * it. */
-static void bury(struct oriel_remote_writers_slot *slot)
+static void slot_free_if_dead(struct oriel_remote_writers_slot *slot)
 {
     uint64_t word = atomic_load_explicit(&slot->owner, memory_order_relaxed);
     if (word != 0 && !oriel_identity_word_lives(word))
@@ -29,15 +29,15 @@ static void bury(struct oriel_remote_writers_slot *slot)
 /* --- the writer --- */
 
 /* For the case that all slots have been in use for a while. */
-static void bury_all(struct oriel_remote_writers *writers)
+static void slots_free_dead(struct oriel_remote_writers *writers)
 {
     for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
-        bury(&writers->slots[i]);
+        slot_free_if_dead(&writers->slots[i]);
 }
 
 /* E1, starting with the slot that this thread used last. */
-static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *writers,
-                                                   uint64_t word)
+static struct oriel_remote_writers_slot *writer_slot_claim(struct oriel_remote_writers *writers,
+                                                           uint64_t word)
 {
     static _Thread_local unsigned last; /* slot + 1 */
     uint64_t looked_ns = 0;
@@ -54,7 +54,7 @@ static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *
             continue;
         uint64_t now_ns = oriel_now_ns();
         if (looked_ns != 0 && now_ns - looked_ns > LOOK_NS)
-            bury_all(writers);
+            slots_free_dead(writers);
         if (looked_ns == 0 || now_ns - looked_ns > LOOK_NS)
             looked_ns = now_ns;
         sched_yield();
@@ -64,7 +64,7 @@ static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *
 /* E3: returns true if the writer may try again, false if the target is dead. It does not use
  *     oriel_wait, which makes the host progress: the target's agent must not call the host, and
  *     moving ends without it. */
-static bool await_end(struct oriel_remote_writers *writers, uint32_t moving)
+static bool moving_wait(struct oriel_remote_writers *writers, uint32_t moving)
 {
     static const struct timespec limit = {.tv_nsec = LIMIT_NS};
     struct oriel_event *event = &writers->moving;
@@ -97,20 +97,20 @@ struct oriel_remote_writers_slot *oriel_remote_writers_enter(struct oriel_remote
         return NULL;
     }
     for (bool again = true;;) {
-        struct oriel_remote_writers_slot *slot = take_slot(writers, word);
+        struct oriel_remote_writers_slot *slot = writer_slot_claim(writers, word);
         oriel_delay();
         uint32_t moving =
             atomic_load_explicit(&writers->moving.value, memory_order_seq_cst); /* E2, P3 */
         if (oriel_likely(moving % 2 == 0) || !again)
             return slot;
         oriel_remote_writers_leave(slot);
-        again = await_end(writers, moving); /* E3 */
+        again = moving_wait(writers, moving); /* E3 */
     }
 }
 
 /* --- the mover --- */
 
-static void pause_a_little(uint64_t waited_ns)
+static void mover_pause(uint64_t waited_ns)
 {
     static const struct timespec nap = {.tv_nsec = 50000};
     if (waited_ns < YIELD_NS)
@@ -120,18 +120,19 @@ static void pause_a_little(uint64_t waited_ns)
 }
 
 /* Returns true if the slot was seen free before the deadline. */
-static bool await_free(struct oriel_remote_writers_slot *slot, uint64_t begin_ns, uint64_t limit_ns)
+static bool slot_wait_free(struct oriel_remote_writers_slot *slot, uint64_t begin_ns,
+                           uint64_t limit_ns)
 {
     uint64_t looked_ns = begin_ns;
     while (atomic_load_explicit(&slot->owner, memory_order_seq_cst) != 0) { /* M2, P2 */
         uint64_t now_ns = oriel_now_ns();
         if (now_ns - looked_ns > LOOK_NS) {
-            bury(slot);
+            slot_free_if_dead(slot);
             looked_ns = now_ns;
         } else if (now_ns - begin_ns > limit_ns) {
             return false;
         } else {
-            pause_a_little(now_ns - begin_ns);
+            mover_pause(now_ns - begin_ns);
         }
     }
     return true;
@@ -147,7 +148,7 @@ enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers
     for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++) {
         struct oriel_remote_writers_slot *slot = &writers->slots[i];
         oriel_delay();
-        if (await_free(slot, begin_ns, in_any_case ? LAST_LIMIT_NS : LIMIT_NS))
+        if (slot_wait_free(slot, begin_ns, in_any_case ? LAST_LIMIT_NS : LIMIT_NS))
             continue;
         int pid = oriel_identity_word_pid(atomic_load_explicit(&slot->owner, memory_order_seq_cst));
         if (pid == 0)
@@ -175,10 +176,10 @@ void oriel_remote_writers_resume(struct oriel_remote_writers *writers)
 
 enum { HELPERS = 8 };
 
-static _Atomic uintptr_t helpers[HELPERS]; /* 0: free */
-static _Atomic uintptr_t places[HELPERS];  /* 0: free */
+static _Atomic uintptr_t helper_tids[HELPERS];      /* 0: free */
+static _Atomic uintptr_t helper_addresses[HELPERS]; /* 0: free */
 
-static void change_one(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
+static void word_replace(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
 {
     bool changed = false;
     for (int i = 0; i < HELPERS && !changed; i++) {
@@ -188,7 +189,7 @@ static void change_one(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
     }
 }
 
-static bool has_between(_Atomic uintptr_t *words, uintptr_t start, uintptr_t end)
+static bool has_word_between(_Atomic uintptr_t *words, uintptr_t start, uintptr_t end)
 {
     for (int i = 0; i < HELPERS; i++) {
         uintptr_t word = atomic_load_explicit(&words[i], memory_order_acquire);
@@ -200,30 +201,30 @@ static bool has_between(_Atomic uintptr_t *words, uintptr_t start, uintptr_t end
 
 void oriel_remote_writers_add_helper(int32_t tid)
 {
-    change_one(helpers, 0, (uintptr_t)tid);
+    word_replace(helper_tids, 0, (uintptr_t)tid);
 }
 
 void oriel_remote_writers_remove_helper(int32_t tid)
 {
-    change_one(helpers, (uintptr_t)tid, 0);
+    word_replace(helper_tids, (uintptr_t)tid, 0);
 }
 
 bool oriel_remote_writers_is_helper(int32_t tid)
 {
-    return has_between(helpers, (uintptr_t)tid, (uintptr_t)tid + 1);
+    return has_word_between(helper_tids, (uintptr_t)tid, (uintptr_t)tid + 1);
 }
 
 void oriel_remote_writers_add_place(const void *place)
 {
-    change_one(places, 0, (uintptr_t)place);
+    word_replace(helper_addresses, 0, (uintptr_t)place);
 }
 
 void oriel_remote_writers_remove_place(const void *place)
 {
-    change_one(places, (uintptr_t)place, 0);
+    word_replace(helper_addresses, (uintptr_t)place, 0);
 }
 
 bool oriel_remote_writers_has_place(uintptr_t start, uintptr_t end)
 {
-    return has_between(places, start, end);
+    return has_word_between(helper_addresses, start, end);
 }

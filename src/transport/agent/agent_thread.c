@@ -27,15 +27,15 @@ static struct {
     int fd;
     uint64_t offset; /* of the area in the file */
     pthread_t thread;
-    sem_t ready;     /* the thread has finished its initialisation */
-    pid_t pid;       /* of the process that has the thread: a forked child has none */
-    bool in_the_way; /* the origin that was served last waits for this processor */
+    sem_t ready;            /* the thread has finished its initialisation */
+    pid_t pid;              /* of the process that has the thread: a forked child has none */
+    bool origin_shares_cpu; /* the origin that was served last waits for this processor */
 } serving;
 
 /* Gives the thread its own descriptor table. If the program closes all descriptors and reuses their
  * numbers, the agent must not access another file. The agent must not keep the program's files open
  * either. Before Linux 5.9 the table stays shared. */
-static void keep_own_descriptor(void)
+static void descriptor_table_unshare(void)
 {
     unsigned fd = (unsigned)serving.fd;
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
@@ -47,7 +47,7 @@ static void keep_own_descriptor(void)
 #endif
 }
 
-static void serve(unsigned number)
+static void slot_serve(unsigned number)
 {
     struct oriel_agent_slot *slot = &serving.agent->slots[number];
     if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_ASKED)
@@ -57,7 +57,7 @@ static void serve(unsigned number)
         inside != NULL ? oriel_agent_execute(serving.agent, slot, serving.fd, serving.offset) : EIO;
     if (inside != NULL)
         oriel_remote_writers_leave(inside);
-    serving.in_the_way = slot->cpu == sched_getcpu();
+    serving.origin_shares_cpu = slot->cpu == sched_getcpu();
     oriel_delay();
     atomic_exchange_explicit(&slot->answer.value, ORIEL_AGENT_DONE,
                              memory_order_seq_cst); /* Z3, P2 */
@@ -65,7 +65,7 @@ static void serve(unsigned number)
 }
 
 /* Serves all requests of the bits in asked (Z1). Returns the bits, 0 if there were none. */
-static uint32_t serve_asked(struct oriel_agent *agent)
+static uint32_t slots_serve(struct oriel_agent *agent)
 {
     if (oriel_load_relaxed(&agent->asked) == 0)
         return 0;
@@ -74,16 +74,16 @@ static uint32_t serve_asked(struct oriel_agent *agent)
     oriel_delay();
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
         if (bits & (UINT32_C(1) << i))
-            serve(i);
+            slot_serve(i);
     return bits;
 }
 
 /* Stays awake for a while: an origin often sends its next request soon, and a wake costs more than
  * the request. But not if the origin needs this processor. */
-static bool asked_soon(struct oriel_agent *agent)
+static bool is_asked_soon(struct oriel_agent *agent)
 {
     uint64_t begin_ns = oriel_now_ns();
-    if (serving.in_the_way)
+    if (serving.origin_shares_cpu)
         return false;
     for (;;) {
         for (int i = 0; i < 16; i++) {
@@ -101,7 +101,7 @@ static bool asked_soon(struct oriel_agent *agent)
 
 /* S1 and S2 of base/wait.h. Without a time limit: each origin wakes the agent, and one that dies
  * before has no answer to wait for. */
-static void sleep_until_asked(struct oriel_agent *agent)
+static void agent_sleep(struct oriel_agent *agent)
 {
     atomic_fetch_add_explicit(&agent->sleepers, 1, memory_order_seq_cst); /* S1 */
     oriel_delay();
@@ -112,7 +112,7 @@ static void sleep_until_asked(struct oriel_agent *agent)
 
 /* Reads the area through the descriptor, to check that it refers to the file that contains the
  * area. */
-static bool is_own_file(const struct oriel_agent *agent)
+static bool area_file_is_valid(const struct oriel_agent *agent)
 {
     struct oriel_identity found;
     return pread(serving.fd, &found, sizeof found, (off_t)serving.offset) ==
@@ -120,22 +120,22 @@ static bool is_own_file(const struct oriel_agent *agent)
            memcmp(&found, &agent->process, sizeof found) == 0;
 }
 
-static void *run(void *unused)
+static void *agent_thread_main(void *unused)
 {
     (void)unused;
     struct oriel_agent *agent = serving.agent;
-    keep_own_descriptor();
+    descriptor_table_unshare();
     oriel_schedule_soon();
     oriel_schedule_anywhere();
     oriel_remote_writers_add_helper(gettid());
-    bool goes_on = is_own_file(agent);
+    bool goes_on = area_file_is_valid(agent);
     oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);
     sem_post(&serving.ready);
     while (goes_on) {
-        uint32_t bits = serve_asked(agent);
+        uint32_t bits = slots_serve(agent);
         goes_on = (bits & ORIEL_AGENT_STOP) == 0;
-        if (goes_on && (bits == 0 || !asked_soon(agent)))
-            sleep_until_asked(agent);
+        if (goes_on && (bits == 0 || !is_asked_soon(agent)))
+            agent_sleep(agent);
     }
     oriel_remote_writers_remove_helper(gettid());
     return NULL;
@@ -143,16 +143,16 @@ static void *run(void *unused)
 
 /* Static thread-local memory is part of the stack: if a program has much of it, the small stack
  * fails and the default size is used. */
-static int create(void)
+static int agent_thread_create(void)
 {
     pthread_attr_t small;
     int error = pthread_attr_init(&small);
     if (error != 0)
         return error;
     pthread_attr_setstacksize(&small, STACK_BYTES);
-    error = pthread_create(&serving.thread, &small, run, NULL);
+    error = pthread_create(&serving.thread, &small, agent_thread_main, NULL);
     pthread_attr_destroy(&small);
-    return error == EINVAL ? pthread_create(&serving.thread, NULL, run, NULL) : error;
+    return error == EINVAL ? pthread_create(&serving.thread, NULL, agent_thread_main, NULL) : error;
 }
 
 enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers,
@@ -168,7 +168,7 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all,
                     &before); /* the program's signal handlers run only in the program's threads */
-    int error = create();
+    int error = agent_thread_create();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
         return oriel_fail(ORIEL_E_OTHER, "no thread for the agent: %s", strerror(error));

@@ -35,7 +35,7 @@ static ssize_t call_announced(transfer *call, const struct oriel_remote *there,
     return moved;
 }
 
-static enum oriel_status failed(const struct oriel_remote *there, uint64_t address, int error)
+static enum oriel_status cma_error(const struct oriel_remote *there, uint64_t address, int error)
 {
     if (error == ENXIO)
         return ORIEL_E_OTHER;
@@ -49,8 +49,8 @@ static enum oriel_status failed(const struct oriel_remote *there, uint64_t addre
                       (int)there->pid, strerror(error));
 }
 
-static enum oriel_status move(transfer *call, const struct oriel_remote *there, void *here,
-                              uint64_t len_bytes)
+static enum oriel_status cma_move(transfer *call, const struct oriel_remote *there, void *here,
+                                  uint64_t len_bytes)
 {
     for (uint64_t done = 0; done < len_bytes;) {
         uint64_t now = len_bytes - done < CHUNK_BYTES ? len_bytes - done : CHUNK_BYTES;
@@ -60,7 +60,7 @@ static enum oriel_status move(transfer *call, const struct oriel_remote *there, 
         if (moved < 0 && errno == EINTR)
             continue;
         if (moved <= 0)
-            return failed(there, there->address + done, moved < 0 ? errno : EFAULT);
+            return cma_error(there, there->address + done, moved < 0 ? errno : EFAULT);
         done += (uint64_t)moved;
     }
     return ORIEL_OK;
@@ -69,16 +69,17 @@ static enum oriel_status move(transfer *call, const struct oriel_remote *there, 
 static enum oriel_status write_cma(const struct oriel_remote *to, const void *from,
                                    uint64_t len_bytes)
 {
-    return move(process_vm_writev, to, (void *)(uintptr_t)from, len_bytes);
+    return cma_move(process_vm_writev, to, (void *)(uintptr_t)from, len_bytes);
 }
 
 static enum oriel_status read_cma(const struct oriel_remote *from, void *to, uint64_t len_bytes)
 {
-    return move(process_vm_readv, from, to, len_bytes);
+    return cma_move(process_vm_readv, from, to, len_bytes);
 }
 
 /* The number of leading pieces that fit into one call. */
-static unsigned take_pieces(const struct oriel_piece *pieces, unsigned count, uint64_t *total_bytes)
+static unsigned pieces_fitting(const struct oriel_piece *pieces, unsigned count,
+                               uint64_t *total_bytes)
 {
     unsigned taken = 0;
     *total_bytes = 0;
@@ -89,8 +90,8 @@ static unsigned take_pieces(const struct oriel_piece *pieces, unsigned count, ui
 
 /* One call for many pieces. If the kernel stops early, each piece is copied alone, which finds the
  * reason. So is a piece that is too long. */
-static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *there,
-                                     const struct oriel_piece *pieces, unsigned count)
+static enum oriel_status cma_move_pieces(transfer *call, const struct oriel_remote *there,
+                                         const struct oriel_piece *pieces, unsigned count)
 {
     struct iovec local[PIECES];
     struct iovec remote[PIECES];
@@ -99,7 +100,7 @@ static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *
         return oriel_fail(ORIEL_E_OTHER, "%u pieces in one transfer", count);
     enum oriel_status status = ORIEL_OK;
     for (unsigned taken; count > 0 && status == ORIEL_OK; pieces += taken, count -= taken) {
-        taken = take_pieces(pieces, count, &total_bytes);
+        taken = pieces_fitting(pieces, count, &total_bytes);
         for (unsigned i = 0; i < taken; i++) {
             local[i] = (struct iovec){pieces[i].here, pieces[i].len_bytes};
             remote[i].iov_base =
@@ -112,7 +113,7 @@ static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *
         for (unsigned i = 0; i < taken && status == ORIEL_OK; i++) {
             struct oriel_remote piece = *there;
             piece.address += (uint64_t)pieces[i].offset_bytes;
-            status = move(call, &piece, pieces[i].here, pieces[i].len_bytes);
+            status = cma_move(call, &piece, pieces[i].here, pieces[i].len_bytes);
         }
     }
     return status;
@@ -121,13 +122,13 @@ static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *
 static enum oriel_status write_pieces_cma(const struct oriel_remote *to,
                                           const struct oriel_piece *pieces, unsigned count)
 {
-    return move_pieces(process_vm_writev, to, pieces, count);
+    return cma_move_pieces(process_vm_writev, to, pieces, count);
 }
 
 static enum oriel_status read_pieces_cma(const struct oriel_remote *from,
                                          const struct oriel_piece *pieces, unsigned count)
 {
-    return move_pieces(process_vm_readv, from, pieces, count);
+    return cma_move_pieces(process_vm_readv, from, pieces, count);
 }
 
 const struct oriel_transport oriel_transport_cma = {

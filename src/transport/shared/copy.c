@@ -19,26 +19,28 @@ enum {
 }; /* Linux's default fault_around_bytes; number of remembered blocks */
 
 static _Atomic uint64_t
-    windows; /* number of created windows: memory may have returned to an address empty */
+    windows_created; /* number of created windows: memory may have returned to an address empty */
 
 void oriel_copy_renew(void)
 {
-    atomic_fetch_add_explicit(&windows, UINT64_C(1) << 48, memory_order_relaxed);
+    atomic_fetch_add_explicit(&windows_created, UINT64_C(1) << 48, memory_order_relaxed);
 }
 
 void oriel_copy_bring_in(const void *place, uint64_t len_bytes)
 {
     /* wrong or missing entries cost time, nothing else */
-    static _Atomic uint64_t known[REMEMBERED];
-    const uint64_t now = atomic_load_explicit(&windows, memory_order_relaxed);
+    static _Atomic uint64_t mapped_blocks[REMEMBERED];
+    const uint64_t now = atomic_load_explicit(&windows_created, memory_order_relaxed);
     const char *at = place;
     const char *end = at + len_bytes;
     for (uint64_t block; at < end; at = (const char *)(uintptr_t)((block + 1) << AROUND_SHIFT)) {
         block = (uint64_t)(uintptr_t)at >> AROUND_SHIFT;
-        if (atomic_load_explicit(&known[block % REMEMBERED], memory_order_relaxed) == (now | block))
+        if (atomic_load_explicit(&mapped_blocks[block % REMEMBERED], memory_order_relaxed) ==
+            (now | block))
             continue;
         (void)*(const volatile char *)at;
-        atomic_store_explicit(&known[block % REMEMBERED], now | block, memory_order_relaxed);
+        atomic_store_explicit(&mapped_blocks[block % REMEMBERED], now | block,
+                              memory_order_relaxed);
     }
 }
 

@@ -11,11 +11,12 @@ typedef uint32_t v4x4 __attribute__((vector_size(16)));
 /* Offsets of the second to fourth of four runs on one side. Compilers would step from each to the
  * next and wait for as many additions. The empty asm statement hides the values, so they stay in
  * registers. */
-struct places {
+struct run_offsets {
     int64_t second, third, fourth;
 };
 
-static inline __attribute__((always_inline)) struct places places_kept(struct places places)
+static inline __attribute__((always_inline)) struct run_offsets
+offsets_in_registers(struct run_offsets places)
 {
     __asm__("" : "+r"(places.second), "+r"(places.third), "+r"(places.fourth));
     return places;
@@ -23,8 +24,8 @@ static inline __attribute__((always_inline)) struct places places_kept(struct pl
 
 /* Copies one run at each of the four offsets. */
 static inline __attribute__((always_inline)) void
-copy_places(enum oriel_width width, char *restrict to, struct places there,
-            const char *restrict from, struct places here, uint64_t len_bytes)
+copy_four_runs(enum oriel_width width, char *restrict to, struct run_offsets there,
+               const char *restrict from, struct run_offsets here, uint64_t len_bytes)
 {
     oriel_move_run(width, to, from, len_bytes);
     oriel_move_run(width, to + there.second, from + here.second, len_bytes);
@@ -33,8 +34,8 @@ copy_places(enum oriel_width width, char *restrict to, struct places there,
 }
 
 static inline __attribute__((always_inline)) void
-copy_each(enum oriel_width width, char *restrict to, int64_t to_stride, const char *restrict from,
-          int64_t from_stride, uint64_t len_bytes, uint64_t count)
+copy_single_runs(enum oriel_width width, char *restrict to, int64_t to_stride,
+                 const char *restrict from, int64_t from_stride, uint64_t len_bytes, uint64_t count)
 {
     for (; count > 0; count--, to += to_stride, from += from_stride)
         oriel_move_run(width, to, from, len_bytes);
@@ -44,27 +45,28 @@ copy_each(enum oriel_width width, char *restrict to, int64_t to_stride, const ch
  * bottleneck. Runs that need two stores each leave no registers for the offsets. A few runs need no
  * stack frame. */
 static inline __attribute__((always_inline)) void
-copy_all(enum oriel_width width, char *restrict to, int64_t to_stride, const char *restrict from,
-         int64_t from_stride, uint64_t len_bytes, uint64_t count)
+copy_strided_runs(enum oriel_width width, char *restrict to, int64_t to_stride,
+                  const char *restrict from, int64_t from_stride, uint64_t len_bytes,
+                  uint64_t count)
 {
     const bool is_word = width == ORIEL_WIDTH_1 || width == ORIEL_WIDTH_2 ||
                          width == ORIEL_WIDTH_4 || width == ORIEL_WIDTH_8 ||
                          width == ORIEL_WIDTH_16;
     if (width > ORIEL_WIDTH_32 || count < 4) {
-        copy_each(width, to, to_stride, from, from_stride, len_bytes, count);
+        copy_single_runs(width, to, to_stride, from, from_stride, len_bytes, count);
         return;
     }
-    struct places there = {to_stride, 2 * to_stride, 3 * to_stride};
-    struct places here = {from_stride, 2 * from_stride, 3 * from_stride};
+    struct run_offsets there = {to_stride, 2 * to_stride, 3 * to_stride};
+    struct run_offsets here = {from_stride, 2 * from_stride, 3 * from_stride};
     if (is_word) {
-        there = places_kept(there);
-        here = places_kept(here);
+        there = offsets_in_registers(there);
+        here = offsets_in_registers(here);
     }
 #pragma GCC unroll 1 /* clang runs out of registers otherwise */
     for (uint64_t fours = count / 4; fours > 0;
          fours--, to += 4 * to_stride, from += 4 * from_stride)
-        copy_places(width, to, there, from, here, len_bytes);
-    copy_each(width, to, to_stride, from, from_stride, len_bytes, count % 4);
+        copy_four_runs(width, to, there, from, here, len_bytes);
+    copy_single_runs(width, to, to_stride, from, from_stride, len_bytes, count % 4);
 }
 
 static inline uint64_t load_8(const char *from)
@@ -99,7 +101,7 @@ static inline void store_4x4(char *to, v4x4 vector)
     static void name(char *restrict to, int64_t to_stride, const char *restrict from,              \
                      int64_t from_stride, uint64_t len_bytes, uint64_t count)                      \
     {                                                                                              \
-        copy_all(width, to, to_stride, from, from_stride, len_bytes, count);                       \
+        copy_strided_runs(width, to, to_stride, from, from_stride, len_bytes, count);              \
     }
 
 #define WIDTH(name, least, most, head_bytes, tail_bytes) LOOP(copy_##name, ORIEL_WIDTH_##name)
@@ -194,26 +196,30 @@ GATHER(gather_56, 56, 2, 2)
 
 /* Words with large strides wait for memory: a single load instruction lets the processor recognise
  * the stride and prefetch. */
-#define GATHER_FAR(name, width)                                                                    \
+#define GATHER_WIDE_STRIDE(name, width)                                                            \
     static void name(char *restrict to, int64_t to_stride, const char *restrict from,              \
                      int64_t from_stride, uint64_t len_bytes, uint64_t count)                      \
     {                                                                                              \
         _Pragma("GCC unroll 1") for (; count > 0; count--, to += to_stride, from += from_stride)   \
             oriel_move_run(ORIEL_WIDTH_##width, to, from, len_bytes);                              \
     }
-GATHER_FAR(gather_far_4, 4)
-GATHER_FAR(gather_far_8, 8)
+GATHER_WIDE_STRIDE(gather_wide_stride_4, 4)
+GATHER_WIDE_STRIDE(gather_wide_stride_8, 8)
 
-enum { FAR_BYTES = 256 };
+enum { WIDE_STRIDE_BYTES = 256 };
 
 /* The loop for runs with a contiguous destination; `other` if there is no special one. */
-static oriel_copy_strided_loop *gather_for(uint64_t len_bytes, int64_t from_stride,
-                                           oriel_copy_strided_loop *other)
+static oriel_copy_strided_loop *gather_loop_of(uint64_t len_bytes, int64_t from_stride,
+                                               oriel_copy_strided_loop *other)
 {
-    const bool is_far = from_stride > FAR_BYTES || from_stride < -FAR_BYTES;
+    const bool is_wide = from_stride > WIDE_STRIDE_BYTES || from_stride < -WIDE_STRIDE_BYTES;
     switch (len_bytes) {
-    case 4: return is_far ? gather_far_4 : from_stride == 8 ? gather_every_second_4 : gather_4;
-    case 8: return is_far ? gather_far_8 : from_stride == 16 ? gather_every_second_8 : gather_8;
+    case 4:
+        return is_wide ? gather_wide_stride_4 : from_stride == 8 ? gather_every_second_4 : gather_4;
+    case 8:
+        return is_wide             ? gather_wide_stride_8
+               : from_stride == 16 ? gather_every_second_8
+                                   : gather_8;
     case 24: return gather_24;
     case 40: return gather_40;
     case 56: return gather_56;
@@ -232,7 +238,7 @@ oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t 
         [ORIEL_WIDTH_MORE] = copy_more,
     };
     oriel_copy_strided_loop *loop = loops[oriel_width_of(run_bytes)];
-    return (uint64_t)to_stride == run_bytes ? gather_for(run_bytes, from_stride, loop) : loop;
+    return (uint64_t)to_stride == run_bytes ? gather_loop_of(run_bytes, from_stride, loop) : loop;
 }
 
 void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride,

@@ -53,16 +53,16 @@ bool oriel_net_make_gate(void)
     return false;
 }
 
-static bool set_gate(uint32_t events)
+static bool gate_set(uint32_t events)
 {
     struct epoll_event event = {.events = events};
     return epoll_ctl(oriel_net.gate_fd, EPOLL_CTL_MOD, oriel_net.agent.fd, &event) == 0;
 }
 
 /* False if an event is already there, or there is no memory. */
-static bool open_gate(void)
+static bool gate_open(void)
 {
-    return oriel_net_arm_agent() && set_gate(EPOLLIN);
+    return oriel_net_arm_agent() && gate_set(EPOLLIN);
 }
 
 /* --- the helper --- */
@@ -83,12 +83,12 @@ void oriel_net_help_begin(enum oriel_net_helper helper)
     atomic_store_explicit(&is_helping, true, memory_order_relaxed); /* B1 */
     oriel_delay();
     if (atomic_load_explicit(&is_aside, memory_order_relaxed))
-        (void)set_gate(0); /* B2 */
+        (void)gate_set(0); /* B2 */
 }
 
 /* The program's thread acts as the agent's during this call: waits for its answers count as those
  * of other processes. */
-static bool help_once(void)
+static bool helper_turn(void)
 {
     bool served, untold = oriel_wait_untold;
     oriel_net_in_agent = true;
@@ -104,12 +104,12 @@ static bool help_once(void)
 }
 
 /* Serves messages that have arrived meanwhile, but only a limited number. */
-static bool leave_gate_open(void)
+static bool gate_open_after_turns(void)
 {
-    bool is_open = open_gate();
+    bool is_open = gate_open();
     for (unsigned i = 0; !is_open && i < TURNS_HELPED; i++) {
-        (void)help_once();
-        is_open = open_gate();
+        (void)helper_turn();
+        is_open = gate_open();
     }
     return is_open;
 }
@@ -121,7 +121,7 @@ void oriel_net_help_end(void)
     may_help = false;
     atomic_store_explicit(&is_helping, false, memory_order_seq_cst); /* H1 */
     oriel_delay();
-    if ((atomic_load_explicit(&is_aside, memory_order_seq_cst) && !leave_gate_open()) ||
+    if ((atomic_load_explicit(&is_aside, memory_order_seq_cst) && !gate_open_after_turns()) ||
         (has_helped && (atomic_load_explicit(&oriel_net.looks, memory_order_relaxed) ||
                         atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed))))
         oriel_net_wake_agent(); /* H2 */
@@ -135,7 +135,7 @@ void oriel_net_help(void)
         return;
     may_help = false; /* no recursion from here */
     for (unsigned i = 0; i <= more; i++)
-        more = help_once() ? TURNS_HELPED : more;
+        more = helper_turn() ? TURNS_HELPED : more;
     more -= more > 0;
     may_help = true;
 }
@@ -156,10 +156,10 @@ void oriel_net_drain_wakes(void)
         return; /* the descriptor now belongs to the program */
 }
 
-static bool is_left_alone(void)
+static bool must_not_sleep(void)
 {
     return !atomic_load_explicit(&is_helping, memory_order_seq_cst) &&
-           (atomic_load_explicit(&oriel_net.looks, memory_order_relaxed) || !open_gate());
+           (atomic_load_explicit(&oriel_net.looks, memory_order_relaxed) || !gate_open());
 }
 
 void oriel_net_step_aside(void)
@@ -168,10 +168,10 @@ void oriel_net_step_aside(void)
                              {.fd = oriel_net.gate_fd, .events = POLLIN}};
     struct timespec limit = {.tv_nsec = HELPED_NS};
     oriel_delay();
-    (void)set_gate(0);                                            /* A0 */
+    (void)gate_set(0);                                            /* A0 */
     atomic_store_explicit(&is_aside, true, memory_order_seq_cst); /* A1 */
     oriel_delay();
-    if (!is_left_alone() && ppoll(woken, 2, &limit, NULL) > 0 && woken[0].revents != 0) /* A2 */
+    if (!must_not_sleep() && ppoll(woken, 2, &limit, NULL) > 0 && woken[0].revents != 0) /* A2 */
         oriel_net_drain_wakes();
     atomic_store_explicit(&is_aside, false, memory_order_relaxed);
 }

@@ -26,30 +26,30 @@ _Thread_local bool oriel_net_in_agent;
 
 enum {
     AWAKE_NS = 30000,
-    MIND_NS = 300000,
+    SEND_CHECK_NS = 300000,
     ARMED_NS = 1000000,
     NAP_NS = 100000,
     ENDING_NS = 1000000000
 };
 enum { LOOK_LEAST_NS = 50000, LOOK_MOST_NS = 1000000, LOOK_SHARE = 32 };
-enum { SPIN_NS = 20000, VAIN_MOST = 4, CROWD_NS = 40000, CROWD_LASTS = 64 };
+enum { SPIN_NS = 20000, USELESS_MAX = 4, LONG_YIELD_NS = 40000, SLEEPS_UNTIL_PROBE = 64 };
 
-struct turn {
+struct thread_state {
     bool any;    /* something was done: there may be more soon */
     bool served; /* a message was served */
     bool is_spinning;
-    bool is_minding;  /* the origin's worker has something to send */
+    bool has_unsent;  /* the origin's worker has something to send */
     bool is_armed;    /* its descriptor signals when it can */
-    bool has_minded;  /* something was sent there */
+    bool has_sent;    /* something was sent there */
     bool was_ready;   /* the last wake was by a descriptor, and nothing was done since */
     uint64_t turns;   /* the program's turns at the last check */
     uint64_t busy_ns; /* time of the last work */
     /* number of sleeps until the next test whether other threads want the processor */
-    unsigned crowded;
-    unsigned vain;       /* number of consecutive spins in which nothing arrived */
-    unsigned sleeps;     /* since then */
-    unsigned vain_wakes; /* number of consecutive sleeps at which was_ready was true */
-    uint64_t helped;     /* last value of oriel_net_is_helped */
+    unsigned sleeps_until_probe;
+    unsigned useless_spins; /* number of consecutive spins in which nothing arrived */
+    unsigned sleeps;        /* since then */
+    unsigned useless_wakes; /* number of consecutive sleeps at which was_ready was true */
+    uint64_t helped;        /* last value of oriel_net_is_helped */
 };
 
 /* locked before any other mutex of the net */
@@ -57,12 +57,12 @@ static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
 /* time of the last message served before the looks; protected by serving */
 static _Atomic uint64_t looks_since_ns;
 
-static bool has_ready(void)
+static bool has_ready_messages(void)
 {
     return oriel_net.ready != NULL;
 }
 
-static bool serve_ready(void)
+static bool ready_messages_serve(void)
 {
     struct oriel_net_held *ready = oriel_net.ready;
     if (ready == NULL)
@@ -95,44 +95,44 @@ void oriel_net_unguard(struct oriel_remote_writers_slot *slot)
 }
 
 /* N3, with the origin's mutex held, which it releases. */
-static void go_on_sending(struct turn *turn)
+static void origin_send_more(struct thread_state *state)
 {
-    if (turn->turns == oriel_net.turns) {
-        turn->has_minded = oriel_net_turn(&oriel_net.origin);
+    if (state->turns == oriel_net.turns) {
+        state->has_sent = oriel_net_turn(&oriel_net.origin);
         if (oriel_net.any_broken)
             oriel_net_bury_peers();
         if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) != 0)
-            turn->is_armed = oriel_net_arm(&oriel_net.origin);
+            state->is_armed = oriel_net_arm(&oriel_net.origin);
     }
-    turn->turns = oriel_net.turns;
+    state->turns = oriel_net.turns;
     if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) == 0) {
         atomic_store_explicit(&oriel_net.is_minded, false, memory_order_relaxed);
-        turn->is_minding = false;
+        state->has_unsent = false;
     }
     pthread_mutex_unlock(&oriel_net.origin.mutex);
 }
 
-static void mind_origin(struct turn *turn)
+static void origin_send_outstanding(struct thread_state *state)
 {
-    turn->is_armed = false;
-    turn->has_minded = false;
-    turn->is_minding = atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed);
-    if (!turn->is_minding)
+    state->is_armed = false;
+    state->has_sent = false;
+    state->has_unsent = atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed);
+    if (!state->has_unsent)
         return;
     struct oriel_remote_writers_slot *slot = oriel_net_guard();
     if (pthread_mutex_trylock(&oriel_net.origin.mutex) == 0)
-        go_on_sending(turn);
+        origin_send_more(state);
     oriel_net_unguard(slot);
 }
 
-static bool serve_turn(bool *served)
+static bool serve_one_turn(bool *served)
 {
     oriel_net_shun_lost();
     pthread_mutex_lock(&oriel_net.agent.mutex);
-    bool any = oriel_net_turn_until(&oriel_net.agent, has_ready);
+    bool any = oriel_net_turn_until(&oriel_net.agent, has_ready_messages);
     bool is_broken = oriel_net.any_caller_broken;
     pthread_mutex_unlock(&oriel_net.agent.mutex);
-    *served = serve_ready();
+    *served = ready_messages_serve();
     if (is_broken)
         oriel_net_bury_callers();
     if (*served || oriel_net.looks)
@@ -148,7 +148,7 @@ bool oriel_net_serve_turn(bool *served)
     *served = false;
     if (pthread_mutex_trylock(&serving) != 0)
         return false;
-    bool any = serve_turn(served);
+    bool any = serve_one_turn(served);
     pthread_mutex_unlock(&serving);
     return any;
 }
@@ -159,7 +159,7 @@ bool oriel_net_arm_agent(void)
     if (pthread_mutex_trylock(&serving) != 0)
         return false;
     pthread_mutex_lock(&oriel_net.agent.mutex);
-    bool is_armed = oriel_net_arm(&oriel_net.agent) && !has_ready();
+    bool is_armed = oriel_net_arm(&oriel_net.agent) && !has_ready_messages();
     pthread_mutex_unlock(&oriel_net.agent.mutex);
     pthread_mutex_unlock(&serving);
     return is_armed;
@@ -169,7 +169,7 @@ bool oriel_net_arm_agent(void)
 
 /* Time until the next look: after a long wait the interval grows, so this processor is not
  * constantly taken from the awaited process. */
-static long look_ns(void)
+static long look_interval_ns(void)
 {
     uint64_t share_ns =
         (oriel_now_ns() - atomic_load_explicit(&looks_since_ns, memory_order_relaxed)) / LOOK_SHARE;
@@ -180,11 +180,11 @@ static long look_ns(void)
 
 /* If descriptors repeatedly wake the thread without work, it naps instead: see sleep_a_little in
  * reply_wait.c. */
-static void sleep_until_asked(struct turn *turn)
+static void progress_thread_sleep(struct thread_state *state)
 {
-    bool is_vain = turn->was_ready && ++turn->vain_wakes >= VAIN_MOST;
-    turn->was_ready = false;
-    if (is_vain) {
+    bool is_useless = state->was_ready && ++state->useless_wakes >= USELESS_MAX;
+    state->was_ready = false;
+    if (is_useless) {
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         return;
     }
@@ -192,13 +192,13 @@ static void sleep_until_asked(struct turn *turn)
         return;
     struct pollfd ready[] = {{.fd = oriel_net.agent.fd, .events = POLLIN},
                              {.fd = oriel_net.wake_fd, .events = POLLIN},
-                             {.fd = turn->is_armed ? oriel_net.origin.fd : -1, .events = POLLIN}};
+                             {.fd = state->is_armed ? oriel_net.origin.fd : -1, .events = POLLIN}};
     bool must_look = atomic_load_explicit(&oriel_net.looks, memory_order_relaxed);
-    struct timespec limit = {.tv_nsec = must_look        ? look_ns()
-                                        : turn->is_armed ? ARMED_NS
-                                                         : MIND_NS};
-    (void)ppoll(ready, 3, must_look || turn->is_minding ? &limit : NULL, NULL);
-    turn->was_ready = ready[0].revents != 0 || ready[2].revents != 0;
+    struct timespec limit = {.tv_nsec = must_look         ? look_interval_ns()
+                                        : state->is_armed ? ARMED_NS
+                                                          : SEND_CHECK_NS};
+    (void)ppoll(ready, 3, must_look || state->has_unsent ? &limit : NULL, NULL);
+    state->was_ready = ready[0].revents != 0 || ready[2].revents != 0;
     if (ready[1].revents != 0)
         oriel_net_drain_wakes();
 }
@@ -207,50 +207,50 @@ static void sleep_until_asked(struct turn *turn)
  * often the next message arrives meanwhile, such as after the lock of an origin that puts and
  * unlocks. If that fails several times in a row, as next to an origin that needs this processor, it
  * is tried only occasionally. */
-static bool spins(struct turn *turn, uint64_t now_ns)
+static bool keeps_spinning(struct thread_state *state, uint64_t now_ns)
 {
-    if (turn->any) {
-        if (turn->is_spinning && turn->served)
-            turn->vain = 0;
-        turn->is_spinning = turn->vain < VAIN_MOST;
-    } else if (turn->is_spinning && now_ns - turn->busy_ns >= SPIN_NS) {
-        turn->is_spinning = false;
-        turn->vain++;
+    if (state->any) {
+        if (state->is_spinning && state->served)
+            state->useless_spins = 0;
+        state->is_spinning = state->useless_spins < USELESS_MAX;
+    } else if (state->is_spinning && now_ns - state->busy_ns >= SPIN_NS) {
+        state->is_spinning = false;
+        state->useless_spins++;
     }
-    return turn->is_spinning;
+    return state->is_spinning;
 }
 
 /* Between two turns. */
-static void rest(struct turn *turn)
+static void progress_thread_rest(struct thread_state *state)
 {
     uint64_t now_ns = oriel_now_ns();
-    if (turn->any || turn->has_minded) {
-        turn->was_ready = false;
-        turn->vain_wakes = 0;
+    if (state->any || state->has_sent) {
+        state->was_ready = false;
+        state->useless_wakes = 0;
     }
-    if (turn->any)
-        turn->busy_ns = now_ns;
-    if (!turn->any && !turn->is_minding && oriel_net_is_helped(&turn->helped)) {
+    if (state->any)
+        state->busy_ns = now_ns;
+    if (!state->any && !state->has_unsent && oriel_net_is_helped(&state->helped)) {
         oriel_net_step_aside();
         return;
     }
-    if (spins(turn, now_ns))
+    if (keeps_spinning(state, now_ns))
         return;
-    if (turn->crowded == 0 && now_ns - turn->busy_ns < AWAKE_NS) {
+    if (state->sleeps_until_probe == 0 && now_ns - state->busy_ns < AWAKE_NS) {
         sched_yield();
-        if (oriel_now_ns() - now_ns >= CROWD_NS)
-            turn->crowded = CROWD_LASTS;
+        if (oriel_now_ns() - now_ns >= LONG_YIELD_NS)
+            state->sleeps_until_probe = SLEEPS_UNTIL_PROBE;
         return;
     }
-    if (turn->crowded > 0)
-        turn->crowded--;
-    if (turn->vain == VAIN_MOST && ++turn->sleeps % CROWD_LASTS == 0)
-        turn->vain--;
-    sleep_until_asked(turn);
+    if (state->sleeps_until_probe > 0)
+        state->sleeps_until_probe--;
+    if (state->useless_spins == USELESS_MAX && ++state->sleeps % SLEEPS_UNTIL_PROBE == 0)
+        state->useless_spins--;
+    progress_thread_sleep(state);
 }
 
 /* Sends the remaining messages when the net stops. */
-static void send_rest(void)
+static void send_remaining(void)
 {
     uint64_t begin_ns = oriel_now_ns();
     while (atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0 &&
@@ -263,8 +263,8 @@ static void send_rest(void)
 
 void *oriel_net_serve(void *unused)
 {
-    struct turn turn = {.crowded = CROWD_LASTS};
-    (void)oriel_net_is_helped(&turn.helped);
+    struct thread_state state = {.sleeps_until_probe = SLEEPS_UNTIL_PROBE};
+    (void)oriel_net_is_helped(&state.helped);
     (void)unused;
     oriel_net_in_agent = true;
     oriel_wait_untold = true;
@@ -273,11 +273,11 @@ void *oriel_net_serve(void *unused)
     oriel_schedule_soon();
     oriel_schedule_anywhere();
     while (!atomic_load_explicit(&oriel_net.is_ending, memory_order_acquire)) {
-        turn.any = oriel_net_serve_turn(&turn.served);
-        mind_origin(&turn);
-        rest(&turn);
+        state.any = oriel_net_serve_turn(&state.served);
+        origin_send_outstanding(&state);
+        progress_thread_rest(&state);
     }
-    send_rest();
+    send_remaining();
     oriel_remote_writers_remove_helper(gettid());
     return NULL;
 }

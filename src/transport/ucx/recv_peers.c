@@ -40,7 +40,7 @@ bool oriel_net_has_spare_caller(void)
     return oriel_net.spare_caller != NULL;
 }
 
-static struct oriel_net_caller *caller_of(uint64_t session)
+static struct oriel_net_caller *caller_find_or_create(uint64_t session)
 {
     struct oriel_net_caller *caller = oriel_hash_table_find(&oriel_net.by_session, session);
     if (caller != NULL)
@@ -59,7 +59,7 @@ static struct oriel_net_caller *caller_of(uint64_t session)
     return caller;
 }
 
-static void end_caller(struct oriel_net_caller *caller)
+static void caller_end(struct oriel_net_caller *caller)
 {
     caller->has_ended = true;
     oriel_net.any_ended = true;
@@ -69,7 +69,7 @@ static void end_caller(struct oriel_net_caller *caller)
 
 /* Sends to this caller are no longer possible. Its process is then lost, unless it or this process
  * ends. */
-static void note_broken(struct oriel_net_caller *caller, ucs_status_t status)
+static void caller_note_broken(struct oriel_net_caller *caller, ucs_status_t status)
 {
     bool is_end =
         caller->has_ended || atomic_load_explicit(&oriel_net.is_ending, memory_order_relaxed);
@@ -80,14 +80,14 @@ static void note_broken(struct oriel_net_caller *caller, ucs_status_t status)
     oriel_net.any_caller_broken = true;
 }
 
-static void send_buffer(struct oriel_net_caller *caller, struct oriel_ucx_buffer *buffer)
+static void caller_send_buffer(struct oriel_net_caller *caller, struct oriel_ucx_buffer *buffer)
 {
     ucs_status_t status = oriel_net_send(&oriel_net.agent, &caller->end, buffer);
     if (status != UCS_OK)
-        note_broken(caller, status);
+        caller_note_broken(caller, status);
 }
 
-static void send_gathered(void)
+static void answers_send_coalesced(void)
 {
     struct oriel_net_caller *caller = oriel_net.agent.gather.whose;
     if (caller == NULL)
@@ -96,34 +96,34 @@ static void send_gathered(void)
     if (caller->end.ep == NULL)
         oriel_pool_give(&oriel_net.agent.pool, buffer);
     else
-        send_buffer(caller, buffer);
+        caller_send_buffer(caller, buffer);
 }
 
 /* An answer is coalesced with others to the same caller until this thread has served all ready
  * messages. */
-static bool gather(struct oriel_net_caller *caller, const struct oriel_wire *wire,
-                   const struct oriel_net_bytes *bytes)
+static bool answer_coalesce(struct oriel_net_caller *caller, const struct oriel_wire *wire,
+                            const struct oriel_net_bytes *bytes)
 {
     struct oriel_net_worker *agent = &oriel_net.agent;
     if (agent->gather.whose != NULL && agent->gather.whose != caller)
-        send_gathered();
+        answers_send_coalesced();
     if (oriel_gather_add(&agent->gather, &agent->pool, caller, wire, bytes))
         return true;
     if (agent->gather.whose == NULL)
         return false;
-    send_gathered(); /* it was full */
+    answers_send_coalesced(); /* it was full */
     return oriel_gather_add(&agent->gather, &agent->pool, caller, wire, bytes);
 }
 
 void oriel_net_send_answers(void)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
-    send_gathered();
+    answers_send_coalesced();
     pthread_mutex_unlock(&oriel_net.agent.mutex);
 }
 
-static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind, uint64_t number,
-                      const struct oriel_net_bytes *bytes)
+static void answer_send(struct oriel_net_caller *caller, enum oriel_wire_kind kind, uint64_t number,
+                        const struct oriel_net_bytes *bytes)
 {
     struct oriel_wire wire = {.version = ORIEL_WIRE_VERSION,
                               .kind = (uint16_t)kind,
@@ -133,13 +133,13 @@ static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind
                               .number = number};
     if (caller->end.ep == NULL)
         return;
-    if (kind == ORIEL_WIRE_ANSWER && oriel_net_in_agent && gather(caller, &wire, bytes))
+    if (kind == ORIEL_WIRE_ANSWER && oriel_net_in_agent && answer_coalesce(caller, &wire, bytes))
         return;
     if (oriel_net.agent.gather.whose == caller)
-        send_gathered();
+        answers_send_coalesced();
     struct oriel_ucx_buffer *buffer = oriel_net_pack(&oriel_net.agent, &wire, bytes);
     if (buffer != NULL) {
-        send_buffer(caller, buffer);
+        caller_send_buffer(caller, buffer);
         return;
     }
     oriel_warn("no memory for an answer to another machine: its connection is given up");
@@ -153,7 +153,7 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
         return;
     struct oriel_net_caller *caller = oriel_hash_table_find(&oriel_net.by_session, asker->words[0]);
     if (caller != NULL)
-        send_back(caller, ORIEL_WIRE_ANSWER, asker->words[1], answer);
+        answer_send(caller, ORIEL_WIRE_ANSWER, asker->words[1], answer);
     bool must_wake = !oriel_net_in_agent &&
                      atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0;
     if (must_wake)
@@ -163,7 +163,7 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
 
 /* --- messages --- */
 
-static void make_ready(struct oriel_net_held *held)
+static void message_make_ready(struct oriel_net_held *held)
 {
     held->next = NULL;
     *oriel_net.ready_end = held;
@@ -172,7 +172,7 @@ static void make_ready(struct oriel_net_held *held)
     held->caller->says_bye |= held->wire.kind == ORIEL_WIRE_BYE;
 }
 
-static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held *held)
+static void message_order(struct oriel_net_caller *caller, struct oriel_net_held *held)
 {
     uint64_t ahead = held->wire.sequence - caller->expected;
     if (caller->says_bye) {
@@ -180,13 +180,13 @@ static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held 
         return;
     }
     if (ahead == 0) {
-        make_ready(held);
+        message_make_ready(held);
         while (caller->early != NULL && caller->early->wire.sequence == caller->expected &&
                !caller->says_bye) { /* N1 */
             held = caller->early;
             caller->early = held->next;
             caller->early_count--;
-            make_ready(held);
+            message_make_ready(held);
         }
         return;
     }
@@ -209,8 +209,8 @@ static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held 
 }
 
 /* data need not be aligned. */
-static void take_one(struct oriel_net_caller *caller, const struct oriel_wire *wire,
-                     const char *head, const char *data, size_t len_bytes)
+static void message_receive(struct oriel_net_caller *caller, const struct oriel_wire *wire,
+                            const char *head, const char *data, size_t len_bytes)
 {
     struct oriel_ucx_buffer *buffer =
         oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_held) + len_bytes);
@@ -226,10 +226,11 @@ static void take_one(struct oriel_net_caller *caller, const struct oriel_wire *w
     memcpy(buffer->front, head, wire->head_bytes);
     if (len_bytes != 0)
         memcpy(held->data, data, len_bytes);
-    put_in_order(caller, held);
+    message_order(caller, held);
 }
 
-static void take_gathered(struct oriel_net_caller *caller, const char *at, size_t left_bytes)
+static void messages_receive_coalesced(struct oriel_net_caller *caller, const char *at,
+                                       size_t left_bytes)
 {
     struct oriel_wire wire;
     const char *head;
@@ -237,7 +238,7 @@ static void take_gathered(struct oriel_net_caller *caller, const char *at, size_
     while (oriel_gather_next(&at, &left_bytes, &wire, &head, &data)) {
         if (wire.from == caller->session && wire.to == oriel_net.session &&
             wire.kind != ORIEL_WIRE_PING)
-            take_one(caller, &wire, head, data, wire.len_bytes);
+            message_receive(caller, &wire, head, data, wire.len_bytes);
     }
     if (left_bytes != 0)
         oriel_warn("dropped %zu bytes from another machine that are no messages", left_bytes);
@@ -252,26 +253,26 @@ ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t hea
     if (!oriel_net_unpack(
             &(struct oriel_net_raw){header, header_bytes, data, len_bytes, parameters}, &wire))
         return UCS_OK;
-    struct oriel_net_caller *caller = caller_of(wire.from);
+    struct oriel_net_caller *caller = caller_find_or_create(wire.from);
     if (caller == NULL || caller->has_ended)
         return UCS_OK;
     if (wire.kind == ORIEL_WIRE_PING)
-        send_back(caller, ORIEL_WIRE_PONG, wire.number, &(struct oriel_net_bytes){.pieces = 0});
+        answer_send(caller, ORIEL_WIRE_PONG, wire.number, &(struct oriel_net_bytes){.pieces = 0});
     else if (wire.kind == ORIEL_WIRE_GATHERED)
-        take_gathered(caller, data, len_bytes);
+        messages_receive_coalesced(caller, data, len_bytes);
     else
-        take_one(caller, &wire, (const char *)header + sizeof wire, data, len_bytes);
+        message_receive(caller, &wire, (const char *)header + sizeof wire, data, len_bytes);
     return UCS_OK;
 }
 
 /* --- messages for the net itself --- */
 
-static void forget(struct oriel_net_caller **place)
+static void caller_forget(struct oriel_net_caller **place)
 {
     struct oriel_net_caller *caller = *place;
     *place = caller->next;
     if (oriel_net.agent.gather.whose == caller)
-        send_gathered();
+        answers_send_coalesced();
     bool is_free = oriel_net_disconnect(&oriel_net.agent, &caller->end);
     oriel_net_drop_early(caller);
     oriel_hash_table_remove(&oriel_net.by_session, caller->session, caller);
@@ -283,7 +284,7 @@ static void forget(struct oriel_net_caller **place)
     oriel_net.forgotten = caller;
 }
 
-static void free_forgotten(void)
+static void forgotten_callers_free(void)
 {
     struct oriel_net_caller **place = &oriel_net.forgotten;
     while (*place != NULL) {
@@ -298,36 +299,36 @@ static void free_forgotten(void)
 }
 
 /* With the mutex held: forgets earlier sessions of this caller's process. */
-static void replace_others(const struct oriel_net_caller *caller)
+static void caller_forget_old_sessions(const struct oriel_net_caller *caller)
 {
     struct oriel_net_caller **place = &oriel_net.callers;
-    free_forgotten();
+    forgotten_callers_free();
     while (oriel_net.any_ended && *place != NULL) {
         if (*place != caller && (*place)->has_ended &&
             oriel_identity_equal(&(*place)->identity, &caller->identity))
-            forget(place);
+            caller_forget(place);
         else
             place = &(*place)->next;
     }
 }
 
-static void caller_broke(void *whose, ucp_ep_h ep, ucs_status_t status)
+static void caller_connection_broken(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_caller *caller = whose;
     if (caller->end.ep == ep)
-        note_broken(caller, status);
+        caller_note_broken(caller, status);
 }
 
-static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *held)
+static void hello_serve(struct oriel_net_caller *caller, const struct oriel_net_held *held)
 {
     ucs_status_t status = UCS_OK;
     pthread_mutex_lock(&oriel_net.agent.mutex);
     if (held->len_bytes > sizeof caller->identity && caller->end.ep == NULL) {
         memcpy(&caller->identity, held->data, sizeof caller->identity);
-        replace_others(caller);
+        caller_forget_old_sessions(caller);
         const char *address = held->data + sizeof caller->identity;
-        caller->end.ep =
-            oriel_net_connect(oriel_net.agent.ucp, address, caller_broke, caller, &status);
+        caller->end.ep = oriel_net_connect(oriel_net.agent.ucp, address, caller_connection_broken,
+                                           caller, &status);
     }
     if (caller->end.ep == NULL) {
         oriel_warn("no connection back to process %d on another machine: %s",
@@ -346,11 +347,11 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
     const struct oriel_net_arrived message = {held->buffer->front, held->wire.head_bytes,
                                               held->data, held->len_bytes};
     switch (held->wire.kind) {
-    case ORIEL_WIRE_HELLO: greet(caller, held); break;
+    case ORIEL_WIRE_HELLO: hello_serve(caller, held); break;
     case ORIEL_WIRE_TOLD:
     case ORIEL_WIRE_ASKED: oriel_net.service.serve(&asker, &caller->identity, &message); break;
     case ORIEL_WIRE_BYE:
-        end_caller(caller);
+        caller_end(caller);
         oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});
         oriel_net_note_left(caller->session);
         break;
@@ -369,7 +370,7 @@ void oriel_net_bury_callers(void)
         if (!caller->is_broken || (caller->has_ended && caller->end.ep == NULL))
             continue;
         bool is_lost = !caller->has_ended;
-        end_caller(caller);
+        caller_end(caller);
         (void)oriel_net_disconnect(&oriel_net.agent, &caller->end);
         oriel_net_drop_early(caller);
         if (!is_lost)
@@ -394,9 +395,9 @@ bool oriel_net_is_unheard(uint64_t session)
     return is_unheard;
 }
 
-static void shun(const struct oriel_net_peer *peer)
+static void caller_lose(const struct oriel_net_peer *peer)
 {
-    struct oriel_net_caller *caller = caller_of(peer->session);
+    struct oriel_net_caller *caller = caller_find_or_create(peer->session);
     if (caller == NULL)
         return;
     if (caller->expected != 0) {
@@ -404,8 +405,8 @@ static void shun(const struct oriel_net_peer *peer)
         oriel_net.any_caller_broken = true;
     } else { /* before its first message: the service does not know it */
         caller->identity = peer->identity;
-        end_caller(caller);
-        replace_others(caller);
+        caller_end(caller);
+        caller_forget_old_sessions(caller);
     }
 }
 
@@ -421,7 +422,7 @@ void oriel_net_shun_lost(void)
     pthread_mutex_lock(&oriel_net.agent.mutex);
     while (peer != NULL) {
         struct oriel_net_peer *next = peer->next_lost;
-        shun(peer);
+        caller_lose(peer);
         atomic_store_explicit(&peer->is_shunned, true, memory_order_release); /* the last access */
         peer = next;
     }

@@ -10,7 +10,7 @@
 
 enum { TURNS = 64 };
 
-static bool progress(struct oriel_net_worker *worker)
+static bool worker_progress(struct oriel_net_worker *worker)
 {
     unsigned done = oriel_ucp()->ucp_worker_progress(worker->ucp);
     if (worker->devices != NULL)
@@ -21,7 +21,7 @@ static bool progress(struct oriel_net_worker *worker)
 bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(void))
 {
     bool any = false;
-    for (int i = 0; i < TURNS && progress(worker); i++) {
+    for (int i = 0; i < TURNS && worker_progress(worker); i++) {
         any = true;
         if (is_enough != NULL && is_enough())
             break;
@@ -42,10 +42,10 @@ bool oriel_net_arm(struct oriel_net_worker *worker)
     oriel_delay();
     return oriel_ucp()->ucp_worker_arm(worker->ucp) == UCS_OK &&
            (worker->devices == NULL || oriel_ucp()->ucp_worker_arm(worker->devices) == UCS_OK) &&
-           !progress(worker);
+           !worker_progress(worker);
 }
 
-static void sent(void *request, ucs_status_t status, void *whose)
+static void send_done(void *request, ucs_status_t status, void *whose)
 {
     struct oriel_ucx_buffer *buffer = whose;
     buffer->end->pending--;
@@ -63,7 +63,7 @@ ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_en
         .op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send = sent,
+        .cb.send = send_done,
         .user_data = buffer,
     };
     buffer->worker = worker;
@@ -143,7 +143,7 @@ ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_han
     return *status == UCS_OK ? ep : NULL;
 }
 
-static void closed(void *request, ucs_status_t status, void *whose)
+static void close_done(void *request, ucs_status_t status, void *whose)
 {
     struct oriel_net_worker *worker = whose;
     (void)status;
@@ -165,7 +165,7 @@ bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end 
         .op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_EP_CLOSE_FLAG_FORCE,
-        .cb.send = closed,
+        .cb.send = close_done,
         .user_data = worker,
     };
     ucp_ep_h ep = end->ep;

@@ -17,7 +17,7 @@ enum { HALF_MESSAGES = 512, HALF_BYTES = 4 << 20 };
 
 /* --- known peers --- */
 
-static uint64_t key_of(const struct oriel_identity *who)
+static uint64_t identity_key(const struct oriel_identity *who)
 {
     return who->id[0] ^ who->id[1];
 }
@@ -25,14 +25,16 @@ static uint64_t key_of(const struct oriel_identity *who)
 struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
 {
     struct oriel_net_peer *peer =
-        oriel_net_is_started() ? oriel_hash_table_find(&oriel_net.by_identity, key_of(who)) : NULL;
+        oriel_net_is_started() ? oriel_hash_table_find(&oriel_net.by_identity, identity_key(who))
+                               : NULL;
     while (peer != NULL && !oriel_identity_equal(&peer->identity, who))
         peer = peer->same;
     return peer;
 }
 
-static struct oriel_net_peer *add_peer(const struct oriel_identity *who,
-                                       const struct oriel_wire_address *head, const void *address)
+static struct oriel_net_peer *peer_create(const struct oriel_identity *who,
+                                          const struct oriel_wire_address *head,
+                                          const void *address)
 {
     struct oriel_net_peer *peer = malloc(sizeof *peer + head->agent_bytes);
     if (peer == NULL)
@@ -42,8 +44,8 @@ static struct oriel_net_peer *add_peer(const struct oriel_identity *who,
     peer->sync.done = true;
     memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
     peer->same = oriel_hash_table_find(&oriel_net.by_identity,
-                                       key_of(who)); /* the same process, restarted */
-    if (!oriel_hash_table_set(&oriel_net.by_identity, key_of(who), peer)) {
+                                       identity_key(who)); /* the same process, restarted */
+    if (!oriel_hash_table_set(&oriel_net.by_identity, identity_key(who), peer)) {
         free(peer);
         return NULL;
     }
@@ -61,7 +63,7 @@ bool oriel_net_disconnect_peer(struct oriel_net_peer *peer)
 /* The process has restarted: its previous peer is unused, because a net stops when no window is
  * left. Returns false if that peer may still be accessed, its address room is too small, or its
  * connections do not close. */
-static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_address *head,
+static bool peer_renew(struct oriel_net_peer *peer, const struct oriel_wire_address *head,
                        const void *address)
 {
     bool is_used =
@@ -97,8 +99,8 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
     pthread_mutex_lock(&oriel_net.origin.mutex);
     struct oriel_net_peer *peer = oriel_net_find(who);
     const bool is_new = peer == NULL || peer->session != head.session;
-    if (is_new && (peer == NULL || !renew_peer(peer, &head, address)))
-        peer = add_peer(who, &head, address);
+    if (is_new && (peer == NULL || !peer_renew(peer, &head, address)))
+        peer = peer_create(who, &head, address);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     /* if the process is lost from now on, the existing peer is lost, too */
     if (is_new && oriel_net_is_unheard(head.session))
@@ -110,8 +112,8 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
 
 /* --- sending --- */
 
-static struct oriel_wire wire_to(const struct oriel_net_peer *peer, enum oriel_wire_kind kind,
-                                 size_t head_bytes, uint64_t number)
+static struct oriel_wire peer_wire(const struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                                   size_t head_bytes, uint64_t number)
 {
     return (struct oriel_wire){.version = ORIEL_WIRE_VERSION,
                                .kind = (uint16_t)kind,
@@ -122,7 +124,7 @@ static struct oriel_wire wire_to(const struct oriel_net_peer *peer, enum oriel_w
                                .number = number};
 }
 
-static void count_sent(struct oriel_net_peer *peer, size_t len_bytes)
+static void peer_count_sent(struct oriel_net_peer *peer, size_t len_bytes)
 {
     peer->sent++; /* N1 */
     peer->half_messages++;
@@ -138,7 +140,7 @@ void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_st
     oriel_net.any_broken = true;
 }
 
-static void send_buffer(struct oriel_net_peer *peer, struct oriel_ucx_buffer *buffer)
+static void peer_send_buffer(struct oriel_net_peer *peer, struct oriel_ucx_buffer *buffer)
 {
     ucs_status_t status = oriel_net_send(&oriel_net.origin, &peer->end, buffer);
     if (status != UCS_OK)
@@ -152,17 +154,17 @@ void oriel_net_send_gathered(void)
         return;
     struct oriel_ucx_buffer *buffer = oriel_gather_take(&oriel_net.origin.gather);
     if (peer->end.ep != NULL)
-        send_buffer(peer, buffer);
+        peer_send_buffer(peer, buffer);
     else
         oriel_pool_give(&oriel_net.origin.pool, buffer);
 }
 
 /* Coalesces a message with others for the same peer. Returns false if it must be sent alone. */
-static bool gather(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
-                   const struct oriel_net_bytes *bytes)
+static bool message_coalesce(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                             uint64_t number, const struct oriel_net_bytes *bytes)
 {
     struct oriel_net_worker *origin = &oriel_net.origin;
-    struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
+    struct oriel_wire wire = peer_wire(peer, kind, bytes->head_bytes, number);
     if (origin->gather.whose != NULL && origin->gather.whose != peer)
         oriel_net_send_gathered();
     if (!oriel_gather_add(&origin->gather, &origin->pool, peer, &wire, bytes)) {
@@ -172,7 +174,7 @@ static bool gather(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint6
         if (!oriel_gather_add(&origin->gather, &origin->pool, peer, &wire, bytes))
             return false;
     }
-    count_sent(peer, 0); /* small: only their number counts */
+    peer_count_sent(peer, 0); /* small: only their number counts */
     return true;
 }
 
@@ -180,22 +182,23 @@ bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, u
                        const struct oriel_net_bytes *bytes)
 {
     if (kind != ORIEL_WIRE_PING && oriel_net.origin.gather.whose != NULL) {
-        bool together = oriel_net.origin.gather.whose == peer && gather(peer, kind, number, bytes);
+        bool together =
+            oriel_net.origin.gather.whose == peer && message_coalesce(peer, kind, number, bytes);
         oriel_net_send_gathered();
         if (together)
             return true;
     }
-    struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
+    struct oriel_wire wire = peer_wire(peer, kind, bytes->head_bytes, number);
     struct oriel_ucx_buffer *buffer = oriel_net_pack(&oriel_net.origin, &wire, bytes);
     if (buffer == NULL)
         return false;
     if (kind != ORIEL_WIRE_PING)
-        count_sent(peer, buffer->len_bytes);
-    send_buffer(peer, buffer);
+        peer_count_sent(peer, buffer->len_bytes);
+    peer_send_buffer(peer, buffer);
     return true;
 }
 
-static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
+static void peer_connection_broken(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_peer *peer = whose;
     if (peer->end.ep == ep)
@@ -209,7 +212,8 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
         return false;
     if (peer->end.ep != NULL)
         return true;
-    peer->end.ep = oriel_net_connect(oriel_net.origin.ucp, peer->address, broken, peer, &status);
+    peer->end.ep = oriel_net_connect(oriel_net.origin.ucp, peer->address, peer_connection_broken,
+                                     peer, &status);
     if (peer->end.ep == NULL) {
         char why[sizeof peer->why];
         snprintf(why, sizeof why, "no connection to process %d on another machine: %s",
@@ -243,7 +247,7 @@ bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
 
 /* Waits before a message until flow control allows it. The mutex is held, but released
  * meanwhile. */
-static void keep_to_halves(struct oriel_net_peer *peer)
+static void flow_control_wait(struct oriel_net_peer *peer)
 {
     while (!peer->is_lost &&
            (peer->half_messages >= HALF_MESSAGES || peer->half_bytes >= HALF_BYTES)) {
@@ -261,28 +265,28 @@ static void keep_to_halves(struct oriel_net_peer *peer)
     }
 }
 
-static enum oriel_status lost(const struct oriel_net_peer *peer)
+static enum oriel_status peer_error(const struct oriel_net_peer *peer)
 {
     return oriel_fail(ORIEL_E_PEER, "%s", peer->why);
 }
 
-static enum oriel_status send_message(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
-                                      const struct oriel_net_bytes *message,
-                                      struct oriel_net_request *request, bool later)
+static enum oriel_status peer_send_message(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                                           const struct oriel_net_bytes *message,
+                                           struct oriel_net_request *request, bool later)
 {
     enum oriel_status status = ORIEL_OK;
     uint64_t number = 0;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     bool is_reached = oriel_net_reach(peer);
     if (is_reached)
-        keep_to_halves(peer);
+        flow_control_wait(peer);
     if (peer->is_lost)
-        status = lost(peer);
+        status = peer_error(peer);
     else if (!is_reached || (request != NULL && !oriel_net_add_request(peer, request)))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another machine");
     if (status == ORIEL_OK && request != NULL)
         number = request->number;
-    if (status == ORIEL_OK && !(later && gather(peer, kind, number, message)) &&
+    if (status == ORIEL_OK && !(later && message_coalesce(peer, kind, number, message)) &&
         !oriel_net_send_to(peer, kind, number, message)) {
         if (request != NULL)
             oriel_net_remove_request(request);
@@ -296,20 +300,21 @@ static enum oriel_status send_message(struct oriel_net_peer *peer, enum oriel_wi
 
 enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
 {
-    return send_message(peer, ORIEL_WIRE_TOLD, message, NULL, false);
+    return peer_send_message(peer, ORIEL_WIRE_TOLD, message, NULL, false);
 }
 
 enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer,
                                        const struct oriel_net_bytes *message)
 {
-    return send_message(peer, ORIEL_WIRE_TOLD, message, NULL, true);
+    return peer_send_message(peer, ORIEL_WIRE_TOLD, message, NULL, true);
 }
 
-static enum oriel_status ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
-                             struct oriel_net_request *request, bool later)
+static enum oriel_status request_send(struct oriel_net_peer *peer,
+                                      const struct oriel_net_bytes *message,
+                                      struct oriel_net_request *request, bool later)
 {
     request->peer = peer;
-    enum oriel_status status = send_message(peer, ORIEL_WIRE_ASKED, message, request, later);
+    enum oriel_status status = peer_send_message(peer, ORIEL_WIRE_ASKED, message, request, later);
     if (status != ORIEL_OK) {
         request->status = status;
         atomic_store_explicit(&request->done, true, memory_order_release);
@@ -320,14 +325,14 @@ static enum oriel_status ask(struct oriel_net_peer *peer, const struct oriel_net
 enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
                                 struct oriel_net_request *request)
 {
-    return ask(peer, message, request, false);
+    return request_send(peer, message, request, false);
 }
 
 enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer,
                                       const struct oriel_net_bytes *message,
                                       struct oriel_net_request *request)
 {
-    return ask(peer, message, request, true);
+    return request_send(peer, message, request, true);
 }
 
 /* --- the end of a peer --- */
@@ -399,15 +404,15 @@ void oriel_net_note_left(uint64_t session)
 
 /* --- answers --- */
 
-static void take_pong(const struct oriel_wire *wire)
+static void pong_receive(const struct oriel_wire *wire)
 {
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         if (peer->session == wire->from)
             peer->silence_ns = 0;
 }
 
-static void take_answer(const struct oriel_wire *wire, const char *head, const char *data,
-                        size_t len_bytes)
+static void answer_receive(const struct oriel_wire *wire, const char *head, const char *data,
+                           size_t len_bytes)
 {
     struct oriel_net_request *request =
         oriel_net.request_room == 0
@@ -425,10 +430,10 @@ static void take_answer(const struct oriel_wire *wire, const char *head, const c
 }
 
 /* Copy of unaligned data; static, so no answer is lost for lack of memory. */
-static _Alignas(16) char aligned[ORIEL_NET_DATA_BYTES];
+static _Alignas(16) char aligned_data[ORIEL_NET_DATA_BYTES];
 
 /* Handles coalesced answers; data is aligned. */
-static void take_gathered(const char *at, size_t left_bytes)
+static void answers_receive_coalesced(const char *at, size_t left_bytes)
 {
     struct oriel_wire wire;
     uint64_t head[ORIEL_NET_HEAD_BYTES / sizeof(uint64_t)];
@@ -438,7 +443,7 @@ static void take_gathered(const char *at, size_t left_bytes)
         if (wire.kind != ORIEL_WIRE_ANSWER || wire.to != oriel_net.session)
             continue;
         memcpy(head, head_at, wire.head_bytes);
-        take_answer(&wire, (const char *)head, data, wire.len_bytes);
+        answer_receive(&wire, (const char *)head, data, wire.len_bytes);
     }
 }
 
@@ -452,18 +457,18 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
             &(struct oriel_net_raw){header, header_bytes, data, len_bytes, parameters}, &wire))
         return UCS_OK;
     if (wire.kind == ORIEL_WIRE_PONG) {
-        take_pong(&wire);
+        pong_receive(&wire);
         return UCS_OK;
     }
     if (wire.kind != ORIEL_WIRE_ANSWER && wire.kind != ORIEL_WIRE_GATHERED)
         return UCS_OK;
     if ((uintptr_t)data % sizeof(uint64_t) != 0)
-        data = memcpy(aligned, data, len_bytes);
+        data = memcpy(aligned_data, data, len_bytes);
     if (wire.kind == ORIEL_WIRE_GATHERED) {
-        take_gathered(data, len_bytes);
+        answers_receive_coalesced(data, len_bytes);
         return UCS_OK;
     }
     memcpy(head, (const char *)header + sizeof wire, wire.head_bytes);
-    take_answer(&wire, (const char *)head, data, len_bytes);
+    answer_receive(&wire, (const char *)head, data, len_bytes);
     return UCS_OK;
 }

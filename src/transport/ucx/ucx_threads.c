@@ -21,13 +21,13 @@
 
 enum { THREADS_MOST = 512 };
 
-static int32_t before[THREADS_MOST];
-static unsigned before_count;
-static int32_t exempt[ORIEL_NET_THREADS];
+static int32_t recorded_tids[THREADS_MOST];
+static unsigned recorded_count;
+static int32_t exempt_tids[ORIEL_NET_THREADS];
 
 /* Calls visit for each thread of the process. Returns false if they cannot be listed, or visit
  * returns false. */
-static bool visit_threads(bool (*visit)(int32_t tid))
+static bool threads_visit(bool (*visit)(int32_t tid))
 {
     DIR *folder = opendir("/proc/self/task");
     bool all = folder != NULL;
@@ -40,23 +40,23 @@ static bool visit_threads(bool (*visit)(int32_t tid))
     return all;
 }
 
-static bool note(int32_t tid)
+static bool thread_record(int32_t tid)
 {
-    if (before_count == THREADS_MOST)
+    if (recorded_count == THREADS_MOST)
         return false;
-    before[before_count++] = tid;
+    recorded_tids[recorded_count++] = tid;
     return true;
 }
 
-static bool was_there(int32_t tid)
+static bool thread_is_recorded(int32_t tid)
 {
-    for (unsigned i = 0; i < before_count; i++)
-        if (before[i] == tid)
+    for (unsigned i = 0; i < recorded_count; i++)
+        if (recorded_tids[i] == tid)
             return true;
     return false;
 }
 
-static bool is_of_ucx(int32_t tid)
+static bool is_ucx_thread(int32_t tid)
 {
     char path[64];
     char text[2048];
@@ -78,11 +78,11 @@ static bool is_of_ucx(int32_t tid)
            (strtoull(mask + 9, NULL, 16) & wanted) == wanted;
 }
 
-static bool exempt_one(int32_t tid)
+static bool thread_exempt(int32_t tid)
 {
-    for (unsigned i = 0; !was_there(tid) && i < ORIEL_NET_THREADS; i++)
-        if (exempt[i] == 0 && is_of_ucx(tid)) {
-            exempt[i] = tid;
+    for (unsigned i = 0; !thread_is_recorded(tid) && i < ORIEL_NET_THREADS; i++)
+        if (exempt_tids[i] == 0 && is_ucx_thread(tid)) {
+            exempt_tids[i] = tid;
             oriel_remote_writers_add_helper(tid);
             break;
         }
@@ -91,13 +91,13 @@ static bool exempt_one(int32_t tid)
 
 void oriel_net_threads_note(void)
 {
-    before_count = 0;
-    if (!visit_threads(note))
-        before_count = THREADS_MOST + 1; /* unknown: no thread counts as new */
+    recorded_count = 0;
+    if (!threads_visit(thread_record))
+        recorded_count = THREADS_MOST + 1; /* unknown: no thread counts as new */
 }
 
 /* For all workers. */
-static void change_places(void (*change)(const void *place))
+static void worker_addresses_change(void (*change)(const void *place))
 {
     const struct oriel_net_worker *workers[] = {&oriel_net.origin, &oriel_net.agent};
     for (int i = 0; i < 2; i++) {
@@ -109,17 +109,17 @@ static void change_places(void (*change)(const void *place))
 
 void oriel_net_threads_exempt(void)
 {
-    if (before_count <= THREADS_MOST)
-        (void)visit_threads(exempt_one);
-    change_places(oriel_remote_writers_add_place);
+    if (recorded_count <= THREADS_MOST)
+        (void)threads_visit(thread_exempt);
+    worker_addresses_change(oriel_remote_writers_add_place);
 }
 
 void oriel_net_threads_forget(void)
 {
     for (unsigned i = 0; i < ORIEL_NET_THREADS; i++) {
-        if (exempt[i] != 0)
-            oriel_remote_writers_remove_helper(exempt[i]);
-        exempt[i] = 0;
+        if (exempt_tids[i] != 0)
+            oriel_remote_writers_remove_helper(exempt_tids[i]);
+        exempt_tids[i] = 0;
     }
-    change_places(oriel_remote_writers_remove_place);
+    worker_addresses_change(oriel_remote_writers_remove_place);
 }

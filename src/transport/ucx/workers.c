@@ -30,18 +30,18 @@ static _Atomic bool is_started; /* reset with both mutexes held */
 static _Atomic bool in_child;   /* child of a process that had started */
 static _Atomic bool watches_fork;
 
-static void enter_child(void)
+static void net_disable_in_child(void)
 {
     atomic_store_explicit(&in_child, in_child || is_started, memory_order_relaxed);
     atomic_store_explicit(&is_started, false, memory_order_relaxed);
 }
 
-static enum oriel_status refuse(const char *what, ucs_status_t status)
+static enum oriel_status ucx_error(const char *what, ucs_status_t status)
 {
     return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
 }
 
-static ucs_status_t create_worker(ucp_context_h context, ucp_worker_h *out)
+static ucs_status_t worker_create(ucp_context_h context, ucp_worker_h *out)
 {
     const ucp_worker_params_t wanted = {
         .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
@@ -52,7 +52,7 @@ static ucs_status_t create_worker(ucp_context_h context, ucp_worker_h *out)
 }
 
 /* Combines the descriptors of both workers in one. */
-static bool watch_both(struct oriel_net_worker *worker, int devices_fd)
+static bool worker_combine_fds(struct oriel_net_worker *worker, int devices_fd)
 {
     struct epoll_event readable = {.events = EPOLLIN};
     int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -68,14 +68,14 @@ static bool watch_both(struct oriel_net_worker *worker, int devices_fd)
     return true;
 }
 
-static bool add_devices(struct oriel_net_worker *worker)
+static bool worker_add_devices(struct oriel_net_worker *worker)
 {
     int devices_fd;
-    if (create_worker(oriel_net.devices, &worker->devices) != UCS_OK)
+    if (worker_create(oriel_net.devices, &worker->devices) != UCS_OK)
         worker->devices = NULL;
     if (worker->devices != NULL &&
         oriel_ucp()->ucp_worker_get_efd(worker->devices, &devices_fd) == UCS_OK &&
-        watch_both(worker, devices_fd))
+        worker_combine_fds(worker, devices_fd))
         return true;
     if (worker->devices != NULL)
         oriel_ucp()->ucp_worker_destroy(worker->devices);
@@ -83,7 +83,7 @@ static bool add_devices(struct oriel_net_worker *worker)
     return false;
 }
 
-static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_recv_callback_t take)
+static enum oriel_status worker_open(struct oriel_net_worker *worker, ucp_am_recv_callback_t take)
 {
     const ucp_am_handler_param_t handler = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
@@ -92,11 +92,11 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
         .flags = UCP_AM_FLAG_WHOLE_MSG,
         .cb = take,
     };
-    ucs_status_t status = create_worker(oriel_net.context, &worker->ucp);
+    ucs_status_t status = worker_create(oriel_net.context, &worker->ucp);
     worker->devices = NULL;
     worker->owns_fd = false;
     if (status != UCS_OK)
-        return refuse("ucp_worker_create", status);
+        return ucx_error("ucp_worker_create", status);
     status = oriel_ucp()->ucp_worker_set_am_recv_handler(worker->ucp, &handler);
     if (status == UCS_OK)
         status = oriel_ucp()->ucp_worker_get_efd(worker->ucp, &worker->fd);
@@ -104,7 +104,7 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
         status = UCS_ERR_NO_MEMORY;
     if (status != UCS_OK) {
         oriel_ucp()->ucp_worker_destroy(worker->ucp);
-        return refuse("a worker that can be waited for", status);
+        return ucx_error("a worker that can be waited for", status);
     }
     worker->gather = (struct oriel_gather){.whose = NULL};
     worker->pending = 0;
@@ -114,7 +114,7 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
 }
 
 /* A worker with endpoints that stay open also stays, with everything to which these may refer. */
-static void close_worker(struct oriel_net_worker *worker)
+static void worker_close(struct oriel_net_worker *worker)
 {
     if (worker->left_open != 0)
         return;
@@ -130,7 +130,7 @@ static void close_worker(struct oriel_net_worker *worker)
 
 /* The addresses of network devices only: Oriel itself handles shared memory, and several simulated
  * nodes on one machine must be distinct. */
-static ucs_status_t ask_address(ucp_worker_h worker, ucp_address_t **address, size_t *len_bytes)
+static ucs_status_t worker_address(ucp_worker_h worker, ucp_address_t **address, size_t *len_bytes)
 {
     ucp_worker_attr_t asked = {
         .field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
@@ -142,13 +142,13 @@ static ucs_status_t ask_address(ucp_worker_h worker, ucp_address_t **address, si
     return status;
 }
 
-static enum oriel_status make_address(void)
+static enum oriel_status net_address_create(void)
 {
     ucp_address_t *agent = NULL;
     size_t agent_bytes = 0;
-    ucs_status_t status = ask_address(oriel_net.agent.ucp, &agent, &agent_bytes);
+    ucs_status_t status = worker_address(oriel_net.agent.ucp, &agent, &agent_bytes);
     if (status != UCS_OK)
-        return refuse("the address of a worker", status);
+        return ucx_error("the address of a worker", status);
     struct oriel_wire_address head = {ORIEL_WIRE_VERSION, (uint32_t)agent_bytes, oriel_net.session};
     oriel_net.address_bytes = sizeof head + agent_bytes;
     enum oriel_status fits = ORIEL_OK;
@@ -164,14 +164,14 @@ static enum oriel_status make_address(void)
     oriel_ucp()->ucp_worker_release_address(oriel_net.agent.ucp, agent);
     if (fits != ORIEL_OK)
         return fits;
-    status = ask_address(oriel_net.origin.ucp, &oriel_net.origin_address,
-                         &oriel_net.origin_address_bytes);
-    return status == UCS_OK ? ORIEL_OK : refuse("the address of a worker", status);
+    status = worker_address(oriel_net.origin.ucp, &oriel_net.origin_address,
+                            &oriel_net.origin_address_bytes);
+    return status == UCS_OK ? ORIEL_OK : ucx_error("the address of a worker", status);
 }
 
 /* As in transport/agent/agent_thread.c: if static thread-local memory needs more than this, the
  * default size is used. */
-static enum oriel_status start_thread(void)
+static enum oriel_status net_thread_start(void)
 {
     pthread_attr_t small;
     int error = pthread_attr_init(&small);
@@ -189,7 +189,7 @@ static enum oriel_status start_thread(void)
     return ORIEL_OK;
 }
 
-static void close_devices(void)
+static void devices_close(void)
 {
     if (oriel_net.devices == NULL)
         return;
@@ -199,7 +199,7 @@ static void close_devices(void)
     oriel_net.devices_address = NULL;
 }
 
-static void clean_devices(void)
+static void devices_cleanup(void)
 {
     if (oriel_net.devices != NULL)
         oriel_ucp()->ucp_cleanup(oriel_net.devices);
@@ -207,14 +207,14 @@ static void clean_devices(void)
 }
 
 /* If it fails, messages are used instead. */
-static void open_devices(const char *found)
+static void devices_open(const char *found)
 {
     if (oriel_options()->net == ORIEL_NET_MESSAGES ||
         !oriel_ucp_open_devices(found, &oriel_net.devices))
         return;
-    if (add_devices(&oriel_net.origin) && add_devices(&oriel_net.agent) &&
-        ask_address(oriel_net.agent.devices, &oriel_net.devices_address,
-                    &oriel_net.devices_address_bytes) == UCS_OK)
+    if (worker_add_devices(&oriel_net.origin) && worker_add_devices(&oriel_net.agent) &&
+        worker_address(oriel_net.agent.devices, &oriel_net.devices_address,
+                       &oriel_net.devices_address_bytes) == UCS_OK)
         return;
     oriel_note("devices that put and get by themselves cannot be waited for: all goes by messages");
     oriel_net.devices_address = NULL;
@@ -224,24 +224,24 @@ static void open_devices(const char *found)
             oriel_ucp()->ucp_worker_destroy(worker->devices);
         worker->devices = NULL; /* the descriptor over both still works for the remaining one */
     }
-    clean_devices();
+    devices_cleanup();
 }
 
-static enum oriel_status open_all(void)
+static enum oriel_status net_open(void)
 {
     char devices[4096];
     enum oriel_status status = oriel_ucp_open(&oriel_net.context, devices, sizeof devices);
     if (status != ORIEL_OK)
         return status;
-    status = open_worker(&oriel_net.origin, oriel_net_take_reply);
+    status = worker_open(&oriel_net.origin, oriel_net_take_reply);
     if (status != ORIEL_OK)
         goto no_origin;
-    status = open_worker(&oriel_net.agent, oriel_net_take_message);
+    status = worker_open(&oriel_net.agent, oriel_net_take_message);
     if (status != ORIEL_OK)
         goto no_agent;
     oriel_net.has_verbs = oriel_ucp_has_verbs(devices);
-    open_devices(devices);
-    status = make_address();
+    devices_open(devices);
+    status = net_address_create();
     if (status != ORIEL_OK)
         goto no_address;
     oriel_net.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -253,7 +253,7 @@ static enum oriel_status open_all(void)
         status = oriel_fail(ORIEL_E_OTHER, "no epoll descriptor: %s", strerror(errno));
         goto no_gate;
     }
-    status = start_thread();
+    status = net_thread_start();
     if (status == ORIEL_OK)
         return ORIEL_OK;
     close(oriel_net.gate_fd);
@@ -262,18 +262,18 @@ no_gate:
 no_event:
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
 no_address:
-    close_devices();
-    close_worker(&oriel_net.agent);
+    devices_close();
+    worker_close(&oriel_net.agent);
 no_agent:
-    close_worker(&oriel_net.origin);
-    clean_devices();
+    worker_close(&oriel_net.origin);
+    devices_cleanup();
 no_origin:
     oriel_ucp()->ucp_cleanup(oriel_net.context);
     return status;
 }
 
-/* Resets everything except the workers, which open_worker reinitialises around their mutexes. */
-static void forget_all(void)
+/* Resets everything except the workers, which worker_open reinitialises around their mutexes. */
+static void net_reset(void)
 {
     const size_t workers_end = offsetof(struct oriel_net, service);
     memset((char *)&oriel_net + workers_end, 0, sizeof oriel_net - workers_end);
@@ -283,14 +283,14 @@ static void forget_all(void)
 }
 
 /* Allocates in advance what must be available later. */
-static enum oriel_status put_by(void)
+static enum oriel_status net_preallocate(void)
 {
     bool is_there = oriel_net_has_request_room() && oriel_net_has_spare_caller();
     return is_there ? ORIEL_OK
                     : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other machines");
 }
 
-static void free_peers(void)
+static void peers_free(void)
 {
     while (oriel_net.peers != NULL) {
         struct oriel_net_peer *peer = oriel_net.peers;
@@ -302,7 +302,7 @@ static void free_peers(void)
 }
 
 /* Releases the messages in buffers of the agent's pool. */
-static void release_held(void)
+static void messages_release(void)
 {
     while (oriel_net.ready != NULL) { /* arrived after the last turn of the agent's thread */
         struct oriel_net_held *held = oriel_net.ready;
@@ -313,7 +313,7 @@ static void release_held(void)
         oriel_net_drop_early(caller);
 }
 
-static void free_list(struct oriel_net_caller **list)
+static void callers_free_list(struct oriel_net_caller **list)
 {
     while (*list != NULL) {
         struct oriel_net_caller *caller = *list;
@@ -322,10 +322,10 @@ static void free_list(struct oriel_net_caller **list)
     }
 }
 
-static void free_callers(void)
+static void callers_free(void)
 {
-    free_list(&oriel_net.callers);
-    free_list(&oriel_net.forgotten);
+    callers_free_list(&oriel_net.callers);
+    callers_free_list(&oriel_net.forgotten);
     free(oriel_net.spare_caller);
     oriel_hash_table_close(&oriel_net.by_session);
 }
@@ -343,10 +343,10 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     enum oriel_status status = oriel_ucp_load();
     if (status != ORIEL_OK)
         return status;
-    status = oriel_fork_watch(&watches_fork, NULL, NULL, enter_child);
+    status = oriel_fork_watch(&watches_fork, NULL, NULL, net_disable_in_child);
     if (status != ORIEL_OK)
         return status;
-    forget_all();
+    net_reset();
     oriel_net.service = *service;
     oriel_net.self = *self;
     oriel_net.writers = writers;
@@ -362,17 +362,17 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
         /* for the agent's thread and UCX's own: handlers run only in the program's threads */
         &before);
     oriel_net_threads_note();
-    status = put_by();
+    status = net_preallocate();
     if (status == ORIEL_OK)
-        status = open_all();
+        status = net_open();
     if (status == ORIEL_OK)
         oriel_net_threads_exempt();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status == ORIEL_OK) {
         atomic_store_explicit(&is_started, true, memory_order_release);
     } else {
-        free_peers();
-        free_callers();
+        peers_free();
+        callers_free();
     }
     return status;
 }
@@ -408,16 +408,16 @@ void oriel_net_wake_agent(void)
 
 /* --- stop --- */
 
-static enum oriel_status is_in_time(void *end_ns)
+static enum oriel_status deadline_check(void *end_ns)
 {
     return oriel_now_ns() < *(const uint64_t *)end_ns ? ORIEL_OK : ORIEL_E_OTHER;
 }
 
 /* With the origin's mutex held, which it releases meanwhile. */
-static void await_sync(struct oriel_net_peer *peer, uint64_t *end_ns)
+static void sync_wait(struct oriel_net_peer *peer, uint64_t *end_ns)
 {
-    const struct oriel_watch watch = {.check = is_in_time, .context = end_ns};
-    if (peer->is_lost || peer->sync.done || is_in_time(end_ns) != ORIEL_OK)
+    const struct oriel_watch watch = {.check = deadline_check, .context = end_ns};
+    if (peer->is_lost || peer->sync.done || deadline_check(end_ns) != ORIEL_OK)
         return;
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     (void)oriel_net_await(&peer->sync, &watch);
@@ -427,7 +427,7 @@ static void await_sync(struct oriel_net_peer *peer, uint64_t *end_ns)
 /* Sends BYE. A peer that has already left is not asked for an answer: it may be gone, and if the
  * connection does not show that, as between InfiniBand devices, the wait would last until the
  * timeout. */
-static void say_goodbye_to(struct oriel_net_peer *peer)
+static void bye_send(struct oriel_net_peer *peer)
 {
     if (peer->end.ep == NULL || peer->is_lost || !peer->sync.done)
         return;
@@ -441,17 +441,17 @@ static void say_goodbye_to(struct oriel_net_peer *peer)
  * not take the end of the connection for a death. A slow peer is awaited as at any other time:
  * otherwise the last messages to it would be lost, and it may wait for these. A peer that sends BYE
  * itself waits for nothing. */
-static void say_goodbye(void)
+static void bye_send_all(void)
 {
     uint64_t end_ns = oriel_now_ns() + oriel_net.timeout_ns;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
         if (peer->end.ep != NULL)
-            await_sync(peer, &end_ns);
-        say_goodbye_to(peer);
+            sync_wait(peer, &end_ns);
+        bye_send(peer);
     }
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
-        await_sync(peer, &end_ns);
+        sync_wait(peer, &end_ns);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
 }
 
@@ -464,7 +464,7 @@ static bool is_flushing(ucs_status_ptr_t request)
 /* Flushes the last answers of the agent's thread, and BYEs without an answer: a device discards
  * unsent data when its connection ends. A connection that was just being established may never
  * complete, because its other end stops, too; so the time is limited. */
-static void flush_last(void)
+static void flush_remaining(void)
 {
     const ucp_request_param_t how = {.op_attr_mask = 0};
     uint64_t begin_ns = oriel_now_ns();
@@ -482,7 +482,7 @@ static void flush_last(void)
 }
 
 /* A worker must not end before its endpoints: UCX would abort the process. */
-static void finish_closing(void)
+static void endpoints_finish_closing(void)
 {
     uint64_t begin_ns = oriel_now_ns();
     while (oriel_net.agent.closing + oriel_net.origin.closing != 0 &&
@@ -494,7 +494,7 @@ static void finish_closing(void)
 }
 
 /* From here on only this thread accesses the net. */
-static void shut_out(void)
+static void net_exclude_callers(void)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
     pthread_mutex_lock(&oriel_net.origin.mutex);
@@ -507,27 +507,27 @@ void oriel_net_stop(void)
 {
     if (!oriel_net_is_started())
         return;
-    say_goodbye();
+    bye_send_all();
     atomic_store_explicit(&oriel_net.is_ending, true, memory_order_release);
     oriel_net_wake_agent();
     pthread_join(oriel_net.thread, NULL);
-    shut_out();
+    net_exclude_callers();
     oriel_net_threads_forget();
-    flush_last();
+    flush_remaining();
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         (void)oriel_net_disconnect(&oriel_net.agent, &caller->end);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         (void)oriel_net_disconnect_peer(peer);
-    finish_closing();
+    endpoints_finish_closing();
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
-    release_held();
-    close_devices();
-    close_worker(&oriel_net.agent);
-    close_worker(&oriel_net.origin);
-    free_callers();
-    free_peers();
+    messages_release();
+    devices_close();
+    worker_close(&oriel_net.agent);
+    worker_close(&oriel_net.origin);
+    callers_free();
+    peers_free();
     if (oriel_net.agent.left_open + oriel_net.origin.left_open == 0) {
-        clean_devices();
+        devices_cleanup();
         oriel_ucp()->ucp_cleanup(oriel_net.context);
     }
     close(oriel_net.gate_fd);
