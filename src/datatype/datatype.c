@@ -229,7 +229,7 @@ static enum oriel_status derived_insert(MPI_Datatype datatype, const struct orie
         type->kind != ORIEL_KIND_NONE && oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
         oriel_contents_is_leaf(combiner); /* MPI-1's MPI_LB and MPI_UB have no element */
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
-        status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
+        status = oriel_fail(ORIEL_E_TYPE, "the host rejects an attribute on the datatype");
     else if (!oriel_hash_table_set(&table, oriel_type_key(datatype), type))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
     if (status != ORIEL_OK) {

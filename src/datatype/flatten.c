@@ -265,9 +265,8 @@ static struct oriel_node *constructor_node(struct flattening *all,
     case MPI_COMBINER_SUBARRAY: return subarray_node(all, contents);
     case MPI_COMBINER_DARRAY: return darray_node(all, contents);
     default:
-        all->status =
-            oriel_fail(ORIEL_E_TYPE, "the datatype has a constructor that is not known (%d)",
-                       contents->combiner);
+        all->status = oriel_fail(ORIEL_E_TYPE, "the datatype has an unknown constructor (%d)",
+                                 contents->combiner);
         return NULL;
     }
 }
@@ -287,7 +286,7 @@ static struct oriel_node *leaf_node(struct flattening *all, MPI_Datatype datatyp
                                         oriel_contents_number(contents, 0));
     if (kind != ORIEL_KIND_NONE)
         return oriel_node_run(kind, 1);
-    all->status = oriel_fail(ORIEL_E_TYPE, "the datatype has a predefined type that is not known");
+    all->status = oriel_fail(ORIEL_E_TYPE, "the datatype contains an unknown predefined type");
     return NULL;
 }
 
@@ -352,7 +351,7 @@ enum oriel_status oriel_flatten(MPI_Datatype datatype, struct oriel_node **out)
     if (status == ORIEL_OK && *out == NULL)
         status = layout_no_memory();
     if (status == ORIEL_OK && (*out)->vast)
-        status = oriel_fail(ORIEL_E_TYPE, "the datatype reaches farther than any memory");
+        status = oriel_fail(ORIEL_E_TYPE, "the datatype's extent exceeds the address space");
     flattening_close(&all);
     if (status != ORIEL_OK) {
         oriel_node_free(*out);

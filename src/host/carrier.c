@@ -54,7 +54,7 @@ static enum oriel_status singleton_create(MPI_Comm comm)
         world_model ? singleton_from_self(&singleton) : singleton_from_comm(comm, &singleton);
     if (code != MPI_SUCCESS) {
         singleton = MPI_COMM_NULL;
-        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a communicator of one process");
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a communicator of one process");
     }
     oriel_host()->Comm_set_errhandler(singleton, MPI_ERRORS_RETURN);
     if (oriel_host()->Irecv(NULL, 0, MPI_BYTE, 0, 0, singleton, &progress_request) == MPI_SUCCESS)

@@ -25,7 +25,8 @@ static enum oriel_status collective_poll(MPI_Request *request, const char *what,
     int done = 0;
     for (unsigned tests = 0;; tests++) {
         if (oriel_host()->Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return oriel_fail(ORIEL_E_OTHER, "the host failed while the ranks agreed");
+            return oriel_fail(ORIEL_E_OTHER,
+                              "the host failed in a collective during window creation");
         if (done)
             return ORIEL_OK;
         if (tests < SPINS)
@@ -123,12 +124,12 @@ static enum oriel_status exchange_close(struct exchange *exchange, const char *w
 static enum oriel_status collective_refused(struct exchange *exchange)
 {
     exchange_free(exchange);
-    return oriel_fail(ORIEL_E_COMM, "the host refuses a collective on the communicator");
+    return oriel_fail(ORIEL_E_COMM, "the host rejects a collective on the communicator");
 }
 
 static enum oriel_status collective_no_memory(void)
 {
-    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what the ranks tell each other");
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for data exchanged between the ranks");
 }
 
 enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,

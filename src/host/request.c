@@ -7,7 +7,7 @@ enum oriel_status oriel_host_completed_request(MPI_Request *out)
 {
     if (oriel_host()->Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, oriel_host_singleton(), out) !=
         MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_OTHER, "the host cannot make a completed request");
+        return oriel_fail(ORIEL_E_OTHER, "the host cannot create a completed request");
     return ORIEL_OK;
 }
 
@@ -32,7 +32,7 @@ enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query,
                                           MPI_Request *out)
 {
     if (oriel_host()->Grequest_start(query, drop, request_cancel, whose, out) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a request");
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a request");
     return ORIEL_OK;
 }
 

@@ -93,7 +93,7 @@ struct oriel_remote_writers_slot *oriel_remote_writers_enter(struct oriel_remote
 {
     uint64_t word = oriel_identity_own_word();
     if (word == 0) {
-        oriel_fail(ORIEL_E_OTHER, "this process cannot find out its start time (/proc/self/stat)");
+        oriel_fail(ORIEL_E_OTHER, "cannot read this process's start time (/proc/self/stat)");
         return NULL;
     }
     for (bool again = true;;) {
@@ -155,13 +155,12 @@ enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers
             continue; /* freed just now */
         if (in_any_case) {
             oriel_warn("process %d has been copying into window memory for a second; pages become "
-                       "private meanwhile",
+                       "private anyway",
                        pid);
             continue;
         }
         oriel_remote_writers_resume(writers);
-        return oriel_fail(ORIEL_E_OTHER,
-                          "copies by other processes do not come to an end (process %d)", pid);
+        return oriel_fail(ORIEL_E_OTHER, "copies by another process do not end (process %d)", pid);
     }
     return ORIEL_OK;
 }

@@ -80,7 +80,7 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     else if (query(datatype, wide.integer_count, wide.address_count, wide.large_count,
                    wide.type_count, out->integers, (MPI_Aint *)out->wide, large,
                    out->types) != MPI_SUCCESS)
-        status = oriel_fail(ORIEL_E_TYPE, "the host cannot tell the datatype's contents");
+        status = oriel_fail(ORIEL_E_TYPE, "the host does not return the datatype's contents");
     else
         out->type_count = wide.type_count;
     if (status == ORIEL_OK && wide.large_count > 0) {

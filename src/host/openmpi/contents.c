@@ -30,7 +30,7 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     if (oriel_host()->Type_get_contents(datatype, integer_count, address_count, type_count,
                                         out->integers, (MPI_Aint *)out->wide,
                                         out->types) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_TYPE, "the host cannot tell the datatype's contents");
+        return oriel_fail(ORIEL_E_TYPE, "the host does not return the datatype's contents");
     out->integer_count = integer_count;
     out->type_count = type_count;
     return ORIEL_OK;

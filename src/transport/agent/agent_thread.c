@@ -177,8 +177,7 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
         ; /* interrupted by a signal */
     if (oriel_load_acquire(&agent->state) != ORIEL_AGENT_RUNNING) {
         pthread_join(serving.thread, NULL);
-        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file any more: no agent",
-                          fd);
+        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file: no agent", fd);
     }
     serving.pid = getpid();
     return ORIEL_OK;

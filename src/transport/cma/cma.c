@@ -45,7 +45,7 @@ static enum oriel_status cma_error(const struct oriel_remote *there, uint64_t ad
         return oriel_fail(ORIEL_E_RANGE,
                           "address %#lx of process %d, or the origin's buffer, is not mapped",
                           (unsigned long)address, (int)there->pid);
-    return oriel_fail(ORIEL_E_OTHER, "the kernel refuses to copy to or from process %d: %s",
+    return oriel_fail(ORIEL_E_OTHER, "the kernel cannot copy to or from process %d: %s",
                       (int)there->pid, strerror(error));
 }
 

@@ -66,7 +66,7 @@ enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_
     return text[0] != '\0'
                ? ORIEL_OK
                : oriel_fail(ORIEL_E_OTHER,
-                            "no UCX: no network device (UCX_TLS and UCX_NET_DEVICES choose)");
+                            "no UCX: no network device (UCX_TLS and UCX_NET_DEVICES select)");
 }
 
 enum oriel_status oriel_net_describe(char *text, size_t text_bytes)

@@ -163,7 +163,7 @@ static enum oriel_status thread_probe(void)
     pthread_t thread;
     int error = pthread_create(&thread, NULL, probe_thread_main, NULL);
     if (error != 0)
-        return oriel_fail(ORIEL_E_OTHER, "no UCX: no thread for it: %s", strerror(error));
+        return oriel_fail(ORIEL_E_OTHER, "no UCX: it cannot create a thread: %s", strerror(error));
     pthread_join(thread, NULL);
     return ORIEL_OK;
 }
@@ -180,10 +180,10 @@ static enum oriel_status descriptors_probe(void)
     int error = errno;
     for (int i = 0; i < count; i++)
         close(tried[i]);
-    return count == wanted
-               ? ORIEL_OK
-               : oriel_fail(ORIEL_E_OTHER, "no UCX: it needs %d descriptors, and there are %d: %s",
-                            wanted, count, strerror(error));
+    return count == wanted ? ORIEL_OK
+                           : oriel_fail(ORIEL_E_OTHER,
+                                        "no UCX: it needs %d descriptors, but only %d are free: %s",
+                                        wanted, count, strerror(error));
 }
 
 static ucs_status_t ucp_context_init(uint64_t features, const ucp_config_t *config,

@@ -126,7 +126,7 @@ static void device_connection_broken(void *whose, ucp_ep_h ep, ucs_status_t stat
 {
     struct oriel_net_peer *peer = whose;
     if (peer->device_end.ep == ep)
-        oriel_net_note_broken(peer, "lost the connection of devices", status);
+        oriel_net_note_broken(peer, "lost the RDMA connection", status);
 }
 
 struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *bytes,
@@ -196,9 +196,8 @@ static enum oriel_status device_leave(struct oriel_net_peer *peer, enum oriel_st
 /* The peer has restarted since it sent the key. If it is lost, leave sets the message instead. */
 static enum oriel_status key_is_stale(void)
 {
-    return oriel_fail(
-        ORIEL_E_PEER,
-        "the process on another machine is no longer the one that has told how devices reach it");
+    return oriel_fail(ORIEL_E_PEER,
+                      "the process on another node has restarted since it sent its RDMA key");
 }
 
 /* Stored before an operation's data. */
@@ -239,7 +238,7 @@ static struct oriel_ucx_buffer *operation_buffer_take(struct oriel_net_peer *pee
 
 static enum oriel_status rdma_no_memory(void)
 {
-    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what a device moves");
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for an RDMA transfer");
 }
 
 static void put_done(void *request, ucs_status_t status, void *whose)
@@ -277,7 +276,7 @@ enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes
         if (put == NULL)
             key->peer->device_end.is_up = true;
         if (UCS_PTR_IS_ERR(put))
-            oriel_net_note_broken(key->peer, "nothing can be put any more", UCS_PTR_STATUS(put));
+            oriel_net_note_broken(key->peer, "cannot put", UCS_PTR_STATUS(put));
     }
     return device_leave(key->peer, status);
 }
@@ -336,7 +335,7 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
     else
         get_finish(buffer, UCS_PTR_STATUS(get));
     if (UCS_PTR_IS_ERR(get))
-        oriel_net_note_broken(key->peer, "nothing can be got any more", UCS_PTR_STATUS(get));
+        oriel_net_note_broken(key->peer, "cannot get", UCS_PTR_STATUS(get));
     (void)device_leave(key->peer, ORIEL_OK); /* a request that was started ends by itself */
     return ORIEL_OK;
 }
@@ -372,7 +371,7 @@ enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
     if (!UCS_PTR_IS_PTR(flush))
         arrival_finish(request->number, UCS_PTR_STATUS(flush));
     if (UCS_PTR_IS_ERR(flush))
-        oriel_net_note_broken(peer, "nothing can be flushed any more", UCS_PTR_STATUS(flush));
+        oriel_net_note_broken(peer, "cannot flush", UCS_PTR_STATUS(flush));
     (void)device_leave(peer, ORIEL_OK);
     return ORIEL_OK;
 }

@@ -46,7 +46,7 @@ static struct oriel_net_caller *caller_find_or_create(uint64_t session)
     if (caller != NULL)
         return caller;
     if (!oriel_net_has_spare_caller()) {
-        oriel_warn("no memory for a process on another machine: what it sends is dropped");
+        oriel_warn("no memory for a process on another node: its messages are dropped");
         return NULL;
     }
     caller = oriel_net.spare_caller;
@@ -74,7 +74,7 @@ static void caller_note_broken(struct oriel_net_caller *caller, ucs_status_t sta
     bool is_end =
         caller->has_ended || atomic_load_explicit(&oriel_net.is_ending, memory_order_relaxed);
     if (!is_end && !caller->is_broken)
-        oriel_note("the connection back to process %d on another machine broke: %s",
+        oriel_note("the connection back to process %d on another node broke: %s",
                    (int)caller->identity.pid, oriel_ucp_text(status));
     caller->is_broken = true;
     oriel_net.any_caller_broken = true;
@@ -142,7 +142,7 @@ static void answer_send(struct oriel_net_caller *caller, enum oriel_wire_kind ki
         caller_send_buffer(caller, buffer);
         return;
     }
-    oriel_warn("no memory for an answer to another machine: its connection is given up");
+    oriel_warn("no memory for an answer to another node: the connection is closed");
     caller->is_broken = true;
     oriel_net.any_caller_broken = true;
 }
@@ -197,7 +197,7 @@ static void message_order(struct oriel_net_caller *caller, struct oriel_net_held
     if (ahead > UINT64_MAX / 2 || is_twice) {
         oriel_net_release(held);
     } else if (caller->early_count == EARLY_MOST) {
-        oriel_warn("a process on another machine sends out of order: its connection is given up");
+        oriel_warn("a process on another node sends out of order: the connection is closed");
         oriel_net_release(held);
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
@@ -215,7 +215,7 @@ static void message_receive(struct oriel_net_caller *caller, const struct oriel_
     struct oriel_ucx_buffer *buffer =
         oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_held) + len_bytes);
     if (buffer == NULL) {
-        oriel_warn("no memory for a message from another machine: its connection is given up");
+        oriel_warn("no memory for a message from another node: the connection is closed");
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
         return;
@@ -241,7 +241,7 @@ static void messages_receive_coalesced(struct oriel_net_caller *caller, const ch
             message_receive(caller, &wire, head, data, wire.len_bytes);
     }
     if (left_bytes != 0)
-        oriel_warn("dropped %zu bytes from another machine that are no messages", left_bytes);
+        oriel_warn("dropped %zu bytes from another node that are not messages", left_bytes);
 }
 
 ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes,
@@ -331,7 +331,7 @@ static void hello_serve(struct oriel_net_caller *caller, const struct oriel_net_
                                            caller, &status);
     }
     if (caller->end.ep == NULL) {
-        oriel_warn("no connection back to process %d on another machine: %s",
+        oriel_warn("no connection back to process %d on another node: %s",
                    (int)caller->identity.pid, oriel_ucp_text(status));
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
@@ -356,7 +356,7 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
         oriel_net_note_left(caller->session);
         break;
     case ORIEL_WIRE_SYNC: oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0}); break;
-    default: oriel_warn("dropped a message of kind %d from another machine", (int)held->wire.kind);
+    default: oriel_warn("dropped a message of kind %d from another node", (int)held->wire.kind);
     }
 }
 

@@ -84,7 +84,7 @@ static void peer_check_silence(struct oriel_net_peer *peer, uint64_t now_ns)
     if (peer->silence_ns >= oriel_net.timeout_ns) {
         char why[sizeof peer->why];
         snprintf(why, sizeof why,
-                 "process %d on another machine has said nothing for %d s (ORIEL_TIMEOUT)",
+                 "process %d on another node has not answered for %d s (ORIEL_TIMEOUT)",
                  (int)peer->identity.pid, (int)(oriel_net.timeout_ns / 1000000000));
         oriel_net_lose(peer, why);
     } else if (now_ns - peer->pinged_ns >= every_ns && oriel_net_reach(peer)) {
@@ -142,9 +142,8 @@ static enum oriel_status request_status(const struct oriel_net_request *request)
     if (request->status == ORIEL_OK)
         return ORIEL_OK;
     return oriel_fail(request->status, "%s",
-                      request->status == ORIEL_E_PEER
-                          ? request->peer->why
-                          : "no memory for a message to another machine");
+                      request->status == ORIEL_E_PEER ? request->peer->why
+                                                      : "no memory for a message to another node");
 }
 
 static enum oriel_status await_sleeping(struct oriel_net_request *request,

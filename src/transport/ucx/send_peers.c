@@ -89,12 +89,12 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
 {
     struct oriel_wire_address head = {.version = 0}; /* no address yet */
     if (!oriel_net_is_started())
-        return oriel_fail(ORIEL_E_OTHER, "no messages to other machines: not started");
+        return oriel_fail(ORIEL_E_OTHER, "no messages to other nodes: not started");
     if (len_bytes >= sizeof head)
         memcpy(&head, address, sizeof head);
     if (head.version != ORIEL_WIRE_VERSION || len_bytes < sizeof head + head.agent_bytes)
         return oriel_fail(ORIEL_E_OTHER,
-                          "the address of process %d is no address of this version of Oriel",
+                          "the address of process %d is not of this version of Oriel",
                           (int)who->pid);
     pthread_mutex_lock(&oriel_net.origin.mutex);
     struct oriel_net_peer *peer = oriel_net_find(who);
@@ -107,7 +107,7 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
         oriel_net_lose_unheard(head.session);
     *out = peer;
     return peer != NULL ? ORIEL_OK
-                        : oriel_fail(ORIEL_E_NO_MEM, "no memory for a process on another machine");
+                        : oriel_fail(ORIEL_E_NO_MEM, "no memory for a process on another node");
 }
 
 /* --- sending --- */
@@ -134,7 +134,7 @@ static void peer_count_sent(struct oriel_net_peer *peer, size_t len_bytes)
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status)
 {
     if (peer->why[0] == '\0')
-        snprintf(peer->why, sizeof peer->why, "%s to process %d on another machine: %s", what,
+        snprintf(peer->why, sizeof peer->why, "%s to process %d on another node: %s", what,
                  (int)peer->identity.pid, oriel_ucp_text(status));
     peer->is_broken = true;
     oriel_net.any_broken = true;
@@ -144,7 +144,7 @@ static void peer_send_buffer(struct oriel_net_peer *peer, struct oriel_ucx_buffe
 {
     ucs_status_t status = oriel_net_send(&oriel_net.origin, &peer->end, buffer);
     if (status != UCS_OK)
-        oriel_net_note_broken(peer, "nothing can be sent any more", status);
+        oriel_net_note_broken(peer, "cannot send", status);
 }
 
 void oriel_net_send_gathered(void)
@@ -216,7 +216,7 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
                                      peer, &status);
     if (peer->end.ep == NULL) {
         char why[sizeof peer->why];
-        snprintf(why, sizeof why, "no connection to process %d on another machine: %s",
+        snprintf(why, sizeof why, "no connection to process %d on another node: %s",
                  (int)peer->identity.pid, oriel_ucp_text(status));
         oriel_net_lose(peer, why);
         return false;
@@ -283,14 +283,14 @@ static enum oriel_status peer_send_message(struct oriel_net_peer *peer, enum ori
     if (peer->is_lost)
         status = peer_error(peer);
     else if (!is_reached || (request != NULL && !oriel_net_add_request(peer, request)))
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another machine");
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another node");
     if (status == ORIEL_OK && request != NULL)
         number = request->number;
     if (status == ORIEL_OK && !(later && message_coalesce(peer, kind, number, message)) &&
         !oriel_net_send_to(peer, kind, number, message)) {
         if (request != NULL)
             oriel_net_remove_request(request);
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another machine");
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another node");
     }
     if (oriel_net.any_broken)
         oriel_net_bury_peers();
@@ -346,7 +346,7 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
     uint32_t asked =
         peer->open - (atomic_load_explicit(&peer->sync.done, memory_order_relaxed) ? 0 : 1);
     if (asked != 0)
-        oriel_note("%s; answers that will not come: %u", peer->why, (unsigned)asked);
+        oriel_note("%s; lost answers: %u", peer->why, (unsigned)asked);
     atomic_store_explicit(&peer->is_lost, true, memory_order_release);
     (void)oriel_net_disconnect_peer(peer);
     for (uint32_t i = 0; i < oriel_net.request_room; i++) {
@@ -379,8 +379,7 @@ void oriel_net_lose_unheard(uint64_t session)
         if (peer->session != session || peer->is_lost)
             continue;
         if (peer->why[0] == '\0')
-            snprintf(peer->why, sizeof peer->why,
-                     "nothing is heard of process %d on another machine any more",
+            snprintf(peer->why, sizeof peer->why, "process %d on another node is no longer heard",
                      (int)peer->identity.pid);
         oriel_net_lose(peer, peer->why);
     }

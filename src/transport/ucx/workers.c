@@ -104,7 +104,7 @@ static enum oriel_status worker_open(struct oriel_net_worker *worker, ucp_am_rec
         status = UCS_ERR_NO_MEMORY;
     if (status != UCS_OK) {
         oriel_ucp()->ucp_worker_destroy(worker->ucp);
-        return ucx_error("a worker that can be waited for", status);
+        return ucx_error("a worker with a wait descriptor", status);
     }
     worker->gather = (struct oriel_gather){.whose = NULL};
     worker->pending = 0;
@@ -154,8 +154,8 @@ static enum oriel_status net_address_create(void)
     enum oriel_status fits = ORIEL_OK;
     if (oriel_net.address_bytes > sizeof oriel_net.address) {
         fits = oriel_fail(ORIEL_E_OTHER,
-                          "no UCX: this machine's network addresses have %zu bytes: "
-                          "UCX_NET_DEVICES chooses fewer",
+                          "no UCX: this node's network addresses have %zu bytes: "
+                          "UCX_NET_DEVICES can select fewer",
                           agent_bytes);
     } else {
         memcpy(oriel_net.address, &head, sizeof head);
@@ -183,7 +183,7 @@ static enum oriel_status net_thread_start(void)
     if (error == EINVAL)
         error = pthread_create(&oriel_net.thread, NULL, oriel_net_serve, NULL);
     if (error != 0)
-        return oriel_fail(ORIEL_E_OTHER, "no thread for messages from other machines: %s",
+        return oriel_fail(ORIEL_E_OTHER, "no thread for messages from other nodes: %s",
                           strerror(error));
     pthread_setname_np(oriel_net.thread, "oriel-net");
     return ORIEL_OK;
@@ -216,7 +216,7 @@ static void devices_open(const char *found)
         worker_address(oriel_net.agent.devices, &oriel_net.devices_address,
                        &oriel_net.devices_address_bytes) == UCS_OK)
         return;
-    oriel_note("devices that put and get by themselves cannot be waited for: all goes by messages");
+    oriel_note("RDMA devices without a wait descriptor are not used: messages replace them");
     oriel_net.devices_address = NULL;
     for (int i = 0; i < 2; i++) {
         struct oriel_net_worker *worker = i == 0 ? &oriel_net.origin : &oriel_net.agent;
@@ -287,7 +287,7 @@ static enum oriel_status net_preallocate(void)
 {
     bool is_there = oriel_net_has_request_room() && oriel_net_has_spare_caller();
     return is_there ? ORIEL_OK
-                    : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other machines");
+                    : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other nodes");
 }
 
 static void peers_free(void)
