@@ -74,11 +74,11 @@ void oriel_tls_cache_invalidate(void);
  * Loads of this thread: x86-64 executes them in program order, before later loads and later stores.
  *
  * Stores of another thread of the process, which MPI's flush also completes: if the flush is
- * ordered after them at all, the storing thread has signalled this one with a later store (or
- * through the kernel, which fences), and this thread has seen the signal. x86-64 makes a thread's
- * stores visible in order, and a store that one other thread sees is visible to all. So a thread
- * that sees the later store can rely on the earlier ones being in memory. All its later loads are
- * ordered after them.
+ * ordered after them at all, the storing thread has signalled this one. The signal is a later
+ * store, or goes through the kernel, which fences, and this thread has seen it. x86-64 makes a
+ * thread's stores visible in order, and a store that one other thread sees is visible to all. So a
+ * thread that sees the later store can rely on the earlier ones being in memory. All its later
+ * loads are ordered after them.
  *
  * C11 has no such rule: a store that happened before a load of another location may still be
  * invisible to third parties. Some processors make a store visible to some others earlier than to

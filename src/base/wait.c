@@ -18,23 +18,23 @@
  * yields for a millisecond with occasional calls of the host. Then it sleeps a millisecond at a
  * time, because the host's work does not wake it.
  *
- * A yield counts as having let other threads run if it takes at least LONG_YIELD_NS and several times as
- * long as a system call that does not reschedule. Where system calls are slow, as under tracers and
- * in sandboxes, so are yields without effect. Such a yield means that the awaited thread may need
- * this processor, and spinning is useless. The waits of this thread then stop spinning until a few
- * yields in a row have returned at once.
+ * A yield counts as having let other threads run if it takes at least LONG_YIELD_NS and several
+ * times as long as a system call that does not reschedule. Where system calls are slow, as under
+ * tracers and in sandboxes, so are yields without effect. A yield that let others run means that
+ * the awaited thread may need this processor, and spinning is useless. The waits of this thread
+ * then stop spinning until a few yields in a row have returned at once.
  *
  * A yield only yields within the process's scheduler group. MPICH's launcher starts each rank in
  * its own session, and Linux makes each session a group (sched_autogroup_enabled). A yield then
  * returns at once while the group has run less than others, for up to milliseconds, although the
  * awaited thread is queued. Such yields look like yields without effect. The longer ones among them
- * give them away: while those keep occurring, the processor is in demand and waits do not spin.
- * While it is in demand, USELESS_YIELDS yields in a row without a long one count as useless; where yields
- * help, a wait has a few dozen in a row at most. A wait for an event then sleeps, which yields to
- * all groups. The next waits sleep at once: 1 of them, then 2, 4, up to NAPS. After those, USELESS_YIELDS_AGAIN
- * useless yields suffice to continue so, about the time a sleeper takes to wake up. A wait that
- * succeeds sooner ends this. The host gets its turn after each sleep, so no less often than where
- * yields help. */
+ * identify them: while those keep occurring, the processor is in demand and waits do not spin.
+ * While it is in demand, USELESS_YIELDS yields in a row without a long one count as useless; where
+ * yields help, a wait has a few dozen in a row at most. A wait for an event then sleeps, which
+ * yields to all groups. The next waits sleep at once: 1 of them, then 2, 4, up to NAPS. After
+ * those, USELESS_YIELDS_AGAIN useless yields suffice to continue so, about the time a sleeper takes
+ * to wake up. A wait that succeeds sooner ends this. The host gets its turn after each sleep, so no
+ * less often than where yields help. */
 enum {
     CHECKS = 100,
     YIELD_NS = 1000000,
@@ -59,12 +59,12 @@ enum {
 
 /* number of yields that must return at once before waits spin again */
 static _Thread_local int yields_until_spin;
-static _Thread_local int
-    contention; /* grows with each yield that lets others run, shrinks with each wait that has none */
+/* grows with each yield that lets others run, shrinks with each wait that has none */
+static _Thread_local int contention;
 static _Thread_local int naps;         /* number of next waits that sleep without yielding */
 static _Thread_local int naps_initial; /* initial value of naps when it was last set */
-static _Thread_local unsigned useless_yields_max =
-    USELESS_YIELDS; /* limit of useless yields in a row */
+/* limit of useless yields in a row */
+static _Thread_local unsigned useless_yields_max = USELESS_YIELDS;
 /* threshold of a long yield in this process; 0 if not measured yet */
 static _Atomic uint64_t long_yield_ns;
 

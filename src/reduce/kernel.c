@@ -322,7 +322,8 @@ NATIVE_MOVES(OPAQUE16, uint16_t)
 NATIVE_MOVES(OPAQUE32, uint32_t)
 NATIVE_MOVES(OPAQUE64, uint64_t)
 
-#define SLOT(variant, operator, name) .variant[ORIEL_OPERATOR_##operator] = variant##_##operator##_##name
+#define SLOT(variant, operator, name)                                                              \
+    .variant[ORIEL_OPERATOR_##operator] = variant##_##operator##_##name
 #define MOVE_SLOTS(variant, name) SLOT(variant, REPLACE, name), SLOT(variant, NO_OP, name)
 #define ARITHMETIC_SLOTS(variant, name)                                                            \
     SLOT(variant, MAX, name), SLOT(variant, MIN, name), SLOT(variant, SUM, name),                  \
@@ -390,16 +391,14 @@ const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT] = {
 #include "reduce/kinds.def"
 };
 
-static bool is_bit_operator(enum oriel_operator operator)
+static bool is_bit_operator(enum oriel_operator op)
 {
-    return operator== ORIEL_OPERATOR_BAND || operator== ORIEL_OPERATOR_BOR || operator==
-        ORIEL_OPERATOR_BXOR;
+    return op == ORIEL_OPERATOR_BAND || op == ORIEL_OPERATOR_BOR || op == ORIEL_OPERATOR_BXOR;
 }
 
-bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator operator)
+bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator op)
 {
-    if (!oriel_kinds[kind].tolerant || operator== ORIEL_OPERATOR_REPLACE || operator==
-        ORIEL_OPERATOR_NO_OP)
-        return oriel_kinds[kind].plain[operator] != NULL;
-    return kind == ORIEL_KIND_BYTE && is_bit_operator(operator);
+    if (!oriel_kinds[kind].tolerant || op == ORIEL_OPERATOR_REPLACE || op == ORIEL_OPERATOR_NO_OP)
+        return oriel_kinds[kind].plain[op] != NULL;
+    return kind == ORIEL_KIND_BYTE && is_bit_operator(op);
 }

@@ -99,7 +99,7 @@ extern const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT];
 
 /* True if MPI defines the operator on the kind (MPI-4.1, 6.9.2). Programs may not rely on what a
  * tolerant kind computes beyond that. */
-bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator operator);
+bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator op);
 
 /* Bytes of one element that move: a pair's padding does not. */
 static inline uint64_t oriel_kind_moving_bytes(enum oriel_kind kind)

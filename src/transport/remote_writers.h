@@ -1,10 +1,10 @@
 /* Copies by other processes into this process's memory, and pages of it that move (promotion). A
  * copy by the kernel first pins the page and then writes into it. If the page moves in between, it
  * takes the old contents along and the write is lost. While a page moves, its address may also be
- * unmapped for a moment, and a copy would read zeroes. So no copy may be in progress while pages
- * move. struct oriel_remote_writers is in the first page of the target's memory file. Origins
- * (cma/cma.c) announce each system call in it, and the mover (memory/promote/promote.c) excludes
- * them. Readers count as writers here.
+ * unmapped briefly, and a copy would read zeroes. So no copy may be in progress while pages move.
+ * struct oriel_remote_writers is in the first page of the target's memory file. Origins (cma/cma.c)
+ * announce each system call in it, and the mover (memory/promote/promote.c) excludes them. Readers
+ * count as writers here.
  *
  * A writer, for each system call:
  * E1: claims a slot: owner 0 -> its process word, in one step (seq_cst)
@@ -33,9 +33,9 @@
  * the same PID differs. A writer killed in E1 to E5 leaves its slot claimed. A claim is one step,
  * so every state names its owner. A process that waits for a slot longer than a millisecond checks
  * whether the owner lives, and frees the slot if not. A process is dead when its last thread has
- * left the kernel, and with it the copy. A counter instead of the slots could not tell the share of
- * a dead process. A process that waits for moving checks whether the target lives; in a dead target
- * no pages move.
+ * left the kernel, and with it the copy. With a counter instead of slots, the share of a dead
+ * process would be unknown. A process that waits for moving checks whether the target lives; in a
+ * dead target no pages move.
  *
  * Slots. A writer holds a slot only for one system call, and each thread first tries the slot that
  * it used last. So threads and processes that write concurrently soon have a cache line each. If

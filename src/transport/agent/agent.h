@@ -9,8 +9,7 @@
  * Q3: answer DONE -> ASKED (release): the request is published
  * Q4: it sets the slot's bit in asked (seq_cst) and wakes the agent: the doorbell
  * Z1: the agent takes all bits of asked at once (seq_cst)
- * Z2: for each of these slots that is ASKED (acquire) it executes the request and writes the error;
- *     it ignores the others
+ * Z2: for each such slot that is ASKED (acquire) it executes the request and writes the error
  * Z3: answer ASKED -> DONE (seq_cst), and it wakes the origin
  * Q5: the origin sees DONE (acquire) and takes the error, the data of a read, or the old contents
  *     of an update
@@ -26,9 +25,9 @@
  *     Q4 late, or if a take-over repeats the doorbell.
  *
  * U: An update (UPDATE, SWAP) is one request: the agent reads the elements, computes, writes them
- * and returns the old values. It is not atomic by itself, because other threads execute the
- * target's own updates. Its origin holds the target's accumulate lock from before Q1 until after
- * Q5, so it has exclusive access to the elements.
+ * and returns the old values. It alone is not atomic, because other threads execute the target's
+ * own updates. Its origin holds the target's accumulate lock from before Q1 until after Q5, so it
+ * has exclusive access to the elements.
  *
  * Neither side spins while the other waits for the same processor: each publishes the processor on
  * which it runs, and yields at once if they are equal.

@@ -140,9 +140,9 @@ static int transfer_elements(const struct oriel_kind_properties *kind, enum dire
 static int execute_update(void)
 {
     uint32_t number = read_once(&current.slot->kind);
-    uint32_t operator= read_once(&current.slot->operator);
-    if (number >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[number]
-                                          .plain[operator] == NULL)
+    uint32_t op = read_once(&current.slot->operator);
+    if (number >= ORIEL_KIND_COUNT || op >= ORIEL_OPERATOR_COUNT ||
+        oriel_kinds[number].plain[op] == NULL)
         return EINVAL;
     const struct oriel_kind_properties *kind = &oriel_kinds[number];
     for (unsigned i = 0; i < current.run_count; i++)
@@ -152,8 +152,9 @@ static int execute_update(void)
     if (error != 0)
         return error;
     char *data = current.slot->data;
-    kind->plain[operator](current.agent->stage, data, current.slot->returns != 0 ? data : NULL, current.data_bytes / kind->extent_bytes);
-    return operator== ORIEL_OPERATOR_NO_OP ? 0 : transfer_elements(kind, TO_USER);
+    kind->plain[op](current.agent->stage, data, current.slot->returns != 0 ? data : NULL,
+                    current.data_bytes / kind->extent_bytes);
+    return op == ORIEL_OPERATOR_NO_OP ? 0 : transfer_elements(kind, TO_USER);
 }
 
 /* U */

@@ -23,23 +23,23 @@
  *     its next operation follows this one. So operations of one thread take effect in order,
  *     whichever path each takes.
  * P3: R5 -> R1: no origin fills a slot while another one still reads it.
- * P4: An update is not atomic by itself. Its origin holds the target's accumulate lock from before
- *     R1 until after R4, and keeps it if it updates on another path. So all updates of copied
- *     memory exclude each other, whichever path each takes.
+ * P4: An update alone is not atomic. Its origin holds the target's accumulate lock from before R1
+ *     until after R4, and keeps it if it updates on another path. So all updates of copied memory
+ *     exclude each other, whichever path each takes.
  * P5: A thread that executes a request acquires no lock and does not wait. So it may serve wherever
  *     it waits.
  * P6: Unmapped memory must not end the target. T2 asks the kernel whether the pages are mapped and
  *     accessible (MADV_POPULATE), and refuses if not; the other path then finds the error. The call
- *     takes longer than the request, so T2 caches the pages of a slot's requests. The cache is
- *     invalidated when another origin uses the slot, when the origin has waited in MPI since its
- *     last request, and when this process has started a wait in base/wait.h. The target can tell
- *     the origin that it has unmapped memory only with a message, whose receiver waits in the host,
- *     or with a window synchronisation, where the earlier process waits. So the cache is invalid
- *     for the next request. Not covered is memory of an open window that disappears at any other
- *     time: between two requests of an origin that does not wait, or after the origin learns of it
- *     through a lock or a flag in memory. MPI forbids all of that. The target then ends with
- *     SIGSEGV, as after its own store. A handler for that signal would cover the case, but handlers
- *     belong to the program (docs/adr/040-refuted-per-request-page-checks.md).
+ *     takes longer than the request, so T2 caches the pages of a slot's requests. Three events
+ *     invalidate the cache: another origin uses the slot, the origin has waited in MPI since its
+ *     last request, or this process has started a wait in base/wait.h. The target can inform the
+ *     origin of unmapped memory only in two ways. The receiver of a message waits in the host. In a
+ *     window synchronisation the earlier process waits. So the cache is invalid for the next
+ *     request. Not covered is memory of an open window that disappears at any other time: between
+ *     two requests of an origin that does not wait, or after the origin learns of it through a lock
+ *     or a flag in memory. MPI forbids all of that. The target then ends with SIGSEGV, as after its
+ *     own store. A handler for that signal would cover the case, but handlers belong to the program
+ *     (docs/adr/040-refuted-per-request-page-checks.md).
  *
  * Death of the origin: owner names a process, and an origin that finds no free slot takes over a
  * slot of a dead process (R1 from the dead word). It withdraws the dead process's request, or

@@ -127,16 +127,16 @@ static int polled_execute_update(struct page_cache *cache, struct oriel_polled_s
                                  uint64_t address, uint32_t len_bytes)
 {
     const uint8_t number = *(const volatile uint8_t *)&slot->kind;
-    const uint8_t operator= *(const volatile uint8_t *) & slot->operator;
-    if (number >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[number]
-                                          .plain[operator] == NULL || oriel_kinds[number]
-                                                     .padded || len_bytes % oriel_kinds[number]
-                                                     .extent_bytes != 0)
+    const uint8_t op = *(const volatile uint8_t *)&slot->operator;
+    if (number >= ORIEL_KIND_COUNT || op >= ORIEL_OPERATOR_COUNT ||
+        oriel_kinds[number].plain[op] == NULL || oriel_kinds[number].padded ||
+        len_bytes % oriel_kinds[number].extent_bytes != 0)
         return EINVAL;
-    if (!pages_are_mapped(cache, address, len_bytes, operator!= ORIEL_OPERATOR_NO_OP))
+    if (!pages_are_mapped(cache, address, len_bytes, op != ORIEL_OPERATOR_NO_OP))
         return EFAULT;
-    oriel_kinds[number].plain[operator](addr_bytes(address), slot->data, slot->returns != 0 ? slot->data : NULL,
-                                        len_bytes / oriel_kinds[number].extent_bytes);
+    oriel_kinds[number].plain[op](addr_bytes(address), slot->data,
+                                  slot->returns != 0 ? slot->data : NULL,
+                                  len_bytes / oriel_kinds[number].extent_bytes);
     return 0;
 }
 

@@ -336,7 +336,7 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
         get_finish(buffer, UCS_PTR_STATUS(get));
     if (UCS_PTR_IS_ERR(get))
         oriel_net_note_broken(key->peer, "cannot get", UCS_PTR_STATUS(get));
-    (void)device_leave(key->peer, ORIEL_OK); /* a request that was started ends by itself */
+    (void)device_leave(key->peer, ORIEL_OK); /* a started request ends in its callback */
     return ORIEL_OK;
 }
 
