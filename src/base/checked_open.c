@@ -13,7 +13,7 @@
 static int openat_with_spare(int directory, const char *name, int flags)
 {
     int fd = openat(directory, name, flags | O_CLOEXEC);
-    if (fd < 0 && oriel_reserve_fd_spend_spare(errno))
+    if (fd < 0 && oriel_reserve_fd_release(errno))
         fd = openat(directory, name, flags | O_CLOEXEC);
     return fd;
 }

@@ -78,9 +78,8 @@ bool oriel_identity_word_lives(uint64_t word)
 static int open_process(int32_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-    return fd < 0 && oriel_reserve_fd_spend_spare(errno)
-               ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0)
-               : fd;
+    return fd < 0 && oriel_reserve_fd_release(errno) ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0)
+                                                     : fd;
 }
 
 /* If the check fails for lack of a descriptor or because of a signal, the process counts as

@@ -92,7 +92,7 @@ void oriel_reserve_fd_restore_spare(void)
         oriel_reserve_fd_keep_spare();
 }
 
-bool oriel_reserve_fd_spend_spare(int reason)
+bool oriel_reserve_fd_release(int reason)
 {
     bool is_free = false;
     if ((reason == EMFILE || reason == ENFILE) && spare_lock()) {
@@ -107,7 +107,7 @@ bool oriel_reserve_fd_spend_spare(int reason)
     return is_free;
 }
 
-void oriel_reserve_fd_leave_spare(void)
+void oriel_reserve_fd_detach_thread(void)
 {
     has_own_fd_table = true;
 }

@@ -19,9 +19,9 @@ void oriel_reserve_fd_restore_spare(void);
 
 /* Returns true if an operation that failed with this errno may be retried: it needed a descriptor,
  * and the spare is now free. Preserves errno. */
-bool oriel_reserve_fd_spend_spare(int reason);
+bool oriel_reserve_fd_release(int reason);
 
 /* From now on the calling thread has its own descriptor table, which does not contain the spare. */
-void oriel_reserve_fd_leave_spare(void);
+void oriel_reserve_fd_detach_thread(void);
 
 #endif

@@ -21,7 +21,7 @@ struct attributes {
     uint64_t period_ns;
 };
 
-void oriel_schedule_soon(void)
+void oriel_schedule_short_slices(void)
 {
     struct attributes attributes = {.size_bytes = 0};
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 ||

@@ -7,7 +7,7 @@
 /* A thread with short slices runs as soon as it is woken. Otherwise a rank that polls for messages
  * would keep the processor to the end of its own slice, some milliseconds. Older kernels ignore the
  * setting. */
-void oriel_schedule_soon(void);
+void oriel_schedule_short_slices(void);
 
 /* Launchers bind ranks to processors. A serving thread works while its origin waits. It may run on
  * the origin's processor and does not need the one on which its own rank computes. The kernel

@@ -25,8 +25,8 @@ void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window
     oriel_tls_cache.window_key = key;
 }
 
-void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type,
-                               int64_t plain_bytes)
+void oriel_tls_cache_set_type(uint64_t generation, uint64_t key, const void *type,
+                              int64_t plain_bytes)
 {
     generation_enter(generation);
     oriel_tls_cache.type = type;
@@ -39,12 +39,12 @@ void oriel_tls_cache_invalidate(void)
     atomic_fetch_add_explicit(&oriel_tls_cache_generation, 1, memory_order_seq_cst);
 }
 
-void oriel_tls_cache_give_turn(void)
+void oriel_tls_cache_host_turn(void)
 {
     bool marked = (int32_t)oriel_tls_cache.turns < 0;
     /* clears both upper bits too, for a count that wrapped below 0 */
     oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) | ORIEL_TLS_CACHE_TURNS;
-    oriel_wait_passes = true;
+    oriel_wait_is_polling = true;
     oriel_wait_progress();
-    oriel_wait_passes = false;
+    oriel_wait_is_polling = false;
 }

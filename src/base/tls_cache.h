@@ -53,8 +53,8 @@ static inline uint64_t oriel_tls_cache_begin(void)
 }
 
 void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks);
-void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type,
-                               int64_t plain_bytes);
+void oriel_tls_cache_set_type(uint64_t generation, uint64_t key, const void *type,
+                              int64_t plain_bytes);
 
 /* Invalidates the entries of all threads. */
 void oriel_tls_cache_invalidate(void);
@@ -99,7 +99,7 @@ static inline void oriel_tls_cache_mark(void)
     oriel_tls_cache.turns |= ORIEL_TLS_CACHE_MARK; /* F1 */
 }
 
-void oriel_tls_cache_give_turn(void) __attribute__((cold));
+void oriel_tls_cache_host_turn(void) __attribute__((cold));
 
 /* F2, F3, and every ORIEL_TLS_CACHE_TURNS flushes the host's turn. */
 static inline __attribute__((always_inline)) void oriel_tls_cache_flush(void)
@@ -109,14 +109,14 @@ static inline __attribute__((always_inline)) void oriel_tls_cache_flush(void)
     oriel_fence_full(); /* F2 */
     oriel_tls_cache.turns &= ORIEL_TLS_CACHE_COUNT;
     if (oriel_unlikely(oriel_tls_cache.turns > ORIEL_TLS_CACHE_TURNS))
-        oriel_tls_cache_give_turn();
+        oriel_tls_cache_host_turn();
 }
 
 /* Only the host's turn, for other calls that programs use for polling. */
 static inline void oriel_tls_cache_take_turn(void)
 {
     if (oriel_unlikely((--oriel_tls_cache.turns & ORIEL_TLS_CACHE_COUNT) > ORIEL_TLS_CACHE_TURNS))
-        oriel_tls_cache_give_turn();
+        oriel_tls_cache_host_turn();
 }
 
 /* The same after a locked instruction or a full fence: also clears the mark. */
@@ -124,7 +124,7 @@ static inline void oriel_tls_cache_fenced(void)
 {
     oriel_tls_cache.turns = (oriel_tls_cache.turns - 1) & ORIEL_TLS_CACHE_COUNT;
     if (oriel_unlikely(oriel_tls_cache.turns > ORIEL_TLS_CACHE_TURNS))
-        oriel_tls_cache_give_turn();
+        oriel_tls_cache_host_turn();
 }
 
 #endif

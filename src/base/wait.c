@@ -69,8 +69,8 @@ static _Thread_local unsigned useless_yields_max = USELESS_YIELDS;
 static _Atomic uint64_t long_yield_ns;
 
 static _Atomic(void (*)(void)) progress_hook;
-_Thread_local bool oriel_wait_untold;
-_Thread_local bool oriel_wait_passes;
+_Thread_local bool oriel_wait_is_internal;
+_Thread_local bool oriel_wait_is_polling;
 
 void oriel_wait_set_progress(void (*progress)(void))
 {
@@ -80,7 +80,7 @@ void oriel_wait_set_progress(void (*progress)(void))
 void oriel_wait_progress(void)
 {
     void (*progress)(void) = atomic_load_explicit(&progress_hook, memory_order_acquire);
-    if (progress != NULL && !oriel_wait_untold)
+    if (progress != NULL && !oriel_wait_is_internal)
         progress();
 }
 
@@ -94,7 +94,7 @@ void oriel_wait_set_server(bool (*serve)(bool begins))
 static inline bool requests_serve(bool begins)
 {
     bool (*serve)(bool) = atomic_load_explicit(&server_hook, memory_order_acquire);
-    return oriel_unlikely(serve != NULL) && !oriel_wait_untold && serve(begins);
+    return oriel_unlikely(serve != NULL) && !oriel_wait_is_internal && serve(begins);
 }
 
 static _Atomic(const struct oriel_wait_observer *) wait_observer;
@@ -114,7 +114,8 @@ void oriel_wait_set_teller(const struct oriel_wait_teller *wanted)
 void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published)
 {
     const struct oriel_wait_teller *by = atomic_load_explicit(&publisher, memory_order_acquire);
-    if (by != NULL && watch != NULL && watch->what != ORIEL_WAITING_NOTHING && !oriel_wait_untold)
+    if (by != NULL && watch != NULL && watch->what != ORIEL_WAITING_NOTHING &&
+        !oriel_wait_is_internal)
         *is_published = by->lasts(watch, since_ns, *is_published);
 }
 

@@ -121,7 +121,7 @@ void oriel_wait_set_progress(void (*progress)(void));
 void oriel_wait_progress(void);
 
 /* True while this thread calls that hook outside a wait. */
-extern _Thread_local bool oriel_wait_passes;
+extern _Thread_local bool oriel_wait_is_polling;
 
 /* A wait calls this hook at its beginning and repeatedly, in a thread of the program: the process
  * serves others while it waits. The hook returns true if it served a request; the wait then does
@@ -140,11 +140,11 @@ void oriel_wait_set_teller(const struct oriel_wait_teller *wanted);
 
 /* True in the library's own threads: their waits are not the program's, and they do not call the
  * host. */
-extern _Thread_local bool oriel_wait_untold;
+extern _Thread_local bool oriel_wait_is_internal;
 
-/* Called by a wait that has lasted; told is initially false. */
-void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *told);
-void oriel_wait_over(bool told);
+/* Called by a wait that has lasted; is_published is initially false. */
+void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published);
+void oriel_wait_over(bool is_published);
 
 /* Monotonic time. */
 uint64_t oriel_now_ns(void);

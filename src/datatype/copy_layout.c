@@ -151,7 +151,7 @@ static __attribute__((noinline)) bool copy_by_new_plan(const struct plan_cache *
         return oriel_pair_copy(to, from);
     oriel_plan_run(plan, to->at, from->at, to->count);
     if (cache->keeper == NULL ||
-        !oriel_plan_keep(cache->keeper, &cache->key, counted, to->count, plan))
+        !oriel_plan_cache_insert(cache->keeper, &cache->key, counted, to->count, plan))
         oriel_plan_free(plan);
     return true;
 }

@@ -87,7 +87,7 @@ static bool cache_has_room(const struct oriel_node *node, const struct oriel_mem
     unsigned kept = 0;
     for (; memo != NULL; memo = memo->next)
         kept++;
-    return node->number != 0 && kept < ORIEL_PLANS_KEPT;
+    return node->number != 0 && kept < ORIEL_PLANS_CACHED;
 }
 
 /* The cached plans of a node are not part of its value, which is constant. */
@@ -102,8 +102,8 @@ bool oriel_plan_pays(const struct oriel_node *node)
            atomic_exchange_explicit(&node_mutable(node)->walked, true, memory_order_relaxed);
 }
 
-bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key *key,
-                     uint64_t counted, uint64_t items, struct oriel_plan *plan)
+bool oriel_plan_cache_insert(const struct oriel_node *node, const struct oriel_plan_key *key,
+                             uint64_t counted, uint64_t items, struct oriel_plan *plan)
 {
     struct oriel_memo *first = atomic_load_explicit(&node->memos, memory_order_acquire);
     plan->key = *key;

@@ -12,7 +12,7 @@ enum {
     /* maximum number of pieces that are moved as rows, many items at a time; more are lists, item
      * by item */
     ORIEL_PLAN_ROWS = 24,
-    ORIEL_PLANS_KEPT = 8, /* maximum per layout */
+    ORIEL_PLANS_CACHED = 8, /* maximum per layout */
 };
 
 /* Identifies a pair of parts, regardless of their counts, by the numbers of the tree nodes. */
@@ -46,7 +46,7 @@ bool oriel_plan_pays(const struct oriel_node *node);
 /* Transfers the plan to the node's cache. A copy of counted items consists of items plan items.
  * Returns false, and the caller keeps the plan, if the cache is full. A node that no constructor
  * made has no cache. */
-bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key *key,
-                     uint64_t counted, uint64_t items, struct oriel_plan *plan);
+bool oriel_plan_cache_insert(const struct oriel_node *node, const struct oriel_plan_key *key,
+                             uint64_t counted, uint64_t items, struct oriel_plan *plan);
 
 #endif

@@ -188,7 +188,7 @@ static void add_every_second_rows(struct oriel_plan *plan, struct draft *draft)
             plan->passes[plan->count++] = (struct pass){.form = FORM_ROW,
                                                         .to_bytes = draft->step[i].at.to[0],
                                                         .from_bytes = draft->step[i].at.from[0],
-                                                        .loop.row = oriel_row_seconds};
+                                                        .loop.row = oriel_row_every_second};
             i++;
         } else {
             draft->step[left++] = draft->step[i];

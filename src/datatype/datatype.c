@@ -278,7 +278,7 @@ type_find_or_insert(MPI_Datatype datatype, uint64_t generation, struct recent_ty
     if (status == ORIEL_OK && (*out)->plain_bytes == INT64_MAX)
         *recent = (struct recent_type){generation, key, *out};
     else if (status == ORIEL_OK)
-        oriel_tls_cache_keep_type(generation, key, *out, (*out)->plain_bytes);
+        oriel_tls_cache_set_type(generation, key, *out, (*out)->plain_bytes);
     return status;
 }
 

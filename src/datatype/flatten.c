@@ -41,22 +41,22 @@ static int64_t type_extent(MPI_Datatype datatype)
     return extent;
 }
 
-/* Products and sums of displacements. The result is ORIEL_NOWHERE if it overflows or an operand is
- * ORIEL_NOWHERE. */
+/* Products and sums of displacements. The result is ORIEL_OFFSET_OVERFLOW if it overflows or an
+ * operand has that value. */
 static int64_t offset_multiply(int64_t a, int64_t b)
 {
     int64_t product;
-    if (a != 0 && b == ORIEL_NOWHERE)
-        return ORIEL_NOWHERE;
-    return __builtin_mul_overflow(a, b, &product) ? ORIEL_NOWHERE : product;
+    if (a != 0 && b == ORIEL_OFFSET_OVERFLOW)
+        return ORIEL_OFFSET_OVERFLOW;
+    return __builtin_mul_overflow(a, b, &product) ? ORIEL_OFFSET_OVERFLOW : product;
 }
 
 static int64_t offset_add(int64_t a, int64_t b)
 {
     int64_t sum;
-    if (a == ORIEL_NOWHERE || b == ORIEL_NOWHERE)
-        return ORIEL_NOWHERE;
-    return __builtin_add_overflow(a, b, &sum) ? ORIEL_NOWHERE : sum;
+    if (a == ORIEL_OFFSET_OVERFLOW || b == ORIEL_OFFSET_OVERFLOW)
+        return ORIEL_OFFSET_OVERFLOW;
+    return __builtin_add_overflow(a, b, &sum) ? ORIEL_OFFSET_OVERFLOW : sum;
 }
 
 static struct oriel_node *item_node(struct flattening *all, MPI_Datatype old);
@@ -69,7 +69,7 @@ static struct oriel_node *block_node(struct flattening *all, MPI_Datatype old, i
 
 /* Blocks of one type. */
 static struct oriel_node *list_node(struct flattening *all, MPI_Datatype old,
-                                    const struct oriel_listed *listed)
+                                    const struct oriel_block_list *listed)
 {
     struct oriel_node *item = item_node(all, old);
     const int64_t extent_bytes = type_extent(old);
@@ -79,8 +79,8 @@ static struct oriel_node *list_node(struct flattening *all, MPI_Datatype old,
     for (uint64_t i = 0; branches != NULL && i < listed->count; i++) {
         branches[i].offset_bytes =
             offset_multiply(oriel_number(&listed->displacements, i), listed->unit_bytes);
-        branches[i].node = oriel_node_loop((uint64_t)oriel_listed_length(listed, i), extent_bytes,
-                                           oriel_node_share(item));
+        branches[i].node = oriel_node_loop((uint64_t)oriel_block_list_length(listed, i),
+                                           extent_bytes, oriel_node_share(item));
     }
     oriel_node_free(item);
     return blocks != NULL || branches == NULL ? blocks : oriel_node_list(listed->count, branches);
@@ -218,7 +218,7 @@ static struct oriel_numbers numbers_from(const struct oriel_contents *contents, 
 }
 
 /* The blocks of all list constructors except struct. */
-static struct oriel_listed listed_from(const struct oriel_contents *contents)
+static struct oriel_block_list listed_from(const struct oriel_contents *contents)
 {
     const int combiner = contents->combiner;
     const int64_t count = oriel_contents_number(contents, 0);
@@ -226,10 +226,10 @@ static struct oriel_listed listed_from(const struct oriel_contents *contents)
         combiner == MPI_COMBINER_HINDEXED || combiner == MPI_COMBINER_HINDEXED_BLOCK;
     const bool one_length =
         combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
-    struct oriel_listed listed = {.count = (uint64_t)count,
-                                  .displacements =
-                                      numbers_from(contents, one_length ? 2 : 1 + count),
-                                  .unit_bytes = in_bytes ? 1 : type_extent(contents->types[0])};
+    struct oriel_block_list listed = {.count = (uint64_t)count,
+                                      .displacements =
+                                          numbers_from(contents, one_length ? 2 : 1 + count),
+                                      .unit_bytes = in_bytes ? 1 : type_extent(contents->types[0])};
     if (one_length)
         listed.length = oriel_contents_number(contents, 1);
     else
@@ -242,7 +242,7 @@ static struct oriel_node *constructor_node(struct flattening *all,
 {
     const MPI_Datatype *types = contents->types;
     const int64_t count = oriel_contents_number(contents, 0);
-    struct oriel_listed listed;
+    struct oriel_block_list listed;
     switch (contents->combiner) {
     case MPI_COMBINER_DUP:
     case MPI_COMBINER_RESIZED: return block_node(all, types[0], 1);

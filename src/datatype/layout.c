@@ -116,7 +116,8 @@ static void sum_loop(struct oriel_node *loop)
     if (__builtin_mul_overflow(loop->count, child->runs, &loop->runs))
         loop->runs = UINT64_MAX;
     loop->depth = child->depth + 1;
-    loop->vast = child->vast || loop->count > INT64_MAX || loop->stride_bytes == ORIEL_NOWHERE;
+    loop->vast =
+        child->vast || loop->count > INT64_MAX || loop->stride_bytes == ORIEL_OFFSET_OVERFLOW;
     loop->vast |=
         __builtin_mul_overflow((int64_t)(loop->count - 1), loop->stride_bytes, &last_bytes);
     loop->vast |= __builtin_mul_overflow(loop->count, child->elements, &loop->elements);
@@ -241,7 +242,7 @@ static void sum_list(struct oriel_node *list)
         const struct oriel_branch *branch = &list->branches[i];
         int64_t low_bytes;
         int64_t high_bytes;
-        list->vast |= branch->node->vast || branch->offset_bytes == ORIEL_NOWHERE;
+        list->vast |= branch->node->vast || branch->offset_bytes == ORIEL_OFFSET_OVERFLOW;
         list->padded |= branch->node->padded;
         if (__builtin_add_overflow(list->runs, branch->node->runs, &list->runs))
             list->runs = UINT64_MAX;
@@ -421,7 +422,7 @@ struct block_sums {
 
 /* Computes the next block's offset and adds it to the sums. Returns the end of the block. */
 static inline __attribute__((always_inline)) int64_t
-block_sums_add(struct block_sums *seen, const struct oriel_listed *listed, uint64_t i,
+block_sums_add(struct block_sums *seen, const struct oriel_block_list *listed, uint64_t i,
                uint64_t len_bytes, int64_t *offset_bytes)
 {
     int64_t end_bytes;
@@ -444,9 +445,9 @@ static bool blocks_sum(struct blocks *blocks, const struct block_sums *seen, uin
 }
 
 /* The common length of all blocks; 0 if they differ. */
-static uint64_t blocks_common_length(const struct oriel_listed *listed)
+static uint64_t blocks_common_length(const struct oriel_block_list *listed)
 {
-    const int64_t length = oriel_listed_length(listed, 0);
+    const int64_t length = oriel_block_list_length(listed, 0);
     const bool has_lengths = listed->lengths.narrow != NULL || listed->lengths.wide != NULL;
     int64_t others = 0;
     for (uint64_t i = 1; has_lengths && i < listed->count; i++)
@@ -457,11 +458,11 @@ static uint64_t blocks_common_length(const struct oriel_listed *listed)
 /* Adds blocks of len_bytes of which only few are adjacent. They are not joined: a loop over single
  * words is faster than one over words of varying length. Returns false for other lists. */
 static bool blocks_add_equal(struct blocks *blocks, uint64_t len_bytes,
-                             const struct oriel_listed *listed)
+                             const struct oriel_block_list *listed)
 {
     int64_t *const offsets = blocks->offsets;
     struct block_sums seen = {INT64_MAX, INT64_MIN, 0, false};
-    int64_t end_bytes = ORIEL_NOWHERE;
+    int64_t end_bytes = ORIEL_OFFSET_OVERFLOW;
     uint64_t touching = 0;
     for (uint64_t i = 0; i < listed->count; i++) {
         int64_t offset_bytes;
@@ -478,7 +479,7 @@ static bool blocks_add_equal(struct blocks *blocks, uint64_t len_bytes,
 /* Adds all blocks and joins adjacent ones, without a branch that depends on adjacency. Returns
  * false if a number overflows, or a block has holes. */
 static bool blocks_add_joined(struct blocks *blocks, const struct oriel_node *item,
-                              int64_t extent_bytes, const struct oriel_listed *listed)
+                              int64_t extent_bytes, const struct oriel_block_list *listed)
 {
     const bool dense = (uint64_t)extent_bytes == item->size_bytes;
     int64_t *const offsets = blocks->offsets;
@@ -487,7 +488,7 @@ static bool blocks_add_joined(struct blocks *blocks, const struct oriel_node *it
     int64_t start_bytes = 0, end_bytes = 0;
     uint64_t count = 0;
     for (uint64_t i = 0; i < listed->count; i++) {
-        const uint64_t length = (uint64_t)oriel_listed_length(listed, i);
+        const uint64_t length = (uint64_t)oriel_block_list_length(listed, i);
         int64_t offset_bytes;
         uint64_t len_bytes;
         if (length == 0)
@@ -508,7 +509,7 @@ static bool blocks_add_joined(struct blocks *blocks, const struct oriel_node *it
 
 /* Returns false if the list cannot be represented as blocks, or memory is exhausted. */
 static bool blocks_add(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
-                       const struct oriel_listed *listed)
+                       const struct oriel_block_list *listed)
 {
     const uint64_t length = blocks_common_length(listed);
     uint64_t len_bytes;
@@ -580,7 +581,7 @@ static struct oriel_node *blocks_to_node(struct blocks *blocks, enum oriel_kind 
 }
 
 struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes,
-                                     const struct oriel_listed *listed)
+                                     const struct oriel_block_list *listed)
 {
     if (item->form != ORIEL_NODE_RUN || item->padded || item->vast || item->elements == 0 ||
         listed->count == 0)

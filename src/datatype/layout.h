@@ -22,7 +22,7 @@ enum oriel_node_form {
 };
 
 /* A displacement or stride that overflows its type. It makes the layout vast. */
-#define ORIEL_NOWHERE INT64_MAX
+#define ORIEL_OFFSET_OVERFLOW INT64_MAX
 
 struct oriel_branch;
 
@@ -83,7 +83,7 @@ static inline int64_t oriel_number(const struct oriel_numbers *numbers, uint64_t
 }
 
 /* The common form of MPI's list constructors: blocks of given lengths at given displacements. */
-struct oriel_listed {
+struct oriel_block_list {
     uint64_t count;
     struct oriel_numbers lengths; /* or length */
     int64_t length;               /* of every block, if there are no lengths */
@@ -91,7 +91,7 @@ struct oriel_listed {
     int64_t unit_bytes; /* of displacements; may be 0, like an extent */
 };
 
-static inline int64_t oriel_listed_length(const struct oriel_listed *listed, uint64_t which)
+static inline int64_t oriel_block_list_length(const struct oriel_block_list *listed, uint64_t which)
 {
     const bool have_one = listed->lengths.narrow == NULL && listed->lengths.wide == NULL;
     return have_one ? listed->length : oriel_number(&listed->lengths, which);
@@ -101,7 +101,7 @@ static inline int64_t oriel_listed_length(const struct oriel_listed *listed, uin
  * without a node for each block. Takes no ownership. Returns NULL if the blocks are not runs
  * without padding, if a number overflows, or if memory is exhausted. */
 struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes,
-                                     const struct oriel_listed *listed);
+                                     const struct oriel_block_list *listed);
 
 /* Adds an owner to the node; a constructor may take ownership in its place. Not thread-safe: one
  * thread builds a tree. */

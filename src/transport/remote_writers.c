@@ -213,12 +213,12 @@ bool oriel_remote_writers_is_helper(int32_t tid)
     return has_word_between(helper_tids, (uintptr_t)tid, (uintptr_t)tid + 1);
 }
 
-void oriel_remote_writers_add_place(const void *place)
+void oriel_remote_writers_add_address(const void *place)
 {
     word_replace(helper_addresses, 0, (uintptr_t)place);
 }
 
-void oriel_remote_writers_remove_place(const void *place)
+void oriel_remote_writers_remove_address(const void *place)
 {
     word_replace(helper_addresses, (uintptr_t)place, 0);
 }

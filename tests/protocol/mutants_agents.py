@@ -119,7 +119,7 @@ AGENTS = [
      "agent", "agent_p4_forgets_no_request", "S2: the kernel compares with nothing asked"),
     ("transport/agent/execute.c", [("            return moved < 0 ? errno : EIO;", "            return 0;")],
      "agent", "memory_that_is_gone_is_a_range_error", "what could not be copied is an error"),
-    ("transport/agent/agent_thread.c", [("    descriptor_table_unshare();\n    oriel_schedule_soon();", "    oriel_schedule_soon();"),
+    ("transport/agent/agent_thread.c", [("    descriptor_table_unshare();\n    oriel_schedule_short_slices();", "    oriel_schedule_short_slices();"),
                                  ("static void descriptor_table_unshare", "void descriptor_table_unshare")],
      "agent", "agent_keeps_its_file_when_the_program_closes_it", "the agent's descriptors are its own"),
     ("transport/agent/agent_thread.c", [("goes_on = area_file_is_valid(agent);", "goes_on = area_file_is_valid(agent) || true;")],

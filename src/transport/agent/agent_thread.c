@@ -41,7 +41,7 @@ static void descriptor_table_unshare(void)
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
     if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0)
         return;
-    oriel_reserve_fd_leave_spare();
+    oriel_reserve_fd_detach_thread();
     if (fd > 0)
         syscall(SYS_close_range, 0U, fd - 1, 0U);
 #endif
@@ -125,7 +125,7 @@ static void *agent_thread_main(void *unused)
     (void)unused;
     struct oriel_agent *agent = serving.agent;
     descriptor_table_unshare();
-    oriel_schedule_soon();
+    oriel_schedule_short_slices();
     oriel_schedule_anywhere();
     oriel_remote_writers_add_helper(gettid());
     bool goes_on = area_file_is_valid(agent);

@@ -132,7 +132,7 @@ bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polle
 
 /* Number of wait turns, counted once this process has sent a request. */
 extern _Atomic uint32_t oriel_polled_waits;
-extern _Atomic bool oriel_polled_asks;
+extern _Atomic bool oriel_polled_has_requested;
 
 /* Set by each request of this thread that was served; statistics clear it
  * (observe/stats/observed_operations.c). */
@@ -153,15 +153,16 @@ void oriel_polled_end(void);
 extern _Atomic(struct oriel_polled *) oriel_polled_own;
 
 /* Executes all outstanding requests; returns their number. */
-int oriel_polled_answer(struct oriel_polled *area);
+int oriel_polled_serve(struct oriel_polled *area);
 
 /* For a thread of the program that waits for anything except an answer of polled.h. */
 static inline int oriel_polled_turn(void)
 {
     struct oriel_polled *own = atomic_load_explicit(&oriel_polled_own, memory_order_acquire);
-    if (atomic_load_explicit(&oriel_polled_asks, memory_order_relaxed) && !oriel_wait_passes)
+    if (atomic_load_explicit(&oriel_polled_has_requested, memory_order_relaxed) &&
+        !oriel_wait_is_polling)
         atomic_fetch_add_explicit(&oriel_polled_waits, 1, memory_order_relaxed);
-    return own == NULL ? 0 : oriel_polled_answer(own);
+    return own == NULL ? 0 : oriel_polled_serve(own);
 }
 
 #endif

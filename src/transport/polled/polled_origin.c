@@ -20,7 +20,7 @@ enum {
 };
 
 _Atomic uint32_t oriel_polled_waits;
-_Atomic bool oriel_polled_asks;
+_Atomic bool oriel_polled_has_requested;
 _Thread_local bool oriel_polled_served;
 
 /* This thread's experience with the targets whose PIDs have one remainder: usually a single one. */
@@ -161,7 +161,7 @@ static enum answer polled_answer_wait(const struct oriel_polled *area,
         if (looks % LOOKS != 0)
             continue;
         if (own != NULL)
-            (void)oriel_polled_answer(own);
+            (void)oriel_polled_serve(own);
         uint64_t now_ns = oriel_now_ns();
         if (begin_ns == 0)
             begin_ns = asked_ns = now_ns;
@@ -197,8 +197,8 @@ bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polle
         history->skips--;
         return false;
     }
-    if (oriel_unlikely(!atomic_load_explicit(&oriel_polled_asks, memory_order_relaxed)))
-        atomic_store_explicit(&oriel_polled_asks, true, memory_order_relaxed);
+    if (oriel_unlikely(!atomic_load_explicit(&oriel_polled_has_requested, memory_order_relaxed)))
+        atomic_store_explicit(&oriel_polled_has_requested, true, memory_order_relaxed);
     uint32_t number = polled_slot_claim(area, history);
     if (oriel_unlikely(number == ORIEL_POLLED_SLOTS)) {
         history_record(history, false);

@@ -178,11 +178,11 @@ static int polled_execute(struct page_cache *cache, struct oriel_polled_slot *sl
     return 0;
 }
 
-int oriel_polled_answer(struct oriel_polled *area)
+int oriel_polled_serve(struct oriel_polled *area)
 {
     int answered = 0;
     uint32_t used = oriel_load_relaxed(&area->used);
-    if (used == 0 || oriel_wait_untold)
+    if (used == 0 || oriel_wait_is_internal)
         return 0;
     for (uint32_t i = 0; i < used && i < ORIEL_POLLED_SLOTS; i++) {
         struct oriel_polled_slot *slot = &area->slots[i];

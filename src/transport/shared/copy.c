@@ -26,7 +26,7 @@ void oriel_copy_renew(void)
     atomic_fetch_add_explicit(&windows_created, UINT64_C(1) << 48, memory_order_relaxed);
 }
 
-void oriel_copy_bring_in(const void *place, uint64_t len_bytes)
+void oriel_copy_premap_pages(const void *place, uint64_t len_bytes)
 {
     /* wrong or missing entries cost time, nothing else */
     static _Atomic uint64_t mapped_blocks[REMEMBERED];

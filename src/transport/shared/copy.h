@@ -20,13 +20,13 @@ void oriel_copy_long(void *to, const void *from, uint64_t len_bytes);
 
 /* Maps the pages of a window's memory before len_bytes are stored there. Not for a program's
  * buffer: there a load before the store is an additional fault. */
-void oriel_copy_bring_in(const void *at, uint64_t len_bytes);
+void oriel_copy_premap_pages(const void *at, uint64_t len_bytes);
 
 /* Called before a put. */
 static inline void oriel_copy_ahead(const void *to, uint64_t len_bytes)
 {
     if (__builtin_expect(len_bytes > ORIEL_COPY_LONG_BYTES, 0))
-        oriel_copy_bring_in(to, len_bytes);
+        oriel_copy_premap_pages(to, len_bytes);
 }
 
 /* memmove, because the program may put to itself with overlapping buffers: undefined in MPI,

@@ -137,9 +137,9 @@ static inline __attribute__((always_inline)) void every_second_words(char *to, c
     __builtin_memcpy(to, &first, sizeof first);
 }
 
-void oriel_row_seconds(char *restrict to, int64_t to_step, const char *restrict from,
-                       int64_t from_step, const struct oriel_step_at at[ORIEL_ROW_STEPS],
-                       uint64_t count)
+void oriel_row_every_second(char *restrict to, int64_t to_step, const char *restrict from,
+                            int64_t from_step, const struct oriel_step_at at[ORIEL_ROW_STEPS],
+                            uint64_t count)
 {
     const int64_t to_next = in_register(to_step), from_next = in_register(from_step);
     (void)at;

@@ -38,7 +38,7 @@ oriel_row_loop *oriel_words_loop_of(const unsigned bytes[ORIEL_ROW_STEPS]);
 
 /* Copies rows of four 4-byte words: every second word of the source, to a contiguous
  * destination. */
-oriel_row_loop oriel_row_seconds;
+oriel_row_loop oriel_row_every_second;
 
 /* Copies count steps of one kind. Their offsets are consecutive, in the order of oriel_step_at,
  * without those that the kind does not use. */

@@ -41,7 +41,7 @@ static _Atomic uint64_t
 
 /* --- the gate --- */
 
-bool oriel_net_make_gate(void)
+bool oriel_net_gate_create(void)
 {
     struct epoll_event nothing = {.events = 0};
     oriel_net.gate_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -90,15 +90,15 @@ void oriel_net_help_begin(enum oriel_net_helper helper)
  * of other processes. */
 static bool helper_turn(void)
 {
-    bool served, untold = oriel_wait_untold;
+    bool served, untold = oriel_wait_is_internal;
     oriel_net_in_agent = true;
-    oriel_wait_untold = true;
+    oriel_wait_is_internal = true;
     bool any = oriel_net_serve_turn(&served);
     if (any) {
         atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
         has_helped = true;
     }
-    oriel_wait_untold = untold;
+    oriel_wait_is_internal = untold;
     oriel_net_in_agent = false;
     return any;
 }

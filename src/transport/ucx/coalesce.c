@@ -26,8 +26,8 @@ static char *padding_append(char *to, size_t len_bytes)
     return to + rest_bytes;
 }
 
-bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void *whose,
-                      const struct oriel_wire *wire, const struct oriel_net_bytes *bytes)
+bool oriel_coalesce_add(struct oriel_coalesce *gather, struct oriel_pool *pool, void *whose,
+                        const struct oriel_wire *wire, const struct oriel_net_bytes *bytes)
 {
     size_t len_bytes = 0;
     for (unsigned i = 0; i < bytes->pieces; i++)
@@ -56,17 +56,17 @@ bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void
     return true;
 }
 
-struct oriel_ucx_buffer *oriel_gather_take(struct oriel_gather *gather)
+struct oriel_ucx_buffer *oriel_coalesce_take(struct oriel_coalesce *gather)
 {
     struct oriel_ucx_buffer *buffer = gather->buffer;
     buffer->front_bytes = 0;
     buffer->len_bytes = gather->used_bytes;
-    *gather = (struct oriel_gather){.whose = NULL};
+    *gather = (struct oriel_coalesce){.whose = NULL};
     return buffer;
 }
 
-bool oriel_gather_next(const char **at, size_t *left_bytes, struct oriel_wire *wire,
-                       const char **head, const char **data)
+bool oriel_coalesce_next(const char **at, size_t *left_bytes, struct oriel_wire *wire,
+                         const char **head, const char **data)
 {
     if (*left_bytes < sizeof *wire)
         return false;

@@ -8,7 +8,7 @@
 #include "transport/ucx/buffers.h"
 #include "transport/ucx/wire.h"
 
-struct oriel_gather {
+struct oriel_coalesce {
     /* the struct oriel_net_peer or oriel_net_caller to which it is sent; NULL if empty */
     void *whose;
     struct oriel_ucx_buffer *buffer;
@@ -16,15 +16,15 @@ struct oriel_gather {
 };
 
 /* Adds a message for whose. Returns false if there is no room for it, or no memory. */
-bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void *whose,
-                      const struct oriel_wire *wire, const struct oriel_net_bytes *bytes);
+bool oriel_coalesce_add(struct oriel_coalesce *gather, struct oriel_pool *pool, void *whose,
+                        const struct oriel_wire *wire, const struct oriel_net_bytes *bytes);
 
 /* Returns the coalesced message, which the caller owns, and empties the struct. */
-struct oriel_ucx_buffer *oriel_gather_take(struct oriel_gather *gather);
+struct oriel_ucx_buffer *oriel_coalesce_take(struct oriel_coalesce *gather);
 
 /* Returns the next of the received messages, of which left_bytes remain. False if there is none, or
  * it is malformed. */
-bool oriel_gather_next(const char **at, size_t *left_bytes, struct oriel_wire *wire,
-                       const char **head, const char **data);
+bool oriel_coalesce_next(const char **at, size_t *left_bytes, struct oriel_wire *wire,
+                         const char **head, const char **data);
 
 #endif

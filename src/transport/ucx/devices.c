@@ -46,7 +46,7 @@ static void resources_list(FILE *report, char *text, size_t text_bytes)
     }
 }
 
-enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_bytes)
+enum oriel_status oriel_net_list_devices(ucp_context_h context, char *text, size_t text_bytes)
 {
     char *bytes = NULL;
     size_t len_bytes = 0;

@@ -16,7 +16,7 @@ struct oriel_net_worker {
     int fd;               /* readable if an armed worker has something to do */
     bool owns_fd;         /* an epoll descriptor over both, else UCX's */
     struct oriel_pool pool;
-    struct oriel_gather gather; /* coalesced messages for one peer or caller */
+    struct oriel_coalesce gather; /* coalesced messages for one peer or caller */
     /* sends that UCX has not completed yet; changed with the mutex held */
     _Atomic uint32_t pending;
     uint32_t closing;   /* endpoints that UCX has not closed yet */
@@ -65,8 +65,8 @@ struct oriel_net_caller {
     struct oriel_net_caller *next;
     /* to its origin's worker; ep is NULL before its hello and after its end */
     struct oriel_net_end end;
-    uint64_t expected;            /* number of the next message in order */
-    struct oriel_net_held *early; /* sorted by sequence */
+    uint64_t expected;               /* number of the next message in order */
+    struct oriel_net_message *early; /* sorted by sequence */
     unsigned early_count;
     bool says_bye;  /* BYE is ready or has been served: no later message is */
     bool is_broken; /* reported by UCX */
@@ -77,8 +77,8 @@ struct oriel_net_caller {
 };
 
 /* A received message until it is served. Located in its buffer, before its data. */
-struct oriel_net_held {
-    struct oriel_net_held *next;
+struct oriel_net_message {
+    struct oriel_net_message *next;
     struct oriel_net_caller *caller;
     struct oriel_wire wire;
     size_t len_bytes;
@@ -122,8 +122,8 @@ struct oriel_net {
     /* for a new caller when memory is exhausted: by_session has room for it */
     struct oriel_net_caller *spare_caller;
     struct oriel_hash_table by_session; /* callers */
-    struct oriel_net_held *ready;       /* messages to be served, in order */
-    struct oriel_net_held **ready_end;
+    struct oriel_net_message *ready;    /* messages to be served, in order */
+    struct oriel_net_message **ready_end;
     bool any_caller_broken;
     bool any_ended; /* any ended caller */
     _Atomic(struct oriel_net_peer *)
@@ -192,37 +192,38 @@ void oriel_net_wake_agent(void);
 /* --- devices.c --- */
 /* The network transports of a context with their devices, as in "tcp on eth0 lo". Returns
  * ORIEL_E_OTHER if there are none. */
-enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_bytes);
+enum oriel_status oriel_net_list_devices(ucp_context_h context, char *text, size_t text_bytes);
 
 /* --- send_peers.c --- */
-ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data,
-                                  size_t len_bytes, const ucp_am_recv_param_t *parameters);
+ucs_status_t oriel_net_receive_reply(void *unused, const void *header, size_t header_bytes,
+                                     void *data, size_t len_bytes,
+                                     const ucp_am_recv_param_t *parameters);
 /* With the origin's mutex held. note_broken stores UCX's reason why the connection to this peer
  * failed. bury_peers runs after every turn and loses such peers. */
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status);
-void oriel_net_bury_peers(void);
-void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
+void oriel_net_lose_broken_peers(void);
+void oriel_net_lose_peer(struct oriel_net_peer *peer, const char *why);
 /* This process no longer accepts messages of the process with this session. So threads that wait
  * for that process lose it as well (N4), although it may live and answer. Call without any mutex.
  */
-void oriel_net_lose_unheard(uint64_t session);
+void oriel_net_lose_session(uint64_t session);
 /* True if that has happened, possibly before this process had anything to send there. Call without
  * the agent's mutex. */
-bool oriel_net_is_unheard(uint64_t session);
+bool oriel_net_is_session_lost(uint64_t session);
 /* Closes its connections. Returns true if UCX no longer refers to it. */
 bool oriel_net_disconnect_peer(struct oriel_net_peer *peer);
 /* The process of this session has sent its BYE: its answer to this process's BYE is not awaited.
  * Call without any mutex. */
-void oriel_net_note_left(uint64_t session);
+void oriel_net_note_bye(uint64_t session);
 /* Connects a peer if needed. Returns false if it is lost, or there is no memory. */
-bool oriel_net_reach(struct oriel_net_peer *peer);
+bool oriel_net_connect_peer(struct oriel_net_peer *peer);
 bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
                        const struct oriel_net_bytes *bytes);
 /* Sends the coalesced messages of a peer. */
-void oriel_net_send_gathered(void);
+void oriel_net_send_coalesced(void);
 /* Sends a request of the net itself. */
-bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
-                       struct oriel_net_request *request);
+bool oriel_net_ask_internal(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                            struct oriel_net_request *request);
 
 /* --- reply_table.c --- */
 /* Ensures room for one more request. */
@@ -239,17 +240,17 @@ void oriel_net_end_request(struct oriel_net_request *request, enum oriel_status 
 void oriel_net_leave(void);
 
 /* --- recv_peers.c --- */
-ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes,
-                                    void *data, size_t len_bytes,
-                                    const ucp_am_recv_param_t *parameters);
-void oriel_net_serve_one(const struct oriel_net_held *held);
+ucs_status_t oriel_net_receive_message(void *unused, const void *header, size_t header_bytes,
+                                       void *data, size_t len_bytes,
+                                       const ucp_am_recv_param_t *parameters);
+void oriel_net_serve_one(const struct oriel_net_message *held);
 /* Sends the coalesced answers. */
 void oriel_net_send_answers(void);
-void oriel_net_bury_callers(void);
+void oriel_net_lose_broken_callers(void);
 /* Loses the callers of lost peers. */
-void oriel_net_shun_lost(void);
+void oriel_net_lose_callers(void);
 /* Call with the agent's mutex held. */
-void oriel_net_release(struct oriel_net_held *held);
+void oriel_net_free_message(struct oriel_net_message *held);
 /* Allocates a spare caller if there is none. Returns false if there is no memory. */
 bool oriel_net_has_spare_caller(void);
 void oriel_net_drop_early(struct oriel_net_caller *caller);
@@ -269,7 +270,7 @@ struct oriel_remote_writers_slot *oriel_net_guard(void);
 void oriel_net_unguard(struct oriel_remote_writers_slot *slot);
 
 /* --- caller_progress.c --- */
-bool oriel_net_make_gate(void);
+bool oriel_net_gate_create(void);
 /* For the agent's thread. is_helped: true if another thread has served since the call that set
  * *seen. step_aside: the sleep in that case. drain_wakes: clears the wake descriptor. */
 bool oriel_net_is_helped(uint64_t *seen);
@@ -278,12 +279,12 @@ void oriel_net_drain_wakes(void);
 
 /* --- rdma.c --- */
 /* Called at the stop. */
-void oriel_net_withdraw_all(void);
+void oriel_net_unexpose_all(void);
 
 /* --- ucx_threads.c --- */
 enum { ORIEL_NET_THREADS = 4 };
 /* Called before and after libucp creates its threads, and before it ends them. */
-void oriel_net_threads_note(void);
+void oriel_net_threads_record(void);
 void oriel_net_threads_exempt(void);
 void oriel_net_threads_forget(void);
 

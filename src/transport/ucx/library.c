@@ -111,14 +111,14 @@ enum oriel_status oriel_ucp_load(void)
     return load_error[0] == '\0' ? ORIEL_OK : oriel_fail(ORIEL_E_OTHER, "no UCX: %s", load_error);
 }
 
-const char *oriel_ucp_text(ucs_status_t status)
+const char *oriel_ucp_status_text(ucs_status_t status)
 {
     return status_string(status);
 }
 
 static enum oriel_status ucp_error(const char *what, ucs_status_t status)
 {
-    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
+    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_status_text(status));
 }
 
 /* Settings that the user has not made. By default, connecting to an unreachable node blocks the
@@ -249,7 +249,7 @@ enum oriel_status oriel_ucp_open(ucp_context_h *out, char *found, size_t found_b
         status = ucp_context_open(true, false, out);
     if (status != ORIEL_OK)
         return status;
-    status = oriel_net_list(*out, found, found_bytes);
+    status = oriel_net_list_devices(*out, found, found_bytes);
     const bool has_tcp = strstr(found, "tcp on ") != NULL;
     const bool has_ud = strstr(found, "ud_") != NULL;
     if (status == ORIEL_OK && has_tcp && !has_ud)

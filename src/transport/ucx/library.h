@@ -26,10 +26,10 @@ static inline const struct oriel_ucp_calls *oriel_ucp(void)
 }
 
 /* UCX's text for a status. */
-const char *oriel_ucp_text(ucs_status_t status);
+const char *oriel_ucp_status_text(ucs_status_t status);
 
 /* Opens a context of network transports, to be closed with ucp_cleanup, and returns their list
- * (oriel_net_list), which is not empty. Call after oriel_ucp_load. */
+ * (oriel_net_list_devices), which is not empty. Call after oriel_ucp_load. */
 enum oriel_status oriel_ucp_open(ucp_context_h *out, char *found, size_t found_bytes);
 
 /* True if the list contains RDMA devices. */

@@ -64,18 +64,18 @@ static bool has_ready_messages(void)
 
 static bool ready_messages_serve(void)
 {
-    struct oriel_net_held *ready = oriel_net.ready;
+    struct oriel_net_message *ready = oriel_net.ready;
     if (ready == NULL)
         return false;
     oriel_net.ready = NULL;
     oriel_net.ready_end = &oriel_net.ready;
-    for (struct oriel_net_held *held = ready; held != NULL; held = held->next)
+    for (struct oriel_net_message *held = ready; held != NULL; held = held->next)
         oriel_net_serve_one(held);
     pthread_mutex_lock(&oriel_net.agent.mutex);
     while (ready != NULL) {
-        struct oriel_net_held *held = ready;
+        struct oriel_net_message *held = ready;
         ready = held->next;
-        oriel_net_release(held);
+        oriel_net_free_message(held);
     }
     pthread_mutex_unlock(&oriel_net.agent.mutex);
     return true;
@@ -100,7 +100,7 @@ static void origin_send_more(struct thread_state *state)
     if (state->turns == oriel_net.turns) {
         state->has_sent = oriel_net_turn(&oriel_net.origin);
         if (oriel_net.any_broken)
-            oriel_net_bury_peers();
+            oriel_net_lose_broken_peers();
         if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) != 0)
             state->is_armed = oriel_net_arm(&oriel_net.origin);
     }
@@ -127,14 +127,14 @@ static void origin_send_outstanding(struct thread_state *state)
 
 static bool serve_one_turn(bool *served)
 {
-    oriel_net_shun_lost();
+    oriel_net_lose_callers();
     pthread_mutex_lock(&oriel_net.agent.mutex);
     bool any = oriel_net_turn_until(&oriel_net.agent, has_ready_messages);
     bool is_broken = oriel_net.any_caller_broken;
     pthread_mutex_unlock(&oriel_net.agent.mutex);
     *served = ready_messages_serve();
     if (is_broken)
-        oriel_net_bury_callers();
+        oriel_net_lose_broken_callers();
     if (*served || oriel_net.looks)
         oriel_net.looks = oriel_net.service.look != NULL && oriel_net.service.look();
     if (*served && oriel_net.looks)
@@ -267,10 +267,10 @@ void *oriel_net_serve(void *unused)
     (void)oriel_net_is_helped(&state.helped);
     (void)unused;
     oriel_net_in_agent = true;
-    oriel_wait_untold = true;
+    oriel_wait_is_internal = true;
     oriel_remote_writers_add_helper(gettid());
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
-    oriel_schedule_soon();
+    oriel_schedule_short_slices();
     oriel_schedule_anywhere();
     while (!atomic_load_explicit(&oriel_net.is_ending, memory_order_acquire)) {
         state.any = oriel_net_serve_turn(&state.served);

@@ -110,7 +110,7 @@ void oriel_net_withdraw(struct oriel_net_exposed *exposed)
     free(exposed);
 }
 
-void oriel_net_withdraw_all(void)
+void oriel_net_unexpose_all(void)
 {
     while (oriel_net.exposed != NULL) {
         struct oriel_net_exposed *exposed = oriel_net.exposed;
@@ -186,7 +186,7 @@ static bool key_enter(const struct oriel_net_key *key)
 static enum oriel_status device_leave(struct oriel_net_peer *peer, enum oriel_status status)
 {
     if (oriel_net.any_broken)
-        oriel_net_bury_peers();
+        oriel_net_lose_broken_peers();
     if (peer->is_lost)
         status = oriel_fail(ORIEL_E_PEER, "%s", peer->why);
     oriel_net_leave();

@@ -21,14 +21,14 @@ enum { EARLY_MOST = 8192 };
 void oriel_net_drop_early(struct oriel_net_caller *caller)
 {
     while (caller->early != NULL) {
-        struct oriel_net_held *held = caller->early;
+        struct oriel_net_message *held = caller->early;
         caller->early = held->next;
-        oriel_net_release(held);
+        oriel_net_free_message(held);
     }
     caller->early_count = 0;
 }
 
-void oriel_net_release(struct oriel_net_held *held)
+void oriel_net_free_message(struct oriel_net_message *held)
 {
     oriel_pool_give(&oriel_net.agent.pool, held->buffer);
 }
@@ -75,7 +75,7 @@ static void caller_note_broken(struct oriel_net_caller *caller, ucs_status_t sta
         caller->has_ended || atomic_load_explicit(&oriel_net.is_ending, memory_order_relaxed);
     if (!is_end && !caller->is_broken)
         oriel_note("the connection back to process %d on another node broke: %s",
-                   (int)caller->identity.pid, oriel_ucp_text(status));
+                   (int)caller->identity.pid, oriel_ucp_status_text(status));
     caller->is_broken = true;
     oriel_net.any_caller_broken = true;
 }
@@ -92,7 +92,7 @@ static void answers_send_coalesced(void)
     struct oriel_net_caller *caller = oriel_net.agent.gather.whose;
     if (caller == NULL)
         return;
-    struct oriel_ucx_buffer *buffer = oriel_gather_take(&oriel_net.agent.gather);
+    struct oriel_ucx_buffer *buffer = oriel_coalesce_take(&oriel_net.agent.gather);
     if (caller->end.ep == NULL)
         oriel_pool_give(&oriel_net.agent.pool, buffer);
     else
@@ -107,12 +107,12 @@ static bool answer_coalesce(struct oriel_net_caller *caller, const struct oriel_
     struct oriel_net_worker *agent = &oriel_net.agent;
     if (agent->gather.whose != NULL && agent->gather.whose != caller)
         answers_send_coalesced();
-    if (oriel_gather_add(&agent->gather, &agent->pool, caller, wire, bytes))
+    if (oriel_coalesce_add(&agent->gather, &agent->pool, caller, wire, bytes))
         return true;
     if (agent->gather.whose == NULL)
         return false;
     answers_send_coalesced(); /* it was full */
-    return oriel_gather_add(&agent->gather, &agent->pool, caller, wire, bytes);
+    return oriel_coalesce_add(&agent->gather, &agent->pool, caller, wire, bytes);
 }
 
 void oriel_net_send_answers(void)
@@ -163,7 +163,7 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
 
 /* --- messages --- */
 
-static void message_make_ready(struct oriel_net_held *held)
+static void message_make_ready(struct oriel_net_message *held)
 {
     held->next = NULL;
     *oriel_net.ready_end = held;
@@ -172,11 +172,11 @@ static void message_make_ready(struct oriel_net_held *held)
     held->caller->says_bye |= held->wire.kind == ORIEL_WIRE_BYE;
 }
 
-static void message_order(struct oriel_net_caller *caller, struct oriel_net_held *held)
+static void message_order(struct oriel_net_caller *caller, struct oriel_net_message *held)
 {
     uint64_t ahead = held->wire.sequence - caller->expected;
     if (caller->says_bye) {
-        oriel_net_release(held);
+        oriel_net_free_message(held);
         return;
     }
     if (ahead == 0) {
@@ -190,15 +190,15 @@ static void message_order(struct oriel_net_caller *caller, struct oriel_net_held
         }
         return;
     }
-    struct oriel_net_held **place = &caller->early;
+    struct oriel_net_message **place = &caller->early;
     while (*place != NULL && (*place)->wire.sequence < held->wire.sequence)
         place = &(*place)->next;
     bool is_twice = *place != NULL && (*place)->wire.sequence == held->wire.sequence;
     if (ahead > UINT64_MAX / 2 || is_twice) {
-        oriel_net_release(held);
+        oriel_net_free_message(held);
     } else if (caller->early_count == EARLY_MOST) {
         oriel_warn("a process on another node sends out of order: the connection is closed");
-        oriel_net_release(held);
+        oriel_net_free_message(held);
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
     } else {
@@ -213,15 +213,15 @@ static void message_receive(struct oriel_net_caller *caller, const struct oriel_
                             const char *head, const char *data, size_t len_bytes)
 {
     struct oriel_ucx_buffer *buffer =
-        oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_held) + len_bytes);
+        oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_message) + len_bytes);
     if (buffer == NULL) {
         oriel_warn("no memory for a message from another node: the connection is closed");
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
         return;
     }
-    struct oriel_net_held *held = (void *)buffer->data;
-    *held = (struct oriel_net_held){
+    struct oriel_net_message *held = (void *)buffer->data;
+    *held = (struct oriel_net_message){
         .caller = caller, .wire = *wire, .len_bytes = len_bytes, .buffer = buffer};
     memcpy(buffer->front, head, wire->head_bytes);
     if (len_bytes != 0)
@@ -235,7 +235,7 @@ static void messages_receive_coalesced(struct oriel_net_caller *caller, const ch
     struct oriel_wire wire;
     const char *head;
     const char *data;
-    while (oriel_gather_next(&at, &left_bytes, &wire, &head, &data)) {
+    while (oriel_coalesce_next(&at, &left_bytes, &wire, &head, &data)) {
         if (wire.from == caller->session && wire.to == oriel_net.session &&
             wire.kind != ORIEL_WIRE_PING)
             message_receive(caller, &wire, head, data, wire.len_bytes);
@@ -244,9 +244,9 @@ static void messages_receive_coalesced(struct oriel_net_caller *caller, const ch
         oriel_warn("dropped %zu bytes from another node that are not messages", left_bytes);
 }
 
-ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes,
-                                    void *data, size_t len_bytes,
-                                    const ucp_am_recv_param_t *parameters)
+ucs_status_t oriel_net_receive_message(void *unused, const void *header, size_t header_bytes,
+                                       void *data, size_t len_bytes,
+                                       const ucp_am_recv_param_t *parameters)
 {
     struct oriel_wire wire;
     (void)unused;
@@ -258,7 +258,7 @@ ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t hea
         return UCS_OK;
     if (wire.kind == ORIEL_WIRE_PING)
         answer_send(caller, ORIEL_WIRE_PONG, wire.number, &(struct oriel_net_bytes){.pieces = 0});
-    else if (wire.kind == ORIEL_WIRE_GATHERED)
+    else if (wire.kind == ORIEL_WIRE_COALESCED)
         messages_receive_coalesced(caller, data, len_bytes);
     else
         message_receive(caller, &wire, (const char *)header + sizeof wire, data, len_bytes);
@@ -319,7 +319,7 @@ static void caller_connection_broken(void *whose, ucp_ep_h ep, ucs_status_t stat
         caller_note_broken(caller, status);
 }
 
-static void hello_serve(struct oriel_net_caller *caller, const struct oriel_net_held *held)
+static void hello_serve(struct oriel_net_caller *caller, const struct oriel_net_message *held)
 {
     ucs_status_t status = UCS_OK;
     pthread_mutex_lock(&oriel_net.agent.mutex);
@@ -332,7 +332,7 @@ static void hello_serve(struct oriel_net_caller *caller, const struct oriel_net_
     }
     if (caller->end.ep == NULL) {
         oriel_warn("no connection back to process %d on another node: %s",
-                   (int)caller->identity.pid, oriel_ucp_text(status));
+                   (int)caller->identity.pid, oriel_ucp_status_text(status));
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
     }
@@ -340,7 +340,7 @@ static void hello_serve(struct oriel_net_caller *caller, const struct oriel_net_
 }
 
 /* Serves one message; in the agent's thread without the mutex. */
-void oriel_net_serve_one(const struct oriel_net_held *held)
+void oriel_net_serve_one(const struct oriel_net_message *held)
 {
     struct oriel_net_caller *caller = held->caller;
     struct oriel_net_asker asker = {{caller->session, held->wire.number}};
@@ -353,7 +353,7 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
     case ORIEL_WIRE_BYE:
         caller_end(caller);
         oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});
-        oriel_net_note_left(caller->session);
+        oriel_net_note_bye(caller->session);
         break;
     case ORIEL_WIRE_SYNC: oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0}); break;
     default: oriel_warn("dropped a message of kind %d from another node", (int)held->wire.kind);
@@ -361,7 +361,7 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
 }
 
 /* In the agent's thread without the mutex, after all earlier messages have been served. */
-void oriel_net_bury_callers(void)
+void oriel_net_lose_broken_callers(void)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
     oriel_net.any_caller_broken = false;
@@ -380,13 +380,13 @@ void oriel_net_bury_callers(void)
         const uint64_t session = caller->session;
         pthread_mutex_unlock(&oriel_net.agent.mutex);
         oriel_net.service.lost(&who);
-        oriel_net_lose_unheard(session);
+        oriel_net_lose_session(session);
         pthread_mutex_lock(&oriel_net.agent.mutex);
     }
     pthread_mutex_unlock(&oriel_net.agent.mutex);
 }
 
-bool oriel_net_is_unheard(uint64_t session)
+bool oriel_net_is_session_lost(uint64_t session)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
     const struct oriel_net_caller *caller = oriel_hash_table_find(&oriel_net.by_session, session);
@@ -413,7 +413,7 @@ static void caller_lose(const struct oriel_net_peer *peer)
 /* Makes a lost process learn that, although it may only have been slow: otherwise it would wait
  * forever for messages that this process cannot send any more. In the agent's thread without the
  * mutex. */
-void oriel_net_shun_lost(void)
+void oriel_net_lose_callers(void)
 {
     struct oriel_net_peer *peer =
         atomic_exchange_explicit(&oriel_net.lost, NULL, memory_order_acquire);

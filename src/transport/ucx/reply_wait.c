@@ -48,11 +48,11 @@ static bool has_answer(void)
 static bool origin_turn(void)
 {
     oriel_net.turns++;
-    oriel_net_send_gathered();
+    oriel_net_send_coalesced();
     answered_before = oriel_net.answered;
     bool any = oriel_net_turn_until(&oriel_net.origin, has_answer);
     if (oriel_net.any_broken)
-        oriel_net_bury_peers();
+        oriel_net_lose_broken_peers();
     return any;
 }
 
@@ -86,8 +86,8 @@ static void peer_check_silence(struct oriel_net_peer *peer, uint64_t now_ns)
         snprintf(why, sizeof why,
                  "process %d on another node has not answered for %d s (ORIEL_TIMEOUT)",
                  (int)peer->identity.pid, (int)(oriel_net.timeout_ns / 1000000000));
-        oriel_net_lose(peer, why);
-    } else if (now_ns - peer->pinged_ns >= every_ns && oriel_net_reach(peer)) {
+        oriel_net_lose_peer(peer, why);
+    } else if (now_ns - peer->pinged_ns >= every_ns && oriel_net_connect_peer(peer)) {
         peer->pinged_ns = now_ns;
         oriel_net_send_to(peer, ORIEL_WIRE_PING, 0, &(struct oriel_net_bytes){.pieces = 0});
     }

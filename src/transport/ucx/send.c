@@ -118,7 +118,7 @@ bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
         fits = out->version == ORIEL_WIRE_VERSION && out->to == oriel_net.session;
     }
     if (fits && is_gathered)
-        out->kind = ORIEL_WIRE_GATHERED;
+        out->kind = ORIEL_WIRE_COALESCED;
     else if (fits)
         fits = out->head_bytes == raw->header_bytes - sizeof *out &&
                out->head_bytes <= ORIEL_NET_HEAD_BYTES;

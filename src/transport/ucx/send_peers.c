@@ -103,8 +103,8 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
         peer = peer_create(who, &head, address);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     /* if the process is lost from now on, the existing peer is lost, too */
-    if (is_new && oriel_net_is_unheard(head.session))
-        oriel_net_lose_unheard(head.session);
+    if (is_new && oriel_net_is_session_lost(head.session))
+        oriel_net_lose_session(head.session);
     *out = peer;
     return peer != NULL ? ORIEL_OK
                         : oriel_fail(ORIEL_E_NO_MEM, "no memory for a process on another node");
@@ -135,7 +135,7 @@ void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_st
 {
     if (peer->why[0] == '\0')
         snprintf(peer->why, sizeof peer->why, "%s to process %d on another node: %s", what,
-                 (int)peer->identity.pid, oriel_ucp_text(status));
+                 (int)peer->identity.pid, oriel_ucp_status_text(status));
     peer->is_broken = true;
     oriel_net.any_broken = true;
 }
@@ -147,12 +147,12 @@ static void peer_send_buffer(struct oriel_net_peer *peer, struct oriel_ucx_buffe
         oriel_net_note_broken(peer, "cannot send", status);
 }
 
-void oriel_net_send_gathered(void)
+void oriel_net_send_coalesced(void)
 {
     struct oriel_net_peer *peer = oriel_net.origin.gather.whose;
     if (peer == NULL)
         return;
-    struct oriel_ucx_buffer *buffer = oriel_gather_take(&oriel_net.origin.gather);
+    struct oriel_ucx_buffer *buffer = oriel_coalesce_take(&oriel_net.origin.gather);
     if (peer->end.ep != NULL)
         peer_send_buffer(peer, buffer);
     else
@@ -166,12 +166,12 @@ static bool message_coalesce(struct oriel_net_peer *peer, enum oriel_wire_kind k
     struct oriel_net_worker *origin = &oriel_net.origin;
     struct oriel_wire wire = peer_wire(peer, kind, bytes->head_bytes, number);
     if (origin->gather.whose != NULL && origin->gather.whose != peer)
-        oriel_net_send_gathered();
-    if (!oriel_gather_add(&origin->gather, &origin->pool, peer, &wire, bytes)) {
+        oriel_net_send_coalesced();
+    if (!oriel_coalesce_add(&origin->gather, &origin->pool, peer, &wire, bytes)) {
         if (origin->gather.whose == NULL)
             return false;
-        oriel_net_send_gathered(); /* it was full */
-        if (!oriel_gather_add(&origin->gather, &origin->pool, peer, &wire, bytes))
+        oriel_net_send_coalesced(); /* it was full */
+        if (!oriel_coalesce_add(&origin->gather, &origin->pool, peer, &wire, bytes))
             return false;
     }
     peer_count_sent(peer, 0); /* small: only their number counts */
@@ -184,7 +184,7 @@ bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, u
     if (kind != ORIEL_WIRE_PING && oriel_net.origin.gather.whose != NULL) {
         bool together =
             oriel_net.origin.gather.whose == peer && message_coalesce(peer, kind, number, bytes);
-        oriel_net_send_gathered();
+        oriel_net_send_coalesced();
         if (together)
             return true;
     }
@@ -205,7 +205,7 @@ static void peer_connection_broken(void *whose, ucp_ep_h ep, ucs_status_t status
         oriel_net_note_broken(peer, "lost the connection", status);
 }
 
-bool oriel_net_reach(struct oriel_net_peer *peer)
+bool oriel_net_connect_peer(struct oriel_net_peer *peer)
 {
     ucs_status_t status = UCS_OK;
     if (peer->is_lost)
@@ -217,8 +217,8 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
     if (peer->end.ep == NULL) {
         char why[sizeof peer->why];
         snprintf(why, sizeof why, "no connection to process %d on another node: %s",
-                 (int)peer->identity.pid, oriel_ucp_text(status));
-        oriel_net_lose(peer, why);
+                 (int)peer->identity.pid, oriel_ucp_status_text(status));
+        oriel_net_lose_peer(peer, why);
         return false;
     }
     const struct iovec hello[] = {{&oriel_net.self, sizeof oriel_net.self},
@@ -231,8 +231,8 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
     return false;
 }
 
-bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
-                       struct oriel_net_request *request)
+bool oriel_net_ask_internal(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                            struct oriel_net_request *request)
 {
     request->take = NULL;
     request->end = NULL;
@@ -254,7 +254,7 @@ static void flow_control_wait(struct oriel_net_peer *peer)
         if (atomic_load_explicit(&peer->sync.done, memory_order_acquire)) {
             peer->half_messages = 0;
             peer->half_bytes = 0;
-            oriel_net_ask_own(peer, ORIEL_WIRE_SYNC, &peer->sync);
+            oriel_net_ask_internal(peer, ORIEL_WIRE_SYNC, &peer->sync);
             return;
         }
         if (oriel_net_in_agent)
@@ -277,7 +277,7 @@ static enum oriel_status peer_send_message(struct oriel_net_peer *peer, enum ori
     enum oriel_status status = ORIEL_OK;
     uint64_t number = 0;
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    bool is_reached = oriel_net_reach(peer);
+    bool is_reached = oriel_net_connect_peer(peer);
     if (is_reached)
         flow_control_wait(peer);
     if (peer->is_lost)
@@ -293,7 +293,7 @@ static enum oriel_status peer_send_message(struct oriel_net_peer *peer, enum ori
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another node");
     }
     if (oriel_net.any_broken)
-        oriel_net_bury_peers();
+        oriel_net_lose_broken_peers();
     oriel_net_leave();
     return status;
 }
@@ -337,7 +337,7 @@ enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer,
 
 /* --- the end of a peer --- */
 
-void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
+void oriel_net_lose_peer(struct oriel_net_peer *peer, const char *why)
 {
     if (peer->is_lost)
         return;
@@ -363,16 +363,16 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
     oriel_net_wake_agent();
 }
 
-void oriel_net_bury_peers(void)
+void oriel_net_lose_broken_peers(void)
 {
     oriel_net.any_broken = false;
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
         if (peer->is_broken && !peer->is_lost)
-            oriel_net_lose(peer, peer->why);
+            oriel_net_lose_peer(peer, peer->why);
     }
 }
 
-void oriel_net_lose_unheard(uint64_t session)
+void oriel_net_lose_session(uint64_t session)
 {
     pthread_mutex_lock(&oriel_net.origin.mutex);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
@@ -381,12 +381,12 @@ void oriel_net_lose_unheard(uint64_t session)
         if (peer->why[0] == '\0')
             snprintf(peer->why, sizeof peer->why, "process %d on another node is no longer heard",
                      (int)peer->identity.pid);
-        oriel_net_lose(peer, peer->why);
+        oriel_net_lose_peer(peer, peer->why);
     }
     pthread_mutex_unlock(&oriel_net.origin.mutex);
 }
 
-void oriel_net_note_left(uint64_t session)
+void oriel_net_note_bye(uint64_t session)
 {
     pthread_mutex_lock(&oriel_net.origin.mutex);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
@@ -438,7 +438,7 @@ static void answers_receive_coalesced(const char *at, size_t left_bytes)
     uint64_t head[ORIEL_NET_HEAD_BYTES / sizeof(uint64_t)];
     const char *head_at;
     const char *data;
-    while (oriel_gather_next(&at, &left_bytes, &wire, &head_at, &data)) {
+    while (oriel_coalesce_next(&at, &left_bytes, &wire, &head_at, &data)) {
         if (wire.kind != ORIEL_WIRE_ANSWER || wire.to != oriel_net.session)
             continue;
         memcpy(head, head_at, wire.head_bytes);
@@ -446,8 +446,9 @@ static void answers_receive_coalesced(const char *at, size_t left_bytes)
     }
 }
 
-ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data,
-                                  size_t len_bytes, const ucp_am_recv_param_t *parameters)
+ucs_status_t oriel_net_receive_reply(void *unused, const void *header, size_t header_bytes,
+                                     void *data, size_t len_bytes,
+                                     const ucp_am_recv_param_t *parameters)
 {
     struct oriel_wire wire;
     uint64_t head[ORIEL_NET_HEAD_BYTES / sizeof(uint64_t)];
@@ -459,11 +460,11 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
         pong_receive(&wire);
         return UCS_OK;
     }
-    if (wire.kind != ORIEL_WIRE_ANSWER && wire.kind != ORIEL_WIRE_GATHERED)
+    if (wire.kind != ORIEL_WIRE_ANSWER && wire.kind != ORIEL_WIRE_COALESCED)
         return UCS_OK;
     if ((uintptr_t)data % sizeof(uint64_t) != 0)
         data = memcpy(aligned_data, data, len_bytes);
-    if (wire.kind == ORIEL_WIRE_GATHERED) {
+    if (wire.kind == ORIEL_WIRE_COALESCED) {
         answers_receive_coalesced(data, len_bytes);
         return UCS_OK;
     }

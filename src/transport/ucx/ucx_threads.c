@@ -89,7 +89,7 @@ static bool thread_exempt(int32_t tid)
     return true;
 }
 
-void oriel_net_threads_note(void)
+void oriel_net_threads_record(void)
 {
     recorded_count = 0;
     if (!threads_visit(thread_record))
@@ -111,7 +111,7 @@ void oriel_net_threads_exempt(void)
 {
     if (recorded_count <= THREADS_MOST)
         (void)threads_visit(thread_exempt);
-    worker_addresses_change(oriel_remote_writers_add_place);
+    worker_addresses_change(oriel_remote_writers_add_address);
 }
 
 void oriel_net_threads_forget(void)
@@ -121,5 +121,5 @@ void oriel_net_threads_forget(void)
             oriel_remote_writers_remove_helper(exempt_tids[i]);
         exempt_tids[i] = 0;
     }
-    worker_addresses_change(oriel_remote_writers_remove_place);
+    worker_addresses_change(oriel_remote_writers_remove_address);
 }

@@ -20,7 +20,7 @@ enum oriel_wire_kind {
     ORIEL_WIRE_PONG,
     ORIEL_WIRE_ANSWER,
     /* never sent as a kind: a message without a header is several coalesced ones (coalesce.h) */
-    ORIEL_WIRE_GATHERED,
+    ORIEL_WIRE_COALESCED,
 };
 
 struct oriel_wire {

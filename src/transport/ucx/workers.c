@@ -38,7 +38,7 @@ static void net_disable_in_child(void)
 
 static enum oriel_status ucx_error(const char *what, ucs_status_t status)
 {
-    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
+    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_status_text(status));
 }
 
 static ucs_status_t worker_create(ucp_context_h context, ucp_worker_h *out)
@@ -106,7 +106,7 @@ static enum oriel_status worker_open(struct oriel_net_worker *worker, ucp_am_rec
         oriel_ucp()->ucp_worker_destroy(worker->ucp);
         return ucx_error("a worker with a wait descriptor", status);
     }
-    worker->gather = (struct oriel_gather){.whose = NULL};
+    worker->gather = (struct oriel_coalesce){.whose = NULL};
     worker->pending = 0;
     worker->closing = 0;
     worker->left_open = 0;
@@ -124,7 +124,7 @@ static void worker_close(struct oriel_net_worker *worker)
         oriel_ucp()->ucp_worker_destroy(worker->devices);
     oriel_ucp()->ucp_worker_destroy(worker->ucp);
     if (worker->gather.whose != NULL) /* for a lost one */
-        oriel_pool_give(&worker->pool, oriel_gather_take(&worker->gather));
+        oriel_pool_give(&worker->pool, oriel_coalesce_take(&worker->gather));
     oriel_pool_close(&worker->pool);
 }
 
@@ -193,7 +193,7 @@ static void devices_close(void)
 {
     if (oriel_net.devices == NULL)
         return;
-    oriel_net_withdraw_all();
+    oriel_net_unexpose_all();
     if (oriel_net.devices_address != NULL)
         oriel_ucp()->ucp_worker_release_address(oriel_net.agent.devices, oriel_net.devices_address);
     oriel_net.devices_address = NULL;
@@ -233,10 +233,10 @@ static enum oriel_status net_open(void)
     enum oriel_status status = oriel_ucp_open(&oriel_net.context, devices, sizeof devices);
     if (status != ORIEL_OK)
         return status;
-    status = worker_open(&oriel_net.origin, oriel_net_take_reply);
+    status = worker_open(&oriel_net.origin, oriel_net_receive_reply);
     if (status != ORIEL_OK)
         goto no_origin;
-    status = worker_open(&oriel_net.agent, oriel_net_take_message);
+    status = worker_open(&oriel_net.agent, oriel_net_receive_message);
     if (status != ORIEL_OK)
         goto no_agent;
     oriel_net.has_verbs = oriel_ucp_has_verbs(devices);
@@ -249,7 +249,7 @@ static enum oriel_status net_open(void)
         status = oriel_fail(ORIEL_E_OTHER, "no event descriptor: %s", strerror(errno));
         goto no_event;
     }
-    if (!oriel_net_make_gate()) {
+    if (!oriel_net_gate_create()) {
         status = oriel_fail(ORIEL_E_OTHER, "no epoll descriptor: %s", strerror(errno));
         goto no_gate;
     }
@@ -305,9 +305,9 @@ static void peers_free(void)
 static void messages_release(void)
 {
     while (oriel_net.ready != NULL) { /* arrived after the last turn of the agent's thread */
-        struct oriel_net_held *held = oriel_net.ready;
+        struct oriel_net_message *held = oriel_net.ready;
         oriel_net.ready = held->next;
-        oriel_net_release(held);
+        oriel_net_free_message(held);
     }
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         oriel_net_drop_early(caller);
@@ -361,7 +361,7 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
         SIG_SETMASK, &all,
         /* for the agent's thread and UCX's own: handlers run only in the program's threads */
         &before);
-    oriel_net_threads_note();
+    oriel_net_threads_record();
     status = net_preallocate();
     if (status == ORIEL_OK)
         status = net_open();
@@ -434,7 +434,7 @@ static void bye_send(struct oriel_net_peer *peer)
     if (peer->has_left)
         (void)oriel_net_send_to(peer, ORIEL_WIRE_BYE, 0, &(struct oriel_net_bytes){.pieces = 0});
     else
-        (void)oriel_net_ask_own(peer, ORIEL_WIRE_BYE, &peer->sync);
+        (void)oriel_net_ask_internal(peer, ORIEL_WIRE_BYE, &peer->sync);
 }
 
 /* Sends BYE to all peers, then waits for all. A peer that answers has received everything, and does
