@@ -20,22 +20,22 @@ static int openat_with_spare(int directory, const char *name, int flags)
 
 int oriel_seen_file(int directory, const char *name, struct stat *out)
 {
-    int seen = openat_with_spare(directory, name, O_PATH);
-    if (seen < 0 || (fstat(seen, out) == 0 && S_ISREG(out->st_mode)))
-        return seen;
-    close(seen);
+    int checked_fd = openat_with_spare(directory, name, O_PATH);
+    if (checked_fd < 0 || (fstat(checked_fd, out) == 0 && S_ISREG(out->st_mode)))
+        return checked_fd;
+    close(checked_fd);
     errno = 0;
     return -1;
 }
 
-int oriel_seen_open(int seen, int flags)
+int oriel_seen_open(int checked_fd, int flags)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/thread-self/fd/%d",
-             seen); /* thread-self: a thread may have its own descriptor table */
+    /* thread-self: a thread may have its own descriptor table */
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", checked_fd);
     int fd = openat_with_spare(AT_FDCWD, path, flags);
     int reason = errno;
-    close(seen);
+    close(checked_fd);
     errno = reason;
     return fd;
 }
@@ -43,12 +43,12 @@ int oriel_seen_open(int seen, int flags)
 static int memory_file_open(const char *link, uid_t owner)
 {
     struct stat about;
-    int seen = oriel_seen_file(AT_FDCWD, link, &about);
-    if (seen < 0)
+    int checked_fd = oriel_seen_file(AT_FDCWD, link, &about);
+    if (checked_fd < 0)
         return -1;
     if (about.st_nlink == 0 && about.st_uid == owner)
-        return oriel_seen_open(seen, O_RDWR);
-    close(seen);
+        return oriel_seen_open(checked_fd, O_RDWR);
+    close(checked_fd);
     errno = 0;
     return -1;
 }

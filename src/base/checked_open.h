@@ -12,7 +12,7 @@ int oriel_seen_file(int directory, const char *name, struct stat *out);
 
 /* Opens the file that seen refers to, with open's flags, and closes seen. Returns -1 with errno on
  * failure. */
-int oriel_seen_open(int seen, int flags);
+int oriel_seen_open(int checked_fd, int flags);
 
 /* Opens another process's memory file for reading and writing, by its link /proc/PID/fd/N. Returns
  * -1 with errno on failure. errno is 0 if it is not a regular file, has a name, or belongs to

@@ -147,7 +147,7 @@ static int fd_move_high(int fd)
 }
 
 /* Starts a helper. Returns this process's end of the connection, or -1 if there is no helper. */
-static int helper_connect(const char *what, int listener)
+static int helper_connect(const char *service, int listener)
 {
     char command[PATH_MAX];
     char *environment[ENVIRONMENT_MAX];
@@ -163,7 +163,7 @@ static int helper_connect(const char *what, int listener)
     char name[] = "oriel";
     char check[] = "check";
     char option[] = ORIEL_HELPER_OPTION;
-    char *argv[] = {name, check, option, (char *)(uintptr_t)what, NULL};
+    char *argv[] = {name, check, option, (char *)(uintptr_t)service, NULL};
     int helper_end = fd_move_high(ends[1]);
     struct helper_start_args start = {.command = command,
                                       .argv = argv,
@@ -229,11 +229,11 @@ static uint64_t deadline_ns(void)
     return oriel_now_ns() + TIMEOUT_S * UINT64_C(1000000000);
 }
 
-bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, void **answer,
+bool oriel_helper_ask(const char *service, const void *request, size_t len_bytes, void **answer,
                       size_t *answer_bytes)
 {
     int error = errno;
-    int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_connect(what, -1);
+    int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_connect(service, -1);
     *answer = NULL;
     bool done = helper_exchange(fd, request, len_bytes, deadline_ns(), answer, answer_bytes);
     errno = error;
@@ -269,21 +269,21 @@ static int helper_socket_open(uint64_t name, bool listens)
 
 /* Replaces the name of a helper that has exited by the name of a new helper. If another process was
  * faster, connects to that helper. */
-static int persistent_helper_start(_Atomic uint64_t *kept, uint64_t gone, const char *what,
-                                   bool *ours)
+static int persistent_helper_start(_Atomic uint64_t *kept, uint64_t old_name, const char *service,
+                                   bool *is_owner)
 {
     uint64_t name;
     int listener = -1;
     if (getrandom(&name, sizeof name, 0) == (ssize_t)sizeof name && name != 0)
         listener = fd_move_high(helper_socket_open(name, true));
-    *ours = listener < 0 || atomic_compare_exchange_strong(kept, &gone, name);
-    int fd = *ours ? helper_connect(what, listener) : helper_socket_open(gone, false);
+    *is_owner = listener < 0 || atomic_compare_exchange_strong(kept, &old_name, name);
+    int fd = *is_owner ? helper_connect(service, listener) : helper_socket_open(old_name, false);
     if (listener >= 0)
         close(listener);
     return fd;
 }
 
-bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void *request,
+bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *service, const void *request,
                            size_t len_bytes, void **answer, size_t *answer_bytes)
 {
     int error = errno;
@@ -296,7 +296,7 @@ bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void 
         uint64_t name = atomic_load(kept);
         int fd = name == 0 ? -1 : helper_socket_open(name, false);
         if (fd < 0)
-            fd = persistent_helper_start(kept, name, what, &started);
+            fd = persistent_helper_start(kept, name, service, &started);
         done = helper_exchange(fd, request, len_bytes, until_ns, answer, answer_bytes);
         /* the helper has exited or hangs; clear its name so no process uses it again */
         if (!done && !started)

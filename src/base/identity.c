@@ -70,9 +70,9 @@ int32_t oriel_identity_word_pid(uint64_t word)
 
 bool oriel_identity_word_lives(uint64_t word)
 {
-    struct oriel_identity who = {.start_time = word >> PID_BITS,
-                                 .pid = oriel_identity_word_pid(word)};
-    return oriel_identity_alive(&who);
+    struct oriel_identity identity = {.start_time = word >> PID_BITS,
+                                      .pid = oriel_identity_word_pid(word)};
+    return oriel_identity_alive(&identity);
 }
 
 static int open_process(int32_t pid)
@@ -84,17 +84,18 @@ static int open_process(int32_t pid)
 
 /* If the check fails for lack of a descriptor or because of a signal, the process counts as
  * alive. */
-bool oriel_identity_alive(const struct oriel_identity *who)
+bool oriel_identity_alive(const struct oriel_identity *identity)
 {
-    uint64_t start_time = who->start_time;
-    int fd = open_process(who->pid);
+    uint64_t start_time = identity->start_time;
+    int fd = open_process(identity->pid);
     if (fd < 0)
         /* EINVAL and ENOENT: the number now belongs to a thread that is not a process */
         return errno != ESRCH && errno != EINVAL && errno != ENOENT;
     struct pollfd exited = {.fd = fd, .events = POLLIN};
     bool alive = poll(&exited, 1, 0) <= 0;
     close(fd);
-    alive = alive && (!read_start_time(who->pid, &start_time) || start_time == who->start_time);
+    alive = alive &&
+            (!read_start_time(identity->pid, &start_time) || start_time == identity->start_time);
     oriel_reserve_fd_restore_spare();
     return alive;
 }

@@ -36,6 +36,6 @@ bool oriel_identity_word_lives(uint64_t word);
 
 /* True if that very process still runs; false for a zombie and for another process with the same
  * PID. Restores the spare descriptor (base/reserve_fd.h). */
-bool oriel_identity_alive(const struct oriel_identity *who);
+bool oriel_identity_alive(const struct oriel_identity *identity);
 
 #endif

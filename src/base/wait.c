@@ -113,10 +113,11 @@ void oriel_wait_set_teller(const struct oriel_wait_teller *wanted)
 
 void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published)
 {
-    const struct oriel_wait_teller *by = atomic_load_explicit(&publisher, memory_order_acquire);
-    if (by != NULL && watch != NULL && watch->what != ORIEL_WAITING_NOTHING &&
+    const struct oriel_wait_teller *current_publisher =
+        atomic_load_explicit(&publisher, memory_order_acquire);
+    if (current_publisher != NULL && watch != NULL && watch->what != ORIEL_WAITING_NOTHING &&
         !oriel_wait_is_internal)
-        *is_published = by->lasts(watch, since_ns, *is_published);
+        *is_published = current_publisher->lasts(watch, since_ns, *is_published);
 }
 
 void oriel_wait_over(bool is_published)
@@ -138,7 +139,7 @@ void oriel_wake_sleepers(_Atomic uint32_t *word)
 }
 
 static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
-                                       enum oriel_wait_for what, uint32_t wanted,
+                                       enum oriel_wait_for condition, uint32_t wanted,
                                        const struct oriel_watch *watch)
 {
     static const struct timespec limit = {.tv_nsec = SLEEP_NS};
@@ -150,7 +151,7 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
     for (;;) {
         oriel_delay();
         uint32_t value = oriel_load_acquire(word);
-        if (oriel_wait_reached(value, what, wanted))
+        if (oriel_wait_reached(value, condition, wanted))
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
         (void)requests_serve(false);
@@ -165,7 +166,7 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
         if (status != ORIEL_OK) {
             /* the word may have changed during the check: a peer that ended in good order is not an
              * error */
-            if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
+            if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
                 status = ORIEL_OK;
             break;
         }
@@ -178,7 +179,7 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
 
 /* Checks the word several times: back to back, or with a pause before each check, which leaves the
  * cache line to its writer. */
-static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for what,
+static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for condition,
                               uint32_t wanted, int times, bool pauses, bool *served)
 {
     for (int i = 0; i < times; i++) {
@@ -186,7 +187,7 @@ static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for 
             oriel_cpu_relax();
             *served |= requests_serve(false);
         }
-        if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
+        if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
             return true;
     }
     return false;
@@ -227,14 +228,14 @@ static bool processor_yield(uint64_t *back_ns)
     return true;
 }
 
-static inline bool processor_is_contended(enum oriel_wait_for what)
+static inline bool processor_is_contended(enum oriel_wait_for condition)
 {
-    return what == ORIEL_WAIT_SIGNALLED && contention >= CONTENDED;
+    return condition == ORIEL_WAIT_SIGNALLED && contention >= CONTENDED;
 }
 
-static inline bool yields_are_useless(enum oriel_wait_for what, unsigned useless_yields)
+static inline bool yields_are_useless(enum oriel_wait_for condition, unsigned useless_yields)
 {
-    return processor_is_contended(what) && useless_yields >= useless_yields_max;
+    return processor_is_contended(condition) && useless_yields >= useless_yields_max;
 }
 
 static void naps_plan(bool yields_helped)
@@ -249,7 +250,8 @@ static void naps_plan(bool yields_helped)
 
 /* Spins and yields. Returns true if the word reached the wanted value before it is time to
  * sleep. */
-static bool wait_spinning(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted)
+static bool wait_spinning(const _Atomic uint32_t *word, enum oriel_wait_for condition,
+                          uint32_t wanted)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t now_ns = begin_ns;
@@ -257,8 +259,8 @@ static bool wait_spinning(const _Atomic uint32_t *word, enum oriel_wait_for what
     unsigned yields = 0, useless_yields = 0;
     bool is_reached = false, has_yielded = false, served = false;
     while (!is_reached && now_ns - begin_ns < spin_ns + YIELD_NS &&
-           !yields_are_useless(what, useless_yields)) {
-        bool skips_spinning = yields_until_spin > 0 || processor_is_contended(what);
+           !yields_are_useless(condition, useless_yields)) {
+        bool skips_spinning = yields_until_spin > 0 || processor_is_contended(condition);
         if (!skips_spinning && now_ns - begin_ns < spin_ns) {
             now_ns = oriel_now_ns();
         } else {
@@ -268,12 +270,13 @@ static bool wait_spinning(const _Atomic uint32_t *word, enum oriel_wait_for what
             useless_yields = processor_yield(&now_ns) ? 0 : useless_yields + 1;
             has_yielded |= useless_yields == 0;
         }
-        is_reached = word_check(word, what, wanted, skips_spinning ? CHECKS : PAUSED_CHECKS,
+        is_reached = word_check(word, condition, wanted, skips_spinning ? CHECKS : PAUSED_CHECKS,
                                 !skips_spinning, &served);
         begin_ns = served ? now_ns : begin_ns;
         served = false;
     }
-    if (is_reached ? what == ORIEL_WAIT_SIGNALLED : yields_are_useless(what, useless_yields))
+    if (is_reached ? condition == ORIEL_WAIT_SIGNALLED
+                   : yields_are_useless(condition, useless_yields))
         naps_plan(is_reached);
     if (!has_yielded)
         contention = is_reached ? contention / 2 : contention - (contention > 0);
@@ -299,25 +302,25 @@ void oriel_wait_time_end(const struct oriel_watch *watch, uint64_t begin_ns)
 }
 
 static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
-                                   enum oriel_wait_for what, uint32_t wanted,
+                                   enum oriel_wait_for condition, uint32_t wanted,
                                    const struct oriel_watch *watch)
 {
     bool served = requests_serve(true);
-    if (word_check(word, what, wanted, CHECKS, false, &served))
+    if (word_check(word, condition, wanted, CHECKS, false, &served))
         return ORIEL_OK;
-    if (naps > 0 && what == ORIEL_WAIT_SIGNALLED)
+    if (naps > 0 && condition == ORIEL_WAIT_SIGNALLED)
         naps--;
-    else if (wait_spinning(word, what, wanted))
+    else if (wait_spinning(word, condition, wanted))
         return ORIEL_OK;
-    return wait_sleeping(word, sleepers, what, wanted, watch);
+    return wait_sleeping(word, sleepers, condition, wanted, watch);
 }
 
 enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
-                                  enum oriel_wait_for what, uint32_t wanted,
+                                  enum oriel_wait_for condition, uint32_t wanted,
                                   const struct oriel_watch *watch)
 {
     uint64_t begin_ns = oriel_wait_time_begin(watch);
-    enum oriel_status status = wait_long(word, sleepers, what, wanted, watch);
+    enum oriel_status status = wait_long(word, sleepers, condition, wanted, watch);
     if (oriel_unlikely(begin_ns != 0))
         oriel_wait_time_end(watch, begin_ns);
     return status;

@@ -71,25 +71,26 @@ struct oriel_event {
 };
 _Static_assert(sizeof(struct oriel_event) == 8, "events lie in shared memory");
 
-static inline bool oriel_wait_reached(uint32_t value, enum oriel_wait_for what, uint32_t wanted)
+static inline bool oriel_wait_reached(uint32_t value, enum oriel_wait_for condition,
+                                      uint32_t wanted)
 {
-    return what == ORIEL_WAIT_EQUAL       ? value == wanted
-           : what == ORIEL_WAIT_NOT_EQUAL ? value != wanted
-                                          : (int32_t)(value - wanted) >= 0;
+    return condition == ORIEL_WAIT_EQUAL       ? value == wanted
+           : condition == ORIEL_WAIT_NOT_EQUAL ? value != wanted
+                                               : (int32_t)(value - wanted) >= 0;
 }
 
 enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
-                                  enum oriel_wait_for what, uint32_t wanted,
+                                  enum oriel_wait_for condition, uint32_t wanted,
                                   const struct oriel_watch *watch);
 
 /* Returns when word is equal to, not equal to, or at least (modulo 2^32) wanted. Acquire order. */
 static inline enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
-                                           enum oriel_wait_for what, uint32_t wanted,
+                                           enum oriel_wait_for condition, uint32_t wanted,
                                            const struct oriel_watch *watch)
 {
-    return oriel_likely(oriel_wait_reached(oriel_load_acquire(word), what, wanted))
+    return oriel_likely(oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
                ? ORIEL_OK
-               : oriel_wait_slow(word, sleepers, what, wanted, watch);
+               : oriel_wait_slow(word, sleepers, condition, wanted, watch);
 }
 
 /* W2: wakes the sleepers of word. Called after a seq_cst read-modify-write has changed it. */

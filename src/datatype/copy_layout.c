@@ -89,9 +89,9 @@ struct plan_cache {
     struct oriel_plan_key key;
 };
 
-static bool have_few_runs(const struct oriel_part *to, const struct oriel_part *from, uint64_t most)
+static bool have_few_runs(const struct oriel_part *to, const struct oriel_part *from, uint64_t max)
 {
-    return to->node->runs <= most && from->node->runs <= most - to->node->runs;
+    return to->node->runs <= max && from->node->runs <= max - to->node->runs;
 }
 
 /* Returns false for a node that no constructor made. */

@@ -84,10 +84,10 @@ const struct oriel_plan *oriel_plan_find(const struct oriel_node *node,
 
 static bool cache_has_room(const struct oriel_node *node, const struct oriel_memo *memo)
 {
-    unsigned kept = 0;
+    unsigned cached_count = 0;
     for (; memo != NULL; memo = memo->next)
-        kept++;
-    return node->number != 0 && kept < ORIEL_PLANS_CACHED;
+        cached_count++;
+    return node->number != 0 && cached_count < ORIEL_PLANS_CACHED;
 }
 
 /* The cached plans of a node are not part of its value, which is constant. */

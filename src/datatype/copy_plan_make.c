@@ -72,18 +72,18 @@ static void add_words(struct draft *draft, const struct oriel_pair_piece *piece,
     const int64_t word_bytes = draft->word_bytes;
     for (int64_t done = 0; done < (int64_t)piece->len_bytes; done += word_bytes) {
         const struct oriel_pair_piece word = {piece->to_bytes + done, piece->from_bytes + done, 1};
-        const bool here = word.to_bytes == last->to_bytes + word_bytes;
-        const bool there = word.from_bytes == last->from_bytes + word_bytes;
+        const bool adjacent_to = word.to_bytes == last->to_bytes + word_bytes;
+        const bool adjacent_from = word.from_bytes == last->from_bytes + word_bytes;
         const struct oriel_step_at at = {
-            {last->to_bytes, here ? last->to_bytes : word.to_bytes},
-            {last->from_bytes, there ? last->from_bytes : word.from_bytes}};
+            {last->to_bytes, adjacent_to ? last->to_bytes : word.to_bytes},
+            {last->from_bytes, adjacent_from ? last->from_bytes : word.from_bytes}};
         if (last->len_bytes == 0) {
             *last = word;
-        } else if (here || there) {
+        } else if (adjacent_to || adjacent_from) {
             add_step(draft,
-                     here && there ? ORIEL_STEP_BOTH
-                     : here        ? ORIEL_STEP_GATHER
-                                   : ORIEL_STEP_SCATTER,
+                     adjacent_to && adjacent_from ? ORIEL_STEP_BOTH
+                     : adjacent_to                ? ORIEL_STEP_GATHER
+                                                  : ORIEL_STEP_SCATTER,
                      draft->word_bytes, at);
             last->len_bytes = 0;
         } else {
@@ -126,12 +126,12 @@ static bool draft_make(struct draft *draft, const struct oriel_part *to,
     draft->step = malloc((draft->pieces + 1) * SHORT_WORDS * sizeof *draft->step);
     if (draft->pieces == 0 || draft->step == NULL)
         return false;
-    unsigned kept = 0;
+    unsigned remaining = 0;
     for (unsigned i = 0; i < draft->pieces; i++) {
         draft->exceeds_list_offsets =
             draft->exceeds_list_offsets || !fits_list_offsets(&draft->piece[i]);
         if (!is_short(&draft->piece[i], draft->word_bytes))
-            draft->piece[kept++] = draft->piece[i];
+            draft->piece[remaining++] = draft->piece[i];
         else if (draft->word_bytes == 1)
             add_odd(draft, &draft->piece[i]);
         else
@@ -139,7 +139,7 @@ static bool draft_make(struct draft *draft, const struct oriel_part *to,
     }
     if (last.len_bytes > 0)
         add_single(draft, draft->word_bytes, last.to_bytes, last.from_bytes);
-    draft->pieces = kept;
+    draft->pieces = remaining;
     return true;
 }
 
@@ -220,7 +220,7 @@ static void add_rows(struct oriel_plan *plan, struct draft *draft)
 static bool is_even(struct pass *pass, const struct draft *draft, enum oriel_step kind)
 {
     int64_t first = 0, last = 0, stride_bytes = 0, second_bytes = 0;
-    uint64_t seen = 0;
+    uint64_t steps_seen = 0;
     if (kind != ORIEL_STEP_GATHER && kind != ORIEL_STEP_SCATTER)
         return false;
     for (unsigned i = 0; i < draft->steps; i++) {
@@ -228,16 +228,16 @@ static bool is_even(struct pass *pass, const struct draft *draft, enum oriel_ste
             kind == ORIEL_STEP_GATHER ? draft->step[i].at.from : draft->step[i].at.to;
         if (draft->step[i].kind != kind)
             continue;
-        if (seen == 0) {
+        if (steps_seen == 0) {
             first = at[0];
             second_bytes = at[1] - at[0];
-        } else if (seen == 1) {
+        } else if (steps_seen == 1) {
             stride_bytes = at[0] - last;
         }
-        if (at[1] - at[0] != second_bytes || (seen > 0 && at[0] - last != stride_bytes))
+        if (at[1] - at[0] != second_bytes || (steps_seen > 0 && at[0] - last != stride_bytes))
             return false;
         last = at[0];
-        seen++;
+        steps_seen++;
     }
     pass->even.stride_bytes = stride_bytes;
     pass->even.second_bytes = second_bytes;

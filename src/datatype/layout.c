@@ -225,14 +225,14 @@ static bool runs_join(struct oriel_branch *a, const struct oriel_branch *b)
 /* Removes empty branches and joins adjacent runs. Returns the number of remaining branches. */
 static uint64_t branches_simplify(struct oriel_branch *branches, uint64_t count)
 {
-    uint64_t kept = 0;
+    uint64_t remaining = 0;
     for (uint64_t i = 0; i < count; i++) {
         if (node_is_empty(branches[i].node))
             oriel_node_free(branches[i].node);
-        else if (kept == 0 || !runs_join(&branches[kept - 1], &branches[i]))
-            branches[kept++] = branches[i];
+        else if (remaining == 0 || !runs_join(&branches[remaining - 1], &branches[i]))
+            branches[remaining++] = branches[i];
     }
-    return kept;
+    return remaining;
 }
 
 static void sum_list(struct oriel_node *list)
@@ -422,26 +422,26 @@ struct block_sums {
 
 /* Computes the next block's offset and adds it to the sums. Returns the end of the block. */
 static inline __attribute__((always_inline)) int64_t
-block_sums_add(struct block_sums *seen, const struct oriel_block_list *listed, uint64_t i,
+block_sums_add(struct block_sums *sums, const struct oriel_block_list *listed, uint64_t i,
                uint64_t len_bytes, int64_t *offset_bytes)
 {
     int64_t end_bytes;
-    seen->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i),
+    sums->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i),
                                          listed->unit_bytes, offset_bytes);
-    seen->vast |= __builtin_add_overflow(*offset_bytes, len_bytes, &end_bytes);
-    seen->vast |= __builtin_add_overflow(seen->size_bytes, len_bytes, &seen->size_bytes);
-    seen->low_bytes = *offset_bytes < seen->low_bytes ? *offset_bytes : seen->low_bytes;
-    seen->high_bytes = end_bytes > seen->high_bytes ? end_bytes : seen->high_bytes;
+    sums->vast |= __builtin_add_overflow(*offset_bytes, len_bytes, &end_bytes);
+    sums->vast |= __builtin_add_overflow(sums->size_bytes, len_bytes, &sums->size_bytes);
+    sums->low_bytes = *offset_bytes < sums->low_bytes ? *offset_bytes : sums->low_bytes;
+    sums->high_bytes = end_bytes > sums->high_bytes ? end_bytes : sums->high_bytes;
     return end_bytes;
 }
 
-static bool blocks_sum(struct blocks *blocks, const struct block_sums *seen, uint64_t count)
+static bool blocks_sum(struct blocks *blocks, const struct block_sums *sums, uint64_t count)
 {
     blocks->count = count;
-    blocks->size_bytes = seen->size_bytes;
-    blocks->low_bytes = seen->low_bytes;
-    blocks->high_bytes = seen->high_bytes;
-    return !seen->vast && count > 0;
+    blocks->size_bytes = sums->size_bytes;
+    blocks->low_bytes = sums->low_bytes;
+    blocks->high_bytes = sums->high_bytes;
+    return !sums->vast && count > 0;
 }
 
 /* The common length of all blocks; 0 if they differ. */
@@ -461,18 +461,18 @@ static bool blocks_add_equal(struct blocks *blocks, uint64_t len_bytes,
                              const struct oriel_block_list *listed)
 {
     int64_t *const offsets = blocks->offsets;
-    struct block_sums seen = {INT64_MAX, INT64_MIN, 0, false};
+    struct block_sums sums = {INT64_MAX, INT64_MIN, 0, false};
     int64_t end_bytes = ORIEL_OFFSET_OVERFLOW;
     uint64_t touching = 0;
     for (uint64_t i = 0; i < listed->count; i++) {
         int64_t offset_bytes;
-        const int64_t after_bytes = block_sums_add(&seen, listed, i, len_bytes, &offset_bytes);
+        const int64_t after_bytes = block_sums_add(&sums, listed, i, len_bytes, &offset_bytes);
         touching += offset_bytes == end_bytes;
         end_bytes = after_bytes;
         offsets[i] = offset_bytes;
     }
     blocks->block_bytes = len_bytes;
-    return blocks_sum(blocks, &seen, listed->count) && touching <= listed->count / TOUCHING_PART &&
+    return blocks_sum(blocks, &sums, listed->count) && touching <= listed->count / TOUCHING_PART &&
            (touching == 0 || len_bytes <= TOUCHING_BYTES);
 }
 
@@ -484,7 +484,7 @@ static bool blocks_add_joined(struct blocks *blocks, const struct oriel_node *it
     const bool dense = (uint64_t)extent_bytes == item->size_bytes;
     int64_t *const offsets = blocks->offsets;
     uint64_t *const lengths = blocks->lengths;
-    struct block_sums seen = {INT64_MAX, INT64_MIN, 0, false};
+    struct block_sums sums = {INT64_MAX, INT64_MIN, 0, false};
     int64_t start_bytes = 0, end_bytes = 0;
     uint64_t count = 0;
     for (uint64_t i = 0; i < listed->count; i++) {
@@ -495,8 +495,8 @@ static bool blocks_add_joined(struct blocks *blocks, const struct oriel_node *it
             continue;
         if (length != 1 && !dense)
             return false;
-        seen.vast |= __builtin_mul_overflow(length, item->size_bytes, &len_bytes);
-        const int64_t after_bytes = block_sums_add(&seen, listed, i, len_bytes, &offset_bytes);
+        sums.vast |= __builtin_mul_overflow(length, item->size_bytes, &len_bytes);
+        const int64_t after_bytes = block_sums_add(&sums, listed, i, len_bytes, &offset_bytes);
         const bool touches = count > 0 && offset_bytes == end_bytes;
         start_bytes = touches ? start_bytes : offset_bytes;
         count += !touches;
@@ -504,7 +504,7 @@ static bool blocks_add_joined(struct blocks *blocks, const struct oriel_node *it
         offsets[count - 1] = start_bytes;
         lengths[count - 1] = (uint64_t)end_bytes - (uint64_t)start_bytes;
     }
-    return blocks_sum(blocks, &seen, count);
+    return blocks_sum(blocks, &sums, count);
 }
 
 /* Returns false if the list cannot be represented as blocks, or memory is exhausted. */

@@ -15,7 +15,7 @@
 
 enum { WARN_AFTER_S = 10, SPINS = 8, YIELD_NS = 1000000, NAP_NS = 100000, WATCH_NS = 100000000 };
 
-static enum oriel_status collective_poll(MPI_Request *request, const char *what,
+static enum oriel_status collective_poll(MPI_Request *request, const char *call,
                                          const struct oriel_watch *watch, bool *is_published)
 {
     uint64_t begin_ns = oriel_now_ns();
@@ -50,18 +50,18 @@ static enum oriel_status collective_poll(MPI_Request *request, const char *what,
         if (!warned && now_ns - begin_ns > WARN_AFTER_S * UINT64_C(1000000000)) {
             oriel_warn("%s has waited %d s for the other ranks: is one of them late, or running "
                        "without Oriel?",
-                       what, WARN_AFTER_S);
+                       call, WARN_AFTER_S);
             warned = true;
         }
     }
 }
 
-static enum oriel_status collective_wait(MPI_Request *request, const char *what,
+static enum oriel_status collective_wait(MPI_Request *request, const char *call,
                                          const struct oriel_watch *watch)
 {
     bool is_published = false;
     uint64_t begin_ns = oriel_wait_time_begin(watch);
-    enum oriel_status status = collective_poll(request, what, watch, &is_published);
+    enum oriel_status status = collective_poll(request, call, watch, &is_published);
     oriel_wait_over(is_published);
     oriel_wait_time_end(watch, begin_ns);
     return status;
@@ -108,11 +108,11 @@ static void exchange_free(struct exchange *exchange)
         free(exchange);
 }
 
-static enum oriel_status exchange_close(struct exchange *exchange, const char *what,
+static enum oriel_status exchange_close(struct exchange *exchange, const char *call,
                                         const struct oriel_watch *watch, void *out,
                                         size_t out_bytes)
 {
-    enum oriel_status status = collective_wait(&exchange->request, what, watch);
+    enum oriel_status status = collective_wait(&exchange->request, call, watch);
     if (status != ORIEL_OK)
         return status;
     if (out != NULL)
@@ -132,7 +132,7 @@ static enum oriel_status collective_no_memory(void)
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for data exchanged between the ranks");
 }
 
-enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
+enum oriel_status oriel_host_agree(MPI_Comm comm, const char *call, uint32_t bits, uint32_t *agreed,
                                    const struct oriel_watch *watch)
 {
     struct exchange *exchange = exchange_open(sizeof bits, sizeof *agreed);
@@ -142,12 +142,12 @@ enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bit
     if (oriel_host()->Iallreduce(exchange->in, exchange->out, 1, MPI_UINT32_T, MPI_BAND, comm,
                                  &exchange->request) != MPI_SUCCESS)
         return collective_refused(exchange);
-    return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
+    return exchange_close(exchange, call, watch, agreed, sizeof *agreed);
 }
 
 /* The sizes are equal on all ranks. If they exceed the spare buffer, the ranks first agree that all
  * of them have the memory. */
-static enum oriel_status exchange_open_all(MPI_Comm comm, const char *what,
+static enum oriel_status exchange_open_all(MPI_Comm comm, const char *call,
                                            const struct oriel_watch *watch, size_t in_bytes,
                                            size_t out_bytes, struct exchange **out)
 {
@@ -155,7 +155,7 @@ static enum oriel_status exchange_open_all(MPI_Comm comm, const char *what,
     uint32_t all_have = exchange != NULL;
     enum oriel_status status = ORIEL_OK;
     if (exchange_bytes(in_bytes, out_bytes) > SPARE_BYTES)
-        status = oriel_host_agree(comm, what, all_have, &all_have, watch);
+        status = oriel_host_agree(comm, call, all_have, &all_have, watch);
     if (status == ORIEL_OK && (exchange == NULL || !all_have))
         status = collective_no_memory();
     if (status != ORIEL_OK && exchange != NULL)
@@ -164,24 +164,24 @@ static enum oriel_status exchange_open_all(MPI_Comm comm, const char *what,
     return status;
 }
 
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in,
+enum oriel_status oriel_host_gather(MPI_Comm comm, const char *call, const void *in,
                                     size_t len_bytes, void *out, const struct oriel_watch *watch)
 {
     int n = 0;
     oriel_host()->Comm_size(comm, &n);
     struct exchange *exchange;
     enum oriel_status status =
-        exchange_open_all(comm, what, watch, len_bytes, (size_t)n * len_bytes, &exchange);
+        exchange_open_all(comm, call, watch, len_bytes, (size_t)n * len_bytes, &exchange);
     if (status != ORIEL_OK)
         return status;
     memcpy(exchange->in, in, len_bytes);
     if (oriel_host()->Iallgather(exchange->in, (int)len_bytes, MPI_BYTE, exchange->out,
                                  (int)len_bytes, MPI_BYTE, comm, &exchange->request) != MPI_SUCCESS)
         return collective_refused(exchange);
-    return exchange_close(exchange, what, watch, out, (size_t)n * len_bytes);
+    return exchange_close(exchange, call, watch, out, (size_t)n * len_bytes);
 }
 
-enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in,
+enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *call, const void *in,
                                          const int *lens_bytes, const int *starts_bytes, void *out,
                                          const struct oriel_watch *watch)
 {
@@ -198,7 +198,7 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
     size_t numbers_bytes = 2 * (size_t)n * sizeof(int);
     struct exchange *exchange;
     enum oriel_status status = exchange_open_all(
-        comm, what, watch, (size_t)most_bytes, out_bytes + numbers_bytes + sizeof(int), &exchange);
+        comm, call, watch, (size_t)most_bytes, out_bytes + numbers_bytes + sizeof(int), &exchange);
     if (status != ORIEL_OK)
         return status;
     memcpy(exchange->in, in, (size_t)lens_bytes[rank]);
@@ -209,7 +209,7 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
     if (oriel_host()->Iallgatherv(exchange->in, lens[rank], MPI_BYTE, exchange->out, lens, lens + n,
                                   MPI_BYTE, comm, &exchange->request) != MPI_SUCCESS)
         return collective_refused(exchange);
-    return exchange_close(exchange, what, watch, out, out_bytes);
+    return exchange_close(exchange, call, watch, out, out_bytes);
 }
 
 bool oriel_host_shares_memory(MPI_Comm comm)

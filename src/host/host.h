@@ -54,16 +54,16 @@ uint32_t oriel_host_ranks_here(void);
  * what names the call in the warning about a rank that does not answer within 10 s. An error of the
  * watch ends the wait and abandons the collective; watch may be NULL. out may also be NULL: a rank
  * without memory for the result still takes part, or all others would wait. Collective. */
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in,
+enum oriel_status oriel_host_gather(MPI_Comm comm, const char *call, const void *in,
                                     size_t len_bytes, void *out, const struct oriel_watch *watch);
 
 /* The same for lens_bytes[i] of rank i, at starts_bytes[i]; in is this rank's part. */
-enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in,
+enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *call, const void *in,
                                          const int *lens_bytes, const int *starts_bytes, void *out,
                                          const struct oriel_watch *watch);
 
 /* The bits that are set on every rank of comm. Collective; waits like oriel_host_gather. */
-enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
+enum oriel_status oriel_host_agree(MPI_Comm comm, const char *call, uint32_t bits, uint32_t *agreed,
                                    const struct oriel_watch *watch);
 
 /* True if the host reports that all ranks of comm share memory, and true if it does not report.
@@ -106,7 +106,7 @@ enum oriel_status oriel_host_completed_request(MPI_Request *out);
  * found it complete, in this thread, perhaps not for the last time. drop: the host makes no further
  * call with whose. */
 enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query,
-                                          MPI_Grequest_free_function *drop, void *whose,
+                                          MPI_Grequest_free_function *drop, void *extra_state,
                                           MPI_Request *out);
 void oriel_host_request_end(MPI_Request request);
 

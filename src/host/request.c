@@ -21,17 +21,17 @@ bool oriel_host_type_is_committed(MPI_Datatype datatype)
            oriel_host()->Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
-static int request_cancel(void *whose, int complete)
+static int request_cancel(void *extra_state, int complete)
 {
-    (void)whose, (void)complete;
+    (void)extra_state, (void)complete;
     return MPI_SUCCESS;
 }
 
 enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query,
-                                          MPI_Grequest_free_function *drop, void *whose,
+                                          MPI_Grequest_free_function *drop, void *extra_state,
                                           MPI_Request *out)
 {
-    if (oriel_host()->Grequest_start(query, drop, request_cancel, whose, out) != MPI_SUCCESS)
+    if (oriel_host()->Grequest_start(query, drop, request_cancel, extra_state, out) != MPI_SUCCESS)
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a request");
     return ORIEL_OK;
 }

@@ -213,14 +213,14 @@ bool oriel_remote_writers_is_helper(int32_t tid)
     return has_word_between(helper_tids, (uintptr_t)tid, (uintptr_t)tid + 1);
 }
 
-void oriel_remote_writers_add_address(const void *place)
+void oriel_remote_writers_add_address(const void *addr)
 {
-    word_replace(helper_addresses, 0, (uintptr_t)place);
+    word_replace(helper_addresses, 0, (uintptr_t)addr);
 }
 
-void oriel_remote_writers_remove_address(const void *place)
+void oriel_remote_writers_remove_address(const void *addr)
 {
-    word_replace(helper_addresses, (uintptr_t)place, 0);
+    word_replace(helper_addresses, (uintptr_t)addr, 0);
 }
 
 bool oriel_remote_writers_has_place(uintptr_t start, uintptr_t end)

@@ -97,8 +97,8 @@ bool oriel_remote_writers_is_helper(int32_t tid);
 
 /* An address in memory that these threads write at any time. A range of the program that contains
  * one may contain more of that memory, and must not move. */
-void oriel_remote_writers_add_address(const void *place);
-void oriel_remote_writers_remove_address(const void *place);
+void oriel_remote_writers_add_address(const void *addr);
+void oriel_remote_writers_remove_address(const void *addr);
 bool oriel_remote_writers_has_place(uintptr_t start, uintptr_t end);
 
 #endif

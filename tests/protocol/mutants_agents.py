@@ -14,10 +14,10 @@ AGENTS = [
                                  "           (oriel_delay(), atomic_store(&area->owners[number].word, "
                                  "oriel_identity_own_word()), true);")],
      "polled", "polled_p1_p2_p3_p4_done_once", "R1: looking and claiming are one step"),
-    ("transport/polled/polled_origin.c", [("    request_fill(slot, there->address, wanted);\n    oriel_delay();\n"
+    ("transport/polled/polled_origin.c", [("    request_fill(slot, target->address, request);\n    oriel_delay();\n"
                                  "    oriel_store_release(&slot->state, ORIEL_POLLED_ASKED); /* R3, P2 */\n",
                                  "    oriel_store_release(&slot->state, ORIEL_POLLED_ASKED);\n    oriel_delay();\n"
-                                 "    request_fill(slot, there->address, wanted);\n")],
+                                 "    request_fill(slot, target->address, request);\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "R3 after R2"),
     ("transport/polled/polled_origin.c", [("    enum answer answer = polled_answer_wait(area, slot);\n",
                                  "    polled_slot_release(area, number);\n    oriel_delay();\n"
@@ -48,7 +48,7 @@ AGENTS = [
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: T2 asks whether the pages are there"),
     ("transport/polled/polled_target.c", [("cache->waits == waits && ", "")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: pages are forgotten when the origin has waited"),
-    ("transport/polled/polled_target.c", [("cache->origin == origin &&\n                     cache->own_waits == ours", "cache->origin == origin")],
+    ("transport/polled/polled_target.c", [("cache->origin == origin &&\n                     cache->own_waits == local_waits", "cache->origin == origin")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: pages are forgotten when the target begins a wait"),
     ("transport/polled/polled_target.c", [(" && ((page->found & 1) != 0 || !writes)", "")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: a page that was read may refuse writes"),
@@ -72,10 +72,10 @@ AGENTS = [
                                   "    return oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_NOT_EQUAL, "
                                   "UINT32_MAX,")],
      "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Q5: the origin waits for the answer"),
-    ("transport/agent/agent.c", [("    enum oriel_status status = request_wait(job->there, request->slot);\n",
-                                  "    agent_slot_release(job->there->agent, request->slot);\n    oriel_delay();\n"
-                                  "    enum oriel_status status = request_wait(job->there, request->slot);\n"),
-                                 ("    agent_slot_release(job->there->agent, request->slot);\n    request->slot", "    request->slot")],
+    ("transport/agent/agent.c", [("    enum oriel_status status = request_wait(job->target, request->slot);\n",
+                                  "    agent_slot_release(job->target->agent, request->slot);\n    oriel_delay();\n"
+                                  "    enum oriel_status status = request_wait(job->target, request->slot);\n"),
+                                 ("    agent_slot_release(job->target->agent, request->slot);\n    request->slot", "    request->slot")],
      "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Q6 after Q5: a slot is given back when nobody needs it any more"),
     ("transport/agent/agent.c", [("    oriel_event_signal(&agent->freed);\n",
                                   "    atomic_fetch_add(&agent->freed.value, 1);\n")],
@@ -218,15 +218,15 @@ AGENTS = [
     ("transport/remote_writers.c", [("    atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst); /* M4, P3 */\n",
                               "")],
      "writers", "writers_m4_wakes_those_who_wait", "M4: writers are let in again"),
-    ("transport/cma/cma.c", [("    if (there->writers == NULL)\n", "    if (there->pid > 0)\n")],
+    ("transport/cma/cma.c", [("    if (target->writers == NULL)\n", "    if (target->pid > 0)\n")],
      "copies", "no_copy_is_lost_where_threads_are_stopped", "a write is announced"),
-    ("transport/cma/cma.c", [("    if (there->writers == NULL)\n",
-                              "    if (there->writers == NULL || call == process_vm_readv)\n")],
+    ("transport/cma/cma.c", [("    if (target->writers == NULL)\n",
+                              "    if (target->writers == NULL || call == process_vm_readv)\n")],
      "copies", "no_copy_reads_what_is_not_there_by_either_means", "a read is announced, too"),
-    ("transport/cma/cma.c", [("    ssize_t moved = call(there->pid, local, count, remote, count, 0);\n"
+    ("transport/cma/cma.c", [("    ssize_t moved = call(target->pid, local, count, remote, count, 0);\n"
                               "    oriel_remote_writers_leave(slot);",
                               "    oriel_remote_writers_leave(slot);\n"
-                              "    ssize_t moved = call(there->pid, local, count, remote, count, 0);")],
+                              "    ssize_t moved = call(target->pid, local, count, remote, count, 0);")],
      "copies", "no_copy_is_lost_where_threads_are_stopped", "E5 follows E4: the slot is kept while the kernel copies"),
     ("transport/agent/agent_thread.c", [("    struct oriel_remote_writers_slot *inside = oriel_remote_writers_enter(serving.writers);\n",
                                   "    static struct oriel_remote_writers none;\n"

@@ -11,7 +11,7 @@
 /* All data of one call: in and out have the same offsets and lengths, and one of them may be
  * missing. */
 struct agent_job {
-    const struct oriel_remote *there;
+    const struct oriel_remote *target;
     enum oriel_agent_operation operation;
     enum oriel_kind kind; /* of an update, like operator */
     enum oriel_operator operator;
@@ -200,7 +200,7 @@ static void slot_transfer(const struct agent_job *job, struct oriel_agent_slot *
         int64_t done_bytes = (int64_t)walk->done_bytes;
         if (direction == FILL)
             slot->runs[runs] = (struct oriel_agent_run){
-                job->there->address + (uint64_t)piece->offset_bytes + walk->done_bytes, now};
+                job->target->address + (uint64_t)piece->offset_bytes + walk->done_bytes, now};
         if (direction == FILL && job->in != NULL)
             agent_copy(job, data, oriel_at(job->in[walk->at].here, done_bytes), now);
         if (direction == EMPTY && job->out != NULL)
@@ -239,33 +239,33 @@ static void request_start(const struct agent_job *job, struct agent_request *req
     slot->operator= job->operator;
     slot->returns = job->out != NULL;
     slot_transfer(job, slot, walk, FILL); /* Q2 */
-    request_submit(job->there->agent, slot);
+    request_submit(job->target->agent, slot);
 }
 
-static enum oriel_status agent_error(const struct oriel_remote *there, int error)
+static enum oriel_status agent_error(const struct oriel_remote *target, int error)
 {
     if (error == EFAULT)
         return oriel_fail(ORIEL_E_RANGE, "memory near address %#lx of process %d is not mapped",
-                          (unsigned long)there->address, (int)there->pid);
-    return oriel_fail(ORIEL_E_OTHER, "the agent of process %d cannot copy: %s", (int)there->pid,
+                          (unsigned long)target->address, (int)target->pid);
+    return oriel_fail(ORIEL_E_OTHER, "the agent of process %d cannot copy: %s", (int)target->pid,
                       strerror(error));
 }
 
 /* If the answer does not come, the slot stays ASKED; the next process that claims it clears it. */
-static enum oriel_status request_wait(const struct oriel_remote *there,
+static enum oriel_status request_wait(const struct oriel_remote *target,
                                       struct oriel_agent_slot *slot)
 {
-    enum oriel_status status = agent_answer_wait(there->agent, slot);
-    return status == ORIEL_OK && slot->error != 0 ? agent_error(there, slot->error) : status;
+    enum oriel_status status = agent_answer_wait(target->agent, slot);
+    return status == ORIEL_OK && slot->error != 0 ? agent_error(target, slot->error) : status;
 }
 
 /* Waits for the answer and releases the slot. */
 static enum oriel_status request_finish(const struct agent_job *job, struct agent_request *request)
 {
-    enum oriel_status status = request_wait(job->there, request->slot);
+    enum oriel_status status = request_wait(job->target, request->slot);
     if (status == ORIEL_OK && job->out != NULL)
         slot_transfer(job, request->slot, &request->from, EMPTY);
-    agent_slot_release(job->there->agent, request->slot);
+    agent_slot_release(job->target->agent, request->slot);
     request->slot = NULL;
     return status;
 }
@@ -274,7 +274,7 @@ static enum oriel_status request_finish(const struct agent_job *job, struct agen
  * pieces move in order. */
 static enum oriel_status job_execute(const struct agent_job *job)
 {
-    struct oriel_agent *agent = job->there->agent;
+    struct oriel_agent *agent = job->target->agent;
     struct job_position walk = {0, 0};
     struct agent_request asked = {.slot = NULL};
     enum oriel_status status = ORIEL_OK;
@@ -297,14 +297,14 @@ static enum oriel_status write_pieces_agent(const struct oriel_remote *to,
                                             const struct oriel_piece *pieces, unsigned count)
 {
     return job_execute(&(struct agent_job){
-        .there = to, .operation = ORIEL_AGENT_WRITE, .in = pieces, .count = count});
+        .target = to, .operation = ORIEL_AGENT_WRITE, .in = pieces, .count = count});
 }
 
 static enum oriel_status read_pieces_agent(const struct oriel_remote *from,
                                            const struct oriel_piece *pieces, unsigned count)
 {
     return job_execute(&(struct agent_job){
-        .there = from, .operation = ORIEL_AGENT_READ, .out = pieces, .count = count});
+        .target = from, .operation = ORIEL_AGENT_READ, .out = pieces, .count = count});
 }
 
 static enum oriel_status write_agent(const struct oriel_remote *to, const void *from,
@@ -320,32 +320,32 @@ static enum oriel_status read_agent(const struct oriel_remote *from, void *to, u
     return read_pieces_agent(from, &piece, len_bytes > 0);
 }
 
-enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind,
+enum oriel_status oriel_agent_update(const struct oriel_remote *target, enum oriel_kind kind,
                                      enum oriel_operator operator, const struct oriel_piece * in,
                                      const struct oriel_piece *out, unsigned count)
 {
-    return job_execute(&(struct agent_job){there, ORIEL_AGENT_UPDATE, kind, operator, in, out,
+    return job_execute(&(struct agent_job){target, ORIEL_AGENT_UPDATE, kind, operator, in, out,
                                            in != NULL || out != NULL ? count : 0});
 }
 
-enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired,
-                                   const void *wanted, void *found, uint64_t len_bytes)
+enum oriel_status oriel_agent_swap(const struct oriel_remote *target, const void *desired,
+                                   const void *compared, void *found, uint64_t len_bytes)
 {
     struct oriel_agent_slot *slot;
-    enum oriel_status status = agent_slot_claim(there->agent, true, &slot);
+    enum oriel_status status = agent_slot_claim(target->agent, true, &slot);
     if (status != ORIEL_OK)
         return status;
     slot->operation = ORIEL_AGENT_SWAP;
     slot->run_count = 1;
-    slot->runs[0] = (struct oriel_agent_run){there->address, len_bytes};
+    slot->runs[0] = (struct oriel_agent_run){target->address, len_bytes};
     slot->data_bytes = len_bytes;
-    memcpy(slot->data, wanted, len_bytes);
+    memcpy(slot->data, compared, len_bytes);
     memcpy(slot->data + len_bytes, desired, len_bytes); /* Q2 */
-    request_submit(there->agent, slot);
-    status = request_wait(there, slot);
+    request_submit(target->agent, slot);
+    status = request_wait(target, slot);
     if (status == ORIEL_OK)
         memcpy(found, slot->data, len_bytes);
-    agent_slot_release(there->agent, slot);
+    agent_slot_release(target->agent, slot);
     return status;
 }
 

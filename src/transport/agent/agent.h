@@ -128,15 +128,15 @@ struct oriel_agent {
  * padding of pairs is written on neither side, and the padding after the last field is not
  * accessed. The caller holds the target's accumulate lock. The statuses are those of the transport.
  */
-enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind,
+enum oriel_status oriel_agent_update(const struct oriel_remote *target, enum oriel_kind kind,
                                      enum oriel_operator operator, const struct oriel_piece * in,
                                      const struct oriel_piece *out, unsigned count);
 
-/* Replaces len_bytes (at most half of ORIEL_AGENT_DATA_BYTES) at `there` by those at desired if
+/* Replaces len_bytes (at most half of ORIEL_AGENT_DATA_BYTES) at `target` by those at desired if
  * they equal those at wanted; found receives the old bytes. One request; the caller holds the
  * target's accumulate lock. */
-enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired,
-                                   const void *wanted, void *found, uint64_t len_bytes);
+enum oriel_status oriel_agent_swap(const struct oriel_remote *target, const void *desired,
+                                   const void *compared, void *found, uint64_t len_bytes);
 
 /* Starts the thread that serves this area, which is at offset in the calling process's memory file
  * fd. Returns ORIEL_E_OTHER with the reason if no thread can be created or fd no longer refers to

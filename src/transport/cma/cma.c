@@ -20,47 +20,47 @@ typedef ssize_t transfer(pid_t pid, const struct iovec *local, unsigned long loc
                          unsigned long flags);
 
 /* One system call, announced to the target. local and remote have equal numbers of parts. */
-static ssize_t call_announced(transfer *call, const struct oriel_remote *there,
+static ssize_t call_announced(transfer *call, const struct oriel_remote *target,
                               const struct iovec *local, const struct iovec *remote, unsigned count)
 {
-    if (there->writers == NULL)
-        return call(there->pid, local, count, remote, count, 0);
-    struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(there->writers);
+    if (target->writers == NULL)
+        return call(target->pid, local, count, remote, count, 0);
+    struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(target->writers);
     if (slot == NULL) {
         errno = ENXIO; /* oriel_remote_writers_enter has set the message */
         return -1;
     }
-    ssize_t moved = call(there->pid, local, count, remote, count, 0);
+    ssize_t moved = call(target->pid, local, count, remote, count, 0);
     oriel_remote_writers_leave(slot);
     return moved;
 }
 
-static enum oriel_status cma_error(const struct oriel_remote *there, uint64_t address, int error)
+static enum oriel_status cma_error(const struct oriel_remote *target, uint64_t address, int error)
 {
     if (error == ENXIO)
         return ORIEL_E_OTHER;
     if (error == ESRCH)
-        return oriel_fail(ORIEL_E_PEER, "process %d has died", (int)there->pid);
+        return oriel_fail(ORIEL_E_PEER, "process %d has died", (int)target->pid);
     if (error == EFAULT)
         return oriel_fail(ORIEL_E_RANGE,
                           "address %#lx of process %d, or the origin's buffer, is not mapped",
-                          (unsigned long)address, (int)there->pid);
+                          (unsigned long)address, (int)target->pid);
     return oriel_fail(ORIEL_E_OTHER, "the kernel cannot copy to or from process %d: %s",
-                      (int)there->pid, strerror(error));
+                      (int)target->pid, strerror(error));
 }
 
-static enum oriel_status cma_move(transfer *call, const struct oriel_remote *there, void *here,
+static enum oriel_status cma_move(transfer *call, const struct oriel_remote *target, void *buffer,
                                   uint64_t len_bytes)
 {
     for (uint64_t done = 0; done < len_bytes;) {
         uint64_t now = len_bytes - done < CHUNK_BYTES ? len_bytes - done : CHUNK_BYTES;
-        struct iovec local = {(char *)here + done, now};
-        struct iovec remote = {(void *)(uintptr_t)(there->address + done), now};
-        ssize_t moved = call_announced(call, there, &local, &remote, 1);
+        struct iovec local = {(char *)buffer + done, now};
+        struct iovec remote = {(void *)(uintptr_t)(target->address + done), now};
+        ssize_t moved = call_announced(call, target, &local, &remote, 1);
         if (moved < 0 && errno == EINTR)
             continue;
         if (moved <= 0)
-            return cma_error(there, there->address + done, moved < 0 ? errno : EFAULT);
+            return cma_error(target, target->address + done, moved < 0 ? errno : EFAULT);
         done += (uint64_t)moved;
     }
     return ORIEL_OK;
@@ -90,7 +90,7 @@ static unsigned pieces_fitting(const struct oriel_piece *pieces, unsigned count,
 
 /* One call for many pieces. If the kernel stops early, each piece is copied alone, which finds the
  * reason. So is a piece that is too long. */
-static enum oriel_status cma_move_pieces(transfer *call, const struct oriel_remote *there,
+static enum oriel_status cma_move_pieces(transfer *call, const struct oriel_remote *target,
                                          const struct oriel_piece *pieces, unsigned count)
 {
     struct iovec local[PIECES];
@@ -104,14 +104,14 @@ static enum oriel_status cma_move_pieces(transfer *call, const struct oriel_remo
         for (unsigned i = 0; i < taken; i++) {
             local[i] = (struct iovec){pieces[i].here, pieces[i].len_bytes};
             remote[i].iov_base =
-                (void *)(uintptr_t)(there->address + (uint64_t)pieces[i].offset_bytes);
+                (void *)(uintptr_t)(target->address + (uint64_t)pieces[i].offset_bytes);
             remote[i].iov_len = pieces[i].len_bytes;
         }
-        if (taken > 0 && call_announced(call, there, local, remote, taken) == (ssize_t)total_bytes)
+        if (taken > 0 && call_announced(call, target, local, remote, taken) == (ssize_t)total_bytes)
             continue;
         taken += taken == 0;
         for (unsigned i = 0; i < taken && status == ORIEL_OK; i++) {
-            struct oriel_remote piece = *there;
+            struct oriel_remote piece = *target;
             piece.address += (uint64_t)pieces[i].offset_bytes;
             status = cma_move(call, &piece, pieces[i].here, pieces[i].len_bytes);
         }

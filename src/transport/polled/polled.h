@@ -124,10 +124,10 @@ struct oriel_polled_wanted {
 
 /* Requests the operation from the target. Returns false without side effects if no thread serves
  * now, the memory is unmapped, or the operation is too long for a slot; the caller then uses
- * another path. Also false if there->polled is NULL. Returns true after execution, with *status
+ * another path. Also false if target->polled is NULL. Returns true after execution, with *status
  * ORIEL_OK, or if the target died meanwhile (ORIEL_E_PEER). For an update or a swap the caller
  * holds the target's accumulate lock. */
-bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted,
+bool oriel_polled_ask(const struct oriel_remote *target, const struct oriel_polled_wanted *request,
                       enum oriel_status *status);
 
 /* Number of wait turns, counted once this process has sent a request. */

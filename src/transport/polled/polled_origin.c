@@ -129,20 +129,20 @@ static void polled_copy(void *to, const void *from, uint64_t len_bytes)
 }
 
 static void request_fill(struct oriel_polled_slot *slot, uint64_t address,
-                         const struct oriel_polled_wanted *wanted)
+                         const struct oriel_polled_wanted *request)
 {
-    slot->operation = (uint8_t)wanted->operation;
-    slot->kind = (uint8_t)wanted->kind;
-    slot->operator=(uint8_t) wanted->operator;
-    slot->returns = wanted->out != NULL;
-    slot->len_bytes = (uint32_t)wanted->len_bytes;
+    slot->operation = (uint8_t)request->operation;
+    slot->kind = (uint8_t)request->kind;
+    slot->operator=(uint8_t) request->operator;
+    slot->returns = request->out != NULL;
+    slot->len_bytes = (uint32_t)request->len_bytes;
     slot->address = address;
     slot->waits = atomic_load_explicit(&oriel_polled_waits, memory_order_relaxed);
     slot->origin = (uint32_t)oriel_identity_own_word();
-    if (wanted->in != NULL)
-        polled_copy(slot->data, wanted->in, wanted->len_bytes);
-    if (wanted->operation == ORIEL_POLLED_SWAP)
-        polled_copy(slot->data + wanted->len_bytes, wanted->desired, wanted->len_bytes); /* R2 */
+    if (request->in != NULL)
+        polled_copy(slot->data, request->in, request->len_bytes);
+    if (request->operation == ORIEL_POLLED_SWAP)
+        polled_copy(slot->data + request->len_bytes, request->desired, request->len_bytes); /* R2 */
 }
 
 enum answer { ANSWERED, WITHDRAWN, DIED };
@@ -178,21 +178,21 @@ static enum answer polled_answer_wait(const struct oriel_polled *area,
     }
 }
 
-static bool fits_slot(const struct oriel_polled_wanted *wanted)
+static bool fits_slot(const struct oriel_polled_wanted *request)
 {
     uint64_t most_bytes =
-        wanted->operation == ORIEL_POLLED_SWAP ? ORIEL_POLLED_BYTES / 2 : ORIEL_POLLED_BYTES;
-    return wanted->len_bytes <= most_bytes &&
-           !(wanted->operation == ORIEL_POLLED_UPDATE && oriel_kinds[wanted->kind].padded);
+        request->operation == ORIEL_POLLED_SWAP ? ORIEL_POLLED_BYTES / 2 : ORIEL_POLLED_BYTES;
+    return request->len_bytes <= most_bytes &&
+           !(request->operation == ORIEL_POLLED_UPDATE && oriel_kinds[request->kind].padded);
 }
 
-bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted,
+bool oriel_polled_ask(const struct oriel_remote *target, const struct oriel_polled_wanted *request,
                       enum oriel_status *status)
 {
-    struct oriel_polled *area = there->polled;
-    if (area == NULL || !fits_slot(wanted))
+    struct oriel_polled *area = target->polled;
+    if (area == NULL || !fits_slot(request))
         return false;
-    struct target_history *history = &histories[(uint32_t)there->pid % HISTORIES];
+    struct target_history *history = &histories[(uint32_t)target->pid % HISTORIES];
     if (history->skips > 0) {
         history->skips--;
         return false;
@@ -205,17 +205,17 @@ bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polle
         return false;
     }
     struct oriel_polled_slot *slot = &area->slots[number];
-    request_fill(slot, there->address, wanted);
+    request_fill(slot, target->address, request);
     oriel_delay();
     oriel_store_release(&slot->state, ORIEL_POLLED_ASKED); /* R3, P2 */
     enum answer answer = polled_answer_wait(area, slot);
     bool is_done = answer == ANSWERED && slot->error == 0;
-    if (oriel_likely(is_done) && wanted->out != NULL)
-        polled_copy(wanted->out, slot->data, wanted->len_bytes);
+    if (oriel_likely(is_done) && request->out != NULL)
+        polled_copy(request->out, slot->data, request->len_bytes);
     oriel_delay();
     polled_slot_release(area, number);
     if (oriel_unlikely(answer == DIED)) {
-        *status = oriel_fail(ORIEL_E_PEER, "process %d has died", (int)there->pid);
+        *status = oriel_fail(ORIEL_E_PEER, "process %d has died", (int)target->pid);
         return true;
     }
     history_record(history, is_done);

@@ -43,14 +43,14 @@ static void page_cache_refresh(struct page_cache *cache, const struct oriel_poll
 {
     const uint32_t waits = *(const volatile uint32_t *)&slot->waits;
     const uint32_t origin = *(const volatile uint32_t *)&slot->origin;
-    const uint32_t ours = atomic_load_explicit(&own_waits, memory_order_relaxed);
+    const uint32_t local_waits = atomic_load_explicit(&own_waits, memory_order_relaxed);
     if (oriel_likely(cache->generation != 0 && cache->waits == waits && cache->origin == origin &&
-                     cache->own_waits == ours))
+                     cache->own_waits == local_waits))
         return;
     cache->generation++;
     cache->origin = origin;
     cache->waits = waits;
-    cache->own_waits = ours;
+    cache->own_waits = local_waits;
 }
 
 /* The first of two entries. The upper bits of a product with the golden ratio spread pages at any

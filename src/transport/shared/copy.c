@@ -26,12 +26,12 @@ void oriel_copy_renew(void)
     atomic_fetch_add_explicit(&windows_created, UINT64_C(1) << 48, memory_order_relaxed);
 }
 
-void oriel_copy_premap_pages(const void *place, uint64_t len_bytes)
+void oriel_copy_premap_pages(const void *addr, uint64_t len_bytes)
 {
     /* wrong or missing entries cost time, nothing else */
     static _Atomic uint64_t mapped_blocks[REMEMBERED];
     const uint64_t now = atomic_load_explicit(&windows_created, memory_order_relaxed);
-    const char *at = place;
+    const char *at = addr;
     const char *end = at + len_bytes;
     for (uint64_t block; at < end; at = (const char *)(uintptr_t)((block + 1) << AROUND_SHIFT)) {
         block = (uint64_t)(uintptr_t)at >> AROUND_SHIFT;

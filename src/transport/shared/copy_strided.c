@@ -16,21 +16,21 @@ struct run_offsets {
 };
 
 static inline __attribute__((always_inline)) struct run_offsets
-offsets_in_registers(struct run_offsets places)
+offsets_in_registers(struct run_offsets offsets)
 {
-    __asm__("" : "+r"(places.second), "+r"(places.third), "+r"(places.fourth));
-    return places;
+    __asm__("" : "+r"(offsets.second), "+r"(offsets.third), "+r"(offsets.fourth));
+    return offsets;
 }
 
 /* Copies one run at each of the four offsets. */
 static inline __attribute__((always_inline)) void
-copy_four_runs(enum oriel_width width, char *restrict to, struct run_offsets there,
-               const char *restrict from, struct run_offsets here, uint64_t len_bytes)
+copy_four_runs(enum oriel_width width, char *restrict to, struct run_offsets to_offsets,
+               const char *restrict from, struct run_offsets from_offsets, uint64_t len_bytes)
 {
     oriel_move_run(width, to, from, len_bytes);
-    oriel_move_run(width, to + there.second, from + here.second, len_bytes);
-    oriel_move_run(width, to + there.third, from + here.third, len_bytes);
-    oriel_move_run(width, to + there.fourth, from + here.fourth, len_bytes);
+    oriel_move_run(width, to + to_offsets.second, from + from_offsets.second, len_bytes);
+    oriel_move_run(width, to + to_offsets.third, from + from_offsets.third, len_bytes);
+    oriel_move_run(width, to + to_offsets.fourth, from + from_offsets.fourth, len_bytes);
 }
 
 static inline __attribute__((always_inline)) void
@@ -56,16 +56,16 @@ copy_strided_runs(enum oriel_width width, char *restrict to, int64_t to_stride,
         copy_single_runs(width, to, to_stride, from, from_stride, len_bytes, count);
         return;
     }
-    struct run_offsets there = {to_stride, 2 * to_stride, 3 * to_stride};
-    struct run_offsets here = {from_stride, 2 * from_stride, 3 * from_stride};
+    struct run_offsets to_offsets = {to_stride, 2 * to_stride, 3 * to_stride};
+    struct run_offsets from_offsets = {from_stride, 2 * from_stride, 3 * from_stride};
     if (is_word) {
-        there = offsets_in_registers(there);
-        here = offsets_in_registers(here);
+        to_offsets = offsets_in_registers(to_offsets);
+        from_offsets = offsets_in_registers(from_offsets);
     }
 #pragma GCC unroll 1 /* clang runs out of registers otherwise */
     for (uint64_t fours = count / 4; fours > 0;
          fours--, to += 4 * to_stride, from += 4 * from_stride)
-        copy_four_runs(width, to, there, from, here, len_bytes);
+        copy_four_runs(width, to, to_offsets, from, from_offsets, len_bytes);
     copy_single_runs(width, to, to_stride, from, from_stride, len_bytes, count % 4);
 }
 

@@ -251,9 +251,10 @@ walk_even(enum oriel_step kind, unsigned word_bytes, char *restrict to, const ch
     const bool gathers = kind == ORIEL_STEP_GATHER;
 #pragma GCC unroll 2
     for (uint64_t i = 0; i < count; i++) {
-        char *here = gathers ? to + offsets[i] : to;
-        const char *there = gathers ? from : from + offsets[i];
-        step_execute(kind, word_bytes, here, here + second_bytes, there, there + second_bytes);
+        char *to_at = gathers ? to + offsets[i] : to;
+        const char *from_at = gathers ? from : from + offsets[i];
+        step_execute(kind, word_bytes, to_at, to_at + second_bytes, from_at,
+                     from_at + second_bytes);
         to += gathers ? 0 : stride_bytes;
         from += gathers ? stride_bytes : 0;
     }

@@ -26,11 +26,11 @@ static struct oriel_ucx_buffer *buffer_create(uint32_t size)
 
 static struct oriel_ucx_buffer *cached_buffer_take(struct oriel_pool *pool, uint32_t size)
 {
-    struct oriel_ucx_buffer *buffer = pool->kept[size];
+    struct oriel_ucx_buffer *buffer = pool->cached[size];
     if (buffer == NULL)
         return NULL;
-    pool->kept[size] = buffer->next;
-    pool->kept_bytes -= buffer_room(size);
+    pool->cached[size] = buffer->next;
+    pool->cached_bytes -= buffer_room(size);
     return buffer;
 }
 
@@ -50,18 +50,18 @@ struct oriel_ucx_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_byt
 
 void oriel_pool_give(struct oriel_pool *pool, struct oriel_ucx_buffer *buffer)
 {
-    if (pool->kept_bytes + buffer_room(buffer->size) > CACHED_BYTES) {
+    if (pool->cached_bytes + buffer_room(buffer->size) > CACHED_BYTES) {
         free(buffer);
         return;
     }
-    pool->kept_bytes += buffer_room(buffer->size);
-    buffer->next = pool->kept[buffer->size];
-    pool->kept[buffer->size] = buffer;
+    pool->cached_bytes += buffer_room(buffer->size);
+    buffer->next = pool->cached[buffer->size];
+    pool->cached[buffer->size] = buffer;
 }
 
 bool oriel_pool_open(struct oriel_pool *pool)
 {
-    *pool = (struct oriel_pool){.kept_bytes = 0};
+    *pool = (struct oriel_pool){.cached_bytes = 0};
     for (int i = 0; i < LARGE + SMALL; i++) {
         struct oriel_ucx_buffer *buffer = buffer_create(i < LARGE ? LARGE_SIZE : 0);
         if (buffer == NULL) {
@@ -76,10 +76,10 @@ bool oriel_pool_open(struct oriel_pool *pool)
 void oriel_pool_close(struct oriel_pool *pool)
 {
     for (uint32_t size = 0; size < ORIEL_BUFFER_SIZES; size++)
-        while (pool->kept[size] != NULL) {
-            struct oriel_ucx_buffer *buffer = pool->kept[size];
-            pool->kept[size] = buffer->next;
+        while (pool->cached[size] != NULL) {
+            struct oriel_ucx_buffer *buffer = pool->cached[size];
+            pool->cached[size] = buffer->next;
             free(buffer);
         }
-    pool->kept_bytes = 0;
+    pool->cached_bytes = 0;
 }

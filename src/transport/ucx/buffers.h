@@ -24,8 +24,8 @@ struct oriel_ucx_buffer {
 };
 
 struct oriel_pool {
-    struct oriel_ucx_buffer *kept[ORIEL_BUFFER_SIZES];
-    size_t kept_bytes;
+    struct oriel_ucx_buffer *cached[ORIEL_BUFFER_SIZES];
+    size_t cached_bytes;
 };
 
 /* Returns false if there is no memory for the initial buffers. */

@@ -26,7 +26,7 @@ static char *padding_append(char *to, size_t len_bytes)
     return to + rest_bytes;
 }
 
-bool oriel_coalesce_add(struct oriel_coalesce *gather, struct oriel_pool *pool, void *whose,
+bool oriel_coalesce_add(struct oriel_coalesce *coalesce, struct oriel_pool *pool, void *destination,
                         const struct oriel_wire *wire, const struct oriel_net_bytes *bytes)
 {
     size_t len_bytes = 0;
@@ -35,19 +35,19 @@ bool oriel_coalesce_add(struct oriel_coalesce *gather, struct oriel_pool *pool, 
     const size_t head_bytes = padded_bytes(bytes->head_bytes);
     if (len_bytes > MOST_BYTES || bytes->head_bytes > ORIEL_NET_HEAD_BYTES)
         return false;
-    if (gather->whose == NULL) {
-        gather->buffer = oriel_pool_take(pool, ROOM_BYTES);
-        gather->used_bytes = 0;
-        if (gather->buffer == NULL)
+    if (coalesce->destination == NULL) {
+        coalesce->buffer = oriel_pool_take(pool, ROOM_BYTES);
+        coalesce->used_bytes = 0;
+        if (coalesce->buffer == NULL)
             return false;
     }
-    if (gather->used_bytes + sizeof *wire + head_bytes + padded_bytes(len_bytes) > ROOM_BYTES)
+    if (coalesce->used_bytes + sizeof *wire + head_bytes + padded_bytes(len_bytes) > ROOM_BYTES)
         return false;
-    gather->whose = whose;
-    char *to = gather->buffer->data + gather->used_bytes;
+    coalesce->destination = destination;
+    char *to = coalesce->buffer->data + coalesce->used_bytes;
     struct oriel_wire own = *wire;
     own.len_bytes = len_bytes;
-    gather->used_bytes += sizeof own + head_bytes + padded_bytes(len_bytes);
+    coalesce->used_bytes += sizeof own + head_bytes + padded_bytes(len_bytes);
     to = bytes_append(to, &own, sizeof own);
     to = padding_append(bytes_append(to, bytes->head, bytes->head_bytes), bytes->head_bytes);
     for (unsigned i = 0; i < bytes->pieces; i++)
@@ -56,12 +56,12 @@ bool oriel_coalesce_add(struct oriel_coalesce *gather, struct oriel_pool *pool, 
     return true;
 }
 
-struct oriel_ucx_buffer *oriel_coalesce_take(struct oriel_coalesce *gather)
+struct oriel_ucx_buffer *oriel_coalesce_take(struct oriel_coalesce *coalesce)
 {
-    struct oriel_ucx_buffer *buffer = gather->buffer;
+    struct oriel_ucx_buffer *buffer = coalesce->buffer;
     buffer->front_bytes = 0;
-    buffer->len_bytes = gather->used_bytes;
-    *gather = (struct oriel_coalesce){.whose = NULL};
+    buffer->len_bytes = coalesce->used_bytes;
+    *coalesce = (struct oriel_coalesce){.destination = NULL};
     return buffer;
 }
 

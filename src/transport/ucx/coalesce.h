@@ -10,17 +10,17 @@
 
 struct oriel_coalesce {
     /* the struct oriel_net_peer or oriel_net_caller to which it is sent; NULL if empty */
-    void *whose;
+    void *destination;
     struct oriel_ucx_buffer *buffer;
     size_t used_bytes;
 };
 
-/* Adds a message for whose. Returns false if there is no room for it, or no memory. */
-bool oriel_coalesce_add(struct oriel_coalesce *gather, struct oriel_pool *pool, void *whose,
+/* Adds a message for destination. Returns false if there is no room for it, or no memory. */
+bool oriel_coalesce_add(struct oriel_coalesce *coalesce, struct oriel_pool *pool, void *destination,
                         const struct oriel_wire *wire, const struct oriel_net_bytes *bytes);
 
 /* Returns the coalesced message, which the caller owns, and empties the struct. */
-struct oriel_ucx_buffer *oriel_coalesce_take(struct oriel_coalesce *gather);
+struct oriel_ucx_buffer *oriel_coalesce_take(struct oriel_coalesce *coalesce);
 
 /* Returns the next of the received messages, of which left_bytes remain. False if there is none, or
  * it is malformed. */

@@ -16,7 +16,7 @@ struct oriel_net_worker {
     int fd;               /* readable if an armed worker has something to do */
     bool owns_fd;         /* an epoll descriptor over both, else UCX's */
     struct oriel_pool pool;
-    struct oriel_coalesce gather; /* coalesced messages for one peer or caller */
+    struct oriel_coalesce coalesce; /* coalesced messages for one peer or caller */
     /* sends that UCX has not completed yet; changed with the mutex held */
     _Atomic uint32_t pending;
     uint32_t closing;   /* endpoints that UCX has not closed yet */
@@ -180,7 +180,7 @@ struct oriel_net_raw {
 bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out);
 
 ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken,
-                           void *whose, ucs_status_t *status);
+                           void *user_data, ucs_status_t *status);
 /* True if UCX no longer refers to the struct. */
 bool oriel_net_is_free(const struct oriel_net_end *end);
 /* Closes the connection at once; UCX may take some turns to complete that. Returns

@@ -116,9 +116,9 @@ const char *oriel_ucp_status_text(ucs_status_t status)
     return status_string(status);
 }
 
-static enum oriel_status ucp_error(const char *what, ucs_status_t status)
+static enum oriel_status ucp_error(const char *call, ucs_status_t status)
 {
-    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_status_text(status));
+    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", call, oriel_ucp_status_text(status));
 }
 
 /* Settings that the user has not made. By default, connecting to an unreachable node blocks the

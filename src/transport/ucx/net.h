@@ -77,7 +77,7 @@ struct oriel_net_service {
     bool (*look)(void);
     /* The process is lost (N4); in the agent's thread. All messages that arrived before have been
      * served. */
-    void (*lost)(const struct oriel_identity *who);
+    void (*lost)(const struct oriel_identity *identity);
     /* several threads of the program may be in calls concurrently: none of them serves, see
      * oriel_net_help_begin */
     bool has_threads;
@@ -122,11 +122,11 @@ const void *oriel_net_address(size_t *len_bytes);
 
 /* The peer with this identity at an address, or the one opened before. The connection is
  * established at the first use. */
-enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address,
+enum oriel_status oriel_net_open(const struct oriel_identity *identity, const void *address,
                                  size_t len_bytes, struct oriel_net_peer **out);
 
 /* The peer if it was opened before; else NULL. */
-struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who);
+struct oriel_net_peer *oriel_net_find(const struct oriel_identity *identity);
 
 /* Sends a message without an answer. May wait for flow control, but not in the agent's thread. */
 enum oriel_status oriel_net_tell(struct oriel_net_peer *peer,

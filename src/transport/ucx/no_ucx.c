@@ -55,16 +55,16 @@ const void *oriel_net_address(size_t *len_bytes)
     return "";
 }
 
-enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address,
+enum oriel_status oriel_net_open(const struct oriel_identity *identity, const void *address,
                                  size_t len_bytes, struct oriel_net_peer **out)
 {
-    (void)who, (void)address, (void)len_bytes, (void)out;
+    (void)identity, (void)address, (void)len_bytes, (void)out;
     return no_ucx_error();
 }
 
-struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
+struct oriel_net_peer *oriel_net_find(const struct oriel_identity *identity)
 {
-    (void)who;
+    (void)identity;
     return NULL;
 }
 

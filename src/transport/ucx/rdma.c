@@ -122,9 +122,9 @@ void oriel_net_unexpose_all(void)
 
 /* --- at the origin --- */
 
-static void device_connection_broken(void *whose, ucp_ep_h ep, ucs_status_t status)
+static void device_connection_broken(void *user_data, ucp_ep_h ep, ucs_status_t status)
 {
-    struct oriel_net_peer *peer = whose;
+    struct oriel_net_peer *peer = user_data;
     if (peer->device_end.ep == ep)
         oriel_net_note_broken(peer, "lost the RDMA connection", status);
 }
@@ -241,10 +241,10 @@ static enum oriel_status rdma_no_memory(void)
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for an RDMA transfer");
 }
 
-static void put_done(void *request, ucs_status_t status, void *whose)
+static void put_done(void *request, ucs_status_t status, void *user_data)
 {
-    operation_end(request, whose, status);
-    oriel_pool_give(&oriel_net.origin.pool, whose);
+    operation_end(request, user_data, status);
+    oriel_pool_give(&oriel_net.origin.pool, user_data);
 }
 
 static ucp_request_param_t request_params(struct oriel_ucx_buffer *buffer,
@@ -305,10 +305,10 @@ static void get_finish(struct oriel_ucx_buffer *buffer, ucs_status_t status)
     oriel_pool_give(&oriel_net.origin.pool, buffer);
 }
 
-static void get_done(void *request, ucs_status_t status, void *whose)
+static void get_done(void *request, ucs_status_t status, void *user_data)
 {
-    operation_end(request, whose, status);
-    get_finish(whose, status);
+    operation_end(request, user_data, status);
+    get_finish(user_data, status);
 }
 
 enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
@@ -347,9 +347,9 @@ static void arrival_finish(uint64_t number, ucs_status_t status)
         oriel_net_end_request(request, ORIEL_OK);
 }
 
-static void arrival_done(void *request, ucs_status_t status, void *whose)
+static void arrival_done(void *request, ucs_status_t status, void *user_data)
 {
-    arrival_finish((uint64_t)(uintptr_t)whose, status);
+    arrival_finish((uint64_t)(uintptr_t)user_data, status);
     oriel_ucp()->ucp_request_free(request);
 }
 

@@ -89,10 +89,10 @@ static void caller_send_buffer(struct oriel_net_caller *caller, struct oriel_ucx
 
 static void answers_send_coalesced(void)
 {
-    struct oriel_net_caller *caller = oriel_net.agent.gather.whose;
+    struct oriel_net_caller *caller = oriel_net.agent.coalesce.destination;
     if (caller == NULL)
         return;
-    struct oriel_ucx_buffer *buffer = oriel_coalesce_take(&oriel_net.agent.gather);
+    struct oriel_ucx_buffer *buffer = oriel_coalesce_take(&oriel_net.agent.coalesce);
     if (caller->end.ep == NULL)
         oriel_pool_give(&oriel_net.agent.pool, buffer);
     else
@@ -105,14 +105,14 @@ static bool answer_coalesce(struct oriel_net_caller *caller, const struct oriel_
                             const struct oriel_net_bytes *bytes)
 {
     struct oriel_net_worker *agent = &oriel_net.agent;
-    if (agent->gather.whose != NULL && agent->gather.whose != caller)
+    if (agent->coalesce.destination != NULL && agent->coalesce.destination != caller)
         answers_send_coalesced();
-    if (oriel_coalesce_add(&agent->gather, &agent->pool, caller, wire, bytes))
+    if (oriel_coalesce_add(&agent->coalesce, &agent->pool, caller, wire, bytes))
         return true;
-    if (agent->gather.whose == NULL)
+    if (agent->coalesce.destination == NULL)
         return false;
     answers_send_coalesced(); /* it was full */
-    return oriel_coalesce_add(&agent->gather, &agent->pool, caller, wire, bytes);
+    return oriel_coalesce_add(&agent->coalesce, &agent->pool, caller, wire, bytes);
 }
 
 void oriel_net_send_answers(void)
@@ -135,7 +135,7 @@ static void answer_send(struct oriel_net_caller *caller, enum oriel_wire_kind ki
         return;
     if (kind == ORIEL_WIRE_ANSWER && oriel_net_in_agent && answer_coalesce(caller, &wire, bytes))
         return;
-    if (oriel_net.agent.gather.whose == caller)
+    if (oriel_net.agent.coalesce.destination == caller)
         answers_send_coalesced();
     struct oriel_ucx_buffer *buffer = oriel_net_pack(&oriel_net.agent, &wire, bytes);
     if (buffer != NULL) {
@@ -190,10 +190,10 @@ static void message_order(struct oriel_net_caller *caller, struct oriel_net_mess
         }
         return;
     }
-    struct oriel_net_message **place = &caller->early;
-    while (*place != NULL && (*place)->wire.sequence < held->wire.sequence)
-        place = &(*place)->next;
-    bool is_twice = *place != NULL && (*place)->wire.sequence == held->wire.sequence;
+    struct oriel_net_message **link = &caller->early;
+    while (*link != NULL && (*link)->wire.sequence < held->wire.sequence)
+        link = &(*link)->next;
+    bool is_twice = *link != NULL && (*link)->wire.sequence == held->wire.sequence;
     if (ahead > UINT64_MAX / 2 || is_twice) {
         oriel_net_free_message(held);
     } else if (caller->early_count == EARLY_MOST) {
@@ -202,8 +202,8 @@ static void message_order(struct oriel_net_caller *caller, struct oriel_net_mess
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
     } else {
-        held->next = *place;
-        *place = held;
+        held->next = *link;
+        *link = held;
         caller->early_count++;
     }
 }
@@ -267,11 +267,11 @@ ucs_status_t oriel_net_receive_message(void *unused, const void *header, size_t 
 
 /* --- messages for the net itself --- */
 
-static void caller_forget(struct oriel_net_caller **place)
+static void caller_forget(struct oriel_net_caller **link)
 {
-    struct oriel_net_caller *caller = *place;
-    *place = caller->next;
-    if (oriel_net.agent.gather.whose == caller)
+    struct oriel_net_caller *caller = *link;
+    *link = caller->next;
+    if (oriel_net.agent.coalesce.destination == caller)
         answers_send_coalesced();
     bool is_free = oriel_net_disconnect(&oriel_net.agent, &caller->end);
     oriel_net_drop_early(caller);
@@ -286,14 +286,14 @@ static void caller_forget(struct oriel_net_caller **place)
 
 static void forgotten_callers_free(void)
 {
-    struct oriel_net_caller **place = &oriel_net.forgotten;
-    while (*place != NULL) {
-        struct oriel_net_caller *caller = *place;
+    struct oriel_net_caller **link = &oriel_net.forgotten;
+    while (*link != NULL) {
+        struct oriel_net_caller *caller = *link;
         if (oriel_net_is_free(&caller->end)) {
-            *place = caller->next;
+            *link = caller->next;
             free(caller);
         } else {
-            place = &caller->next;
+            link = &caller->next;
         }
     }
 }
@@ -301,20 +301,20 @@ static void forgotten_callers_free(void)
 /* With the mutex held: forgets earlier sessions of this caller's process. */
 static void caller_forget_old_sessions(const struct oriel_net_caller *caller)
 {
-    struct oriel_net_caller **place = &oriel_net.callers;
+    struct oriel_net_caller **link = &oriel_net.callers;
     forgotten_callers_free();
-    while (oriel_net.any_ended && *place != NULL) {
-        if (*place != caller && (*place)->has_ended &&
-            oriel_identity_equal(&(*place)->identity, &caller->identity))
-            caller_forget(place);
+    while (oriel_net.any_ended && *link != NULL) {
+        if (*link != caller && (*link)->has_ended &&
+            oriel_identity_equal(&(*link)->identity, &caller->identity))
+            caller_forget(link);
         else
-            place = &(*place)->next;
+            link = &(*link)->next;
     }
 }
 
-static void caller_connection_broken(void *whose, ucp_ep_h ep, ucs_status_t status)
+static void caller_connection_broken(void *user_data, ucp_ep_h ep, ucs_status_t status)
 {
-    struct oriel_net_caller *caller = whose;
+    struct oriel_net_caller *caller = user_data;
     if (caller->end.ep == ep)
         caller_note_broken(caller, status);
 }
@@ -376,10 +376,10 @@ void oriel_net_lose_broken_callers(void)
         if (!is_lost)
             continue;
         caller->is_lost = true;
-        struct oriel_identity who = caller->identity;
+        struct oriel_identity identity = caller->identity;
         const uint64_t session = caller->session;
         pthread_mutex_unlock(&oriel_net.agent.mutex);
-        oriel_net.service.lost(&who);
+        oriel_net.service.lost(&identity);
         oriel_net_lose_session(session);
         pthread_mutex_lock(&oriel_net.agent.mutex);
     }

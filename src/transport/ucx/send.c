@@ -45,9 +45,9 @@ bool oriel_net_arm(struct oriel_net_worker *worker)
            !worker_progress(worker);
 }
 
-static void send_done(void *request, ucs_status_t status, void *whose)
+static void send_done(void *request, ucs_status_t status, void *user_data)
 {
-    struct oriel_ucx_buffer *buffer = whose;
+    struct oriel_ucx_buffer *buffer = user_data;
     buffer->end->pending--;
     if (status == UCS_OK) /* a broken connection has its own handler */
         buffer->end->is_up = true;
@@ -129,23 +129,23 @@ bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
 }
 
 ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken,
-                           void *whose, ucs_status_t *status)
+                           void *user_data, ucs_status_t *status)
 {
     const ucp_ep_params_t how = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER,
         .address = address,
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-        .err_handler = {broken, whose},
+        .err_handler = {broken, user_data},
     };
     ucp_ep_h ep = NULL;
     *status = oriel_ucp()->ucp_ep_create(worker, &how, &ep);
     return *status == UCS_OK ? ep : NULL;
 }
 
-static void close_done(void *request, ucs_status_t status, void *whose)
+static void close_done(void *request, ucs_status_t status, void *user_data)
 {
-    struct oriel_net_worker *worker = whose;
+    struct oriel_net_worker *worker = user_data;
     (void)status;
     worker->closing--;
     oriel_ucp()->ucp_request_free(request);

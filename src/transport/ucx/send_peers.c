@@ -17,22 +17,23 @@ enum { HALF_MESSAGES = 512, HALF_BYTES = 4 << 20 };
 
 /* --- known peers --- */
 
-static uint64_t identity_key(const struct oriel_identity *who)
+static uint64_t identity_key(const struct oriel_identity *identity)
 {
-    return who->id[0] ^ who->id[1];
+    return identity->id[0] ^ identity->id[1];
 }
 
-struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
+struct oriel_net_peer *oriel_net_find(const struct oriel_identity *identity)
 {
     struct oriel_net_peer *peer =
-        oriel_net_is_started() ? oriel_hash_table_find(&oriel_net.by_identity, identity_key(who))
-                               : NULL;
-    while (peer != NULL && !oriel_identity_equal(&peer->identity, who))
+        oriel_net_is_started()
+            ? oriel_hash_table_find(&oriel_net.by_identity, identity_key(identity))
+            : NULL;
+    while (peer != NULL && !oriel_identity_equal(&peer->identity, identity))
         peer = peer->same;
     return peer;
 }
 
-static struct oriel_net_peer *peer_create(const struct oriel_identity *who,
+static struct oriel_net_peer *peer_create(const struct oriel_identity *identity,
                                           const struct oriel_wire_address *head,
                                           const void *address)
 {
@@ -40,12 +41,12 @@ static struct oriel_net_peer *peer_create(const struct oriel_identity *who,
     if (peer == NULL)
         return NULL;
     *peer = (struct oriel_net_peer){
-        .identity = *who, .session = head->session, .room_bytes = head->agent_bytes};
+        .identity = *identity, .session = head->session, .room_bytes = head->agent_bytes};
     peer->sync.done = true;
     memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
     peer->same = oriel_hash_table_find(&oriel_net.by_identity,
-                                       identity_key(who)); /* the same process, restarted */
-    if (!oriel_hash_table_set(&oriel_net.by_identity, identity_key(who), peer)) {
+                                       identity_key(identity)); /* the same process, restarted */
+    if (!oriel_hash_table_set(&oriel_net.by_identity, identity_key(identity), peer)) {
         free(peer);
         return NULL;
     }
@@ -69,7 +70,8 @@ static bool peer_renew(struct oriel_net_peer *peer, const struct oriel_wire_addr
     bool is_used =
         peer->open != 0 ||
         (peer->is_lost && !atomic_load_explicit(&peer->is_shunned, memory_order_acquire));
-    if (is_used || oriel_net.origin.gather.whose == peer || head->agent_bytes > peer->room_bytes)
+    if (is_used || oriel_net.origin.coalesce.destination == peer ||
+        head->agent_bytes > peer->room_bytes)
         return false;
     if (!oriel_net_disconnect_peer(peer))
         return false;
@@ -84,7 +86,7 @@ static bool peer_renew(struct oriel_net_peer *peer, const struct oriel_wire_addr
     return true;
 }
 
-enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address,
+enum oriel_status oriel_net_open(const struct oriel_identity *identity, const void *address,
                                  size_t len_bytes, struct oriel_net_peer **out)
 {
     struct oriel_wire_address head = {.version = 0}; /* no address yet */
@@ -95,12 +97,12 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
     if (head.version != ORIEL_WIRE_VERSION || len_bytes < sizeof head + head.agent_bytes)
         return oriel_fail(ORIEL_E_OTHER,
                           "the address of process %d is not of this version of Oriel",
-                          (int)who->pid);
+                          (int)identity->pid);
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    struct oriel_net_peer *peer = oriel_net_find(who);
+    struct oriel_net_peer *peer = oriel_net_find(identity);
     const bool is_new = peer == NULL || peer->session != head.session;
     if (is_new && (peer == NULL || !peer_renew(peer, &head, address)))
-        peer = peer_create(who, &head, address);
+        peer = peer_create(identity, &head, address);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     /* if the process is lost from now on, the existing peer is lost, too */
     if (is_new && oriel_net_is_session_lost(head.session))
@@ -149,10 +151,10 @@ static void peer_send_buffer(struct oriel_net_peer *peer, struct oriel_ucx_buffe
 
 void oriel_net_send_coalesced(void)
 {
-    struct oriel_net_peer *peer = oriel_net.origin.gather.whose;
+    struct oriel_net_peer *peer = oriel_net.origin.coalesce.destination;
     if (peer == NULL)
         return;
-    struct oriel_ucx_buffer *buffer = oriel_coalesce_take(&oriel_net.origin.gather);
+    struct oriel_ucx_buffer *buffer = oriel_coalesce_take(&oriel_net.origin.coalesce);
     if (peer->end.ep != NULL)
         peer_send_buffer(peer, buffer);
     else
@@ -165,13 +167,13 @@ static bool message_coalesce(struct oriel_net_peer *peer, enum oriel_wire_kind k
 {
     struct oriel_net_worker *origin = &oriel_net.origin;
     struct oriel_wire wire = peer_wire(peer, kind, bytes->head_bytes, number);
-    if (origin->gather.whose != NULL && origin->gather.whose != peer)
+    if (origin->coalesce.destination != NULL && origin->coalesce.destination != peer)
         oriel_net_send_coalesced();
-    if (!oriel_coalesce_add(&origin->gather, &origin->pool, peer, &wire, bytes)) {
-        if (origin->gather.whose == NULL)
+    if (!oriel_coalesce_add(&origin->coalesce, &origin->pool, peer, &wire, bytes)) {
+        if (origin->coalesce.destination == NULL)
             return false;
         oriel_net_send_coalesced(); /* it was full */
-        if (!oriel_coalesce_add(&origin->gather, &origin->pool, peer, &wire, bytes))
+        if (!oriel_coalesce_add(&origin->coalesce, &origin->pool, peer, &wire, bytes))
             return false;
     }
     peer_count_sent(peer, 0); /* small: only their number counts */
@@ -181,9 +183,9 @@ static bool message_coalesce(struct oriel_net_peer *peer, enum oriel_wire_kind k
 bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
                        const struct oriel_net_bytes *bytes)
 {
-    if (kind != ORIEL_WIRE_PING && oriel_net.origin.gather.whose != NULL) {
-        bool together =
-            oriel_net.origin.gather.whose == peer && message_coalesce(peer, kind, number, bytes);
+    if (kind != ORIEL_WIRE_PING && oriel_net.origin.coalesce.destination != NULL) {
+        bool together = oriel_net.origin.coalesce.destination == peer &&
+                        message_coalesce(peer, kind, number, bytes);
         oriel_net_send_coalesced();
         if (together)
             return true;
@@ -198,9 +200,9 @@ bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, u
     return true;
 }
 
-static void peer_connection_broken(void *whose, ucp_ep_h ep, ucs_status_t status)
+static void peer_connection_broken(void *user_data, ucp_ep_h ep, ucs_status_t status)
 {
-    struct oriel_net_peer *peer = whose;
+    struct oriel_net_peer *peer = user_data;
     if (peer->end.ep == ep)
         oriel_net_note_broken(peer, "lost the connection", status);
 }

@@ -97,7 +97,7 @@ void oriel_net_threads_record(void)
 }
 
 /* For all workers. */
-static void worker_addresses_change(void (*change)(const void *place))
+static void worker_addresses_change(void (*change)(const void *addr))
 {
     const struct oriel_net_worker *workers[] = {&oriel_net.origin, &oriel_net.agent};
     for (int i = 0; i < 2; i++) {

@@ -36,9 +36,9 @@ static void net_disable_in_child(void)
     atomic_store_explicit(&is_started, false, memory_order_relaxed);
 }
 
-static enum oriel_status ucx_error(const char *what, ucs_status_t status)
+static enum oriel_status ucx_error(const char *call, ucs_status_t status)
 {
-    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_status_text(status));
+    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", call, oriel_ucp_status_text(status));
 }
 
 static ucs_status_t worker_create(ucp_context_h context, ucp_worker_h *out)
@@ -106,7 +106,7 @@ static enum oriel_status worker_open(struct oriel_net_worker *worker, ucp_am_rec
         oriel_ucp()->ucp_worker_destroy(worker->ucp);
         return ucx_error("a worker with a wait descriptor", status);
     }
-    worker->gather = (struct oriel_coalesce){.whose = NULL};
+    worker->coalesce = (struct oriel_coalesce){.destination = NULL};
     worker->pending = 0;
     worker->closing = 0;
     worker->left_open = 0;
@@ -123,8 +123,8 @@ static void worker_close(struct oriel_net_worker *worker)
     if (worker->devices != NULL)
         oriel_ucp()->ucp_worker_destroy(worker->devices);
     oriel_ucp()->ucp_worker_destroy(worker->ucp);
-    if (worker->gather.whose != NULL) /* for a lost one */
-        oriel_pool_give(&worker->pool, oriel_coalesce_take(&worker->gather));
+    if (worker->coalesce.destination != NULL) /* for a lost one */
+        oriel_pool_give(&worker->pool, oriel_coalesce_take(&worker->coalesce));
     oriel_pool_close(&worker->pool);
 }
 
@@ -337,7 +337,7 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     if (oriel_net_is_started())
         return ORIEL_OK;
     if (in_child)
-        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process whose parent uses it");
+        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process user_data parent uses it");
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
     enum oriel_status status = oriel_ucp_load();
