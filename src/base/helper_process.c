@@ -151,15 +151,15 @@ static int helper_connect(const char *service, int listener)
 {
     char command[PATH_MAX];
     char *environment[ENVIRONMENT_MAX];
-    size_t kept = 0;
+    size_t variables = 0;
     int ends[2];
     if (!command_find(command) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return -1;
-    for (char **entry = environ; entry != NULL && *entry != NULL && kept + 1 < ENVIRONMENT_MAX;
+    for (char **entry = environ; entry != NULL && *entry != NULL && variables + 1 < ENVIRONMENT_MAX;
          entry++)
         if (!is_withheld_variable(*entry))
-            environment[kept++] = *entry;
-    environment[kept] = NULL;
+            environment[variables++] = *entry;
+    environment[variables] = NULL;
     char name[] = "oriel";
     char check[] = "check";
     char option[] = ORIEL_HELPER_OPTION;
@@ -269,21 +269,21 @@ static int helper_socket_open(uint64_t name, bool listens)
 
 /* Replaces the name of a helper that has exited by the name of a new helper. If another process was
  * faster, connects to that helper. */
-static int persistent_helper_start(_Atomic uint64_t *kept, uint64_t old_name, const char *service,
-                                   bool *is_owner)
+static int persistent_helper_start(_Atomic uint64_t *shared_name, uint64_t old_name,
+                                   const char *service, bool *is_owner)
 {
     uint64_t name;
     int listener = -1;
     if (getrandom(&name, sizeof name, 0) == (ssize_t)sizeof name && name != 0)
         listener = fd_move_high(helper_socket_open(name, true));
-    *is_owner = listener < 0 || atomic_compare_exchange_strong(kept, &old_name, name);
+    *is_owner = listener < 0 || atomic_compare_exchange_strong(shared_name, &old_name, name);
     int fd = *is_owner ? helper_connect(service, listener) : helper_socket_open(old_name, false);
     if (listener >= 0)
         close(listener);
     return fd;
 }
 
-bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *service, const void *request,
+bool oriel_helper_ask_kept(_Atomic uint64_t *shared_name, const char *service, const void *request,
                            size_t len_bytes, void **answer, size_t *answer_bytes)
 {
     int error = errno;
@@ -293,14 +293,14 @@ bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *service, const vo
     *answer = NULL;
     for (int tries = 0; !done && !started && tries < ATTEMPTS && oriel_now_ns() < until_ns;
          tries++) {
-        uint64_t name = atomic_load(kept);
+        uint64_t name = atomic_load(shared_name);
         int fd = name == 0 ? -1 : helper_socket_open(name, false);
         if (fd < 0)
-            fd = persistent_helper_start(kept, name, service, &started);
+            fd = persistent_helper_start(shared_name, name, service, &started);
         done = helper_exchange(fd, request, len_bytes, until_ns, answer, answer_bytes);
         /* the helper has exited or hangs; clear its name so no process uses it again */
         if (!done && !started)
-            atomic_compare_exchange_strong(kept, &name, 0);
+            atomic_compare_exchange_strong(shared_name, &name, 0);
     }
     errno = error;
     return done;

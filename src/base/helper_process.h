@@ -55,7 +55,7 @@ bool oriel_helper_ask(const char *service, const void *request, size_t len_bytes
 
 /* The same with a persistent helper for all processes of the node that share the word. The word is
  * the helper's name, initially 0. If the helper has exited, the next request starts another. */
-bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *service, const void *request,
+bool oriel_helper_ask_kept(_Atomic uint64_t *shared_name, const char *service, const void *request,
                            size_t len_bytes, void **answer, size_t *answer_bytes);
 
 #endif
