@@ -107,11 +107,11 @@ static void memory_of_ucx_is_refused_as_long_as_it_is_that(void **state)
     const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(4 * PAGE);
     struct oriel_promoted promoted;
-    oriel_remote_writers_add_place(memory + 3 * PAGE - 1);
+    oriel_remote_writers_add_address(memory + 3 * PAGE - 1);
     assert_refused(memory, 4 * PAGE, how, "memory of UCX");
     promote(memory + 3 * PAGE, PAGE, how, &promoted);
     oriel_promote_release(&promoted);
-    oriel_remote_writers_remove_place(memory + 3 * PAGE - 1);
+    oriel_remote_writers_remove_address(memory + 3 * PAGE - 1);
     promote(memory, 4 * PAGE, how, &promoted);
     oriel_promote_release(&promoted);
     munmap(memory, 4 * PAGE);
