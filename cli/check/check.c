@@ -1,6 +1,7 @@
-/* `oriel check`: becomes the program, with the checker in front of Oriel; or explains rules.
- * Its options reach the checker as ORIEL_CHECK_* in the environment; those of a rule are answered here.
- * Called by main, once per rank, and by the checker itself as its helper (helper.c). */
+/* `oriel check`: executes the program with the checker preloaded before Oriel, or explains rules.
+ * Options reach the checker as ORIEL_CHECK_* environment variables; options about rules are
+ * answered here. main calls this once per rank. The checker also starts it as its helper process
+ * (helper.c). */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -48,7 +49,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     case OPTION_PAGE: request->page = true; return 0;
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
-        state->next = state->argc; /* the rest is the program's */
+        state->next = state->argc; /* the remaining arguments are the program's */
         return 0;
     case ARGP_KEY_NO_ARGS:
         if (request->explain == NULL && !request->rules && !request->page)
@@ -77,7 +78,7 @@ static void request_parse(int argc, char **argv, struct request *out)
         .options = options,
         .parser = option_take,
         .args_doc = "[--] PROGRAM [ARGUMENT...]",
-        /* Two more ways, which argp would have take all options. */
+        /* Two more usage lines; argp would add "[OPTION...]" to each. */
         .doc = "  or:  oriel check --explain RULE\n"
                "  or:  oriel check --rules\n"
                "Run an MPI program and tell what is wrong with its one-sided communication.\v"
@@ -92,7 +93,7 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
-/* A question is answered, and nothing run. */
+/* Options that ask about rules exclude those that run a program. */
 static bool is_mixed(const struct request *request)
 {
     int questions = (request->explain != NULL) + request->rules + request->page;
@@ -101,7 +102,7 @@ static bool is_mixed(const struct request *request)
     return questions > 1 || (questions == 1 && runs);
 }
 
-/* Whether the file is where a standard stream goes, which others write, too. */
+/* True when the file is also standard output or standard error. */
 static bool is_output(int fd)
 {
     struct stat file, stream;
@@ -114,7 +115,8 @@ static bool is_output(int fd)
     return false;
 }
 
-/* By opening it; but to the reader of a pipe, what opens it and closes it again is its writer and has come to its end. */
+/* Checks the file by opening it. A FIFO is not opened: its reader would see an end of file when
+ * this process closes it. */
 static void json_file_look(const char *file)
 {
     struct stat status;
@@ -131,8 +133,9 @@ static void json_file_look(const char *file)
     close(fd);
 }
 
-/* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
- * What is in it from an earlier job goes when nothing is left that refuses this one (become.c). */
+/* The file is written at the end of the job, when the current folder may be another one. Errors are
+ * better reported now. Findings of an earlier job are removed only once nothing else can refuse
+ * this one (exec_program.c). */
 static void json_file_set(const char *file)
 {
     if (file[0] == '\0')
@@ -140,7 +143,7 @@ static void json_file_set(const char *file)
     json_file_look(file);
     char *path = realpath(file, NULL);
     if (path ==
-        NULL) /* a pipe of the shell's, or a file that was deleted: known by a descriptor alone */
+        NULL) /* A pipe of the shell, or a deleted file, has only a descriptor. */
         oriel_die("--json: %s has no name that leads to it at the end of the job; name a file",
                   file);
     oriel_variable_set("ORIEL_CHECK_JSON", path);
@@ -165,7 +168,9 @@ int oriel_command_check(int argc, char **argv)
         json_file_set(request.json);
     oriel_variable_set(
         "ORIEL_LOCK",
-        "awaited"); /* who has a lock when the call returns can be told of who had it before */
+        /* The call returns only when the lock is acquired, so the checker can order it after the
+         * previous holder's release. */
+        "awaited");
     if (request.no_fail)
         oriel_variable_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)

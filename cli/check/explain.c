@@ -1,6 +1,4 @@
-/* Explains the rules by their table.
- * The texts stand in rules.def alone; here they are only broken into lines.
- * Called by `oriel check` through explain.h. */
+/* Prints the rules from their table. rules.def holds the texts; this file only wraps lines. */
 #include "cli/check/explain.h"
 
 #include <stdbool.h>
@@ -23,7 +21,7 @@ static const struct rule rules[] = {
 
 enum { RULES = sizeof rules / sizeof rules[0], WIDTH = 100 };
 
-/* What the letters before the numbers stand for, in the order of the page. */
+/* Rule groups by the letter of their numbers, in the order of docs/rules.md. */
 static const struct {
     char letter;
     const char *title;
@@ -36,7 +34,7 @@ static const struct {
     {'D', "Deadlocks"},
 };
 
-/* The text in lines of WIDTH at most, broken at blanks. */
+/* Prints the text in lines of at most WIDTH columns, broken at spaces. */
 static void wrapped_print(const char *text)
 {
     while (*text != '\0') {

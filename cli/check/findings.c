@@ -1,6 +1,5 @@
-/* Writes the findings of a job as one JSON object; docs/checker.md describes it.
- * Texts of the program that are not UTF-8 are written with their odd bytes replaced.
- * Called by helper.c, in a process of its own. */
+/* Writes the findings of a job as one JSON object; docs/checker.md describes it. In strings that
+ * are not UTF-8, bytes above 0x7f become '?'. This runs in the helper process. */
 #include "cli/helper.h"
 
 #include <errno.h>
@@ -31,7 +30,7 @@ static json_t *number_or_null(int64_t number)
     return oriel_json_checked(number < 0 ? json_null() : json_integer(number));
 }
 
-/* How many there are from a first one on, which may not be known. */
+/* The count, or null when the first item is unknown. */
 static json_t *count_from(int64_t first, uint64_t count)
 {
     return oriel_json_checked(first < 0 ? json_null() : json_integer((json_int_t)count));
@@ -90,7 +89,7 @@ static json_t *finding(const struct oriel_record_finding *record)
         (json_int_t)record->count, "ranks", ranks(record), "stack", stack(record)));
 }
 
-/* The whole object; the request has been measured. */
+/* The complete object; the request's size has been checked. */
 static json_t *job(const struct oriel_helper_json *head)
 {
     const struct oriel_record_finding *records = (const void *)(head + 1);

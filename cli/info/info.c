@@ -1,6 +1,6 @@
-/* `oriel info`: what this machine offers, and what Oriel makes of it.
- * Everything is gathered into one JSON value first; the text is printed from that value, so both forms say the same.
- * Called by main; needs no launcher and no privileges. */
+/* `oriel info`: shows what this node offers and how Oriel uses it. All data is collected in one
+ * JSON value first, and the text is printed from that value. Both forms have the same content. It
+ * needs no launcher and no privileges. */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -20,7 +20,8 @@
 #include "memory/promote/promote.h"
 #include "oriel/oriel.h"
 
-/* Paths and values of variables are any bytes, and details that were too long have been cut between any two. */
+/* Paths and environment values may hold any bytes, and long details may be cut inside a
+ * character. */
 static json_t *text(const char *bytes)
 {
     char *clean = oriel_format("%s", bytes);
@@ -30,7 +31,7 @@ static json_t *text(const char *bytes)
     return value;
 }
 
-/* A null where the text is empty. */
+/* Returns null for an empty string. */
 static json_t *text_or_null(const char *bytes)
 {
     return bytes[0] == '\0' ? oriel_json_checked(json_null()) : text(bytes);
@@ -64,7 +65,7 @@ static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
 static json_t *mechanisms_gather(void)
 {
     json_t *list = oriel_json_checked(json_array());
-    setenv("UCX_LOG_LEVEL", "fatal", 0); /* it writes to stdout what the probes tell anyway */
+    setenv("UCX_LOG_LEVEL", "fatal", 0); /* UCX would print the probes' results to stdout */
     for (size_t i = 0; i < oriel_probes_count; i++)
         mechanism_gather(list, oriel_probes[i]);
     mechanism_gather(list, oriel_probe_promotion);

@@ -1,6 +1,5 @@
-/* Asks a host's library for its version in a child process.
- * The child writes one fixed record to a pipe at its end; a child that ends without one is reported as what it is.
- * Called by `oriel info` through installed.h. */
+/* Gets the version of a host's library in a child process. The child writes one record of fixed
+ * size to a pipe. If it ends without one, its exit is reported. */
 #include "cli/info/installed.h"
 
 #include <dlfcn.h>
@@ -12,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The size of the text that any MPI hands out: larger than MPI_MAX_LIBRARY_VERSION_STRING of every host. */
+/* Size of the version buffer: larger than MPI_MAX_LIBRARY_VERSION_STRING of every host. */
 enum { VERSION_BYTES_MAX = 16384, PATIENCE_S = 10 };
 
-/* What the child reports. */
+/* The child's report. */
 struct record {
     bool found;
     char library[PIPE_BUF - 512];
@@ -42,7 +41,8 @@ static void version_ask(const char *soname, struct record *out)
     int (*get_version)(char *, int *) = NULL;
     void *symbol = dlsym(library, "MPI_Get_library_version");
     memcpy(&get_version, &symbol,
-           sizeof get_version); /* ISO C has no cast from an object to a function pointer */
+           /* ISO C has no cast from an object pointer to a function pointer. */
+           sizeof get_version);
     int len = 0;
     if (get_version == NULL || get_version(version, &len) != 0) {
         record_refuse(out, "the library does not tell its version");
@@ -55,7 +55,7 @@ static void version_ask(const char *soname, struct record *out)
     out->found = true;
 }
 
-/* The child: quiet, and ended by the kernel when the library hangs. */
+/* Runs in the child: silent, and ended by an alarm when the library hangs. */
 static _Noreturn void child_report(const char *soname, int fd)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -105,7 +105,7 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
     for (const char *const *soname = host->sonames; *soname != NULL && !record.found; soname++) {
         library_ask(*soname, &record);
         if (out->refused[0] ==
-            '\0') /* the first name is the host's own, the others are derivatives' */
+            '\0') /* The first soname is the host's own; the others belong to derivatives. */
             snprintf(out->refused, sizeof out->refused, "%s", record.text);
     }
     out->found = record.found;

@@ -1,6 +1,6 @@
-/* Reads what `oriel check --json` has written and tells it as text, in the words that the checker itself uses
- * (src/check/report/report_text.c). What a key lacks, or has of another type than docs/checker.md tells, is left out; only a file that is
- * none of the checker's at all is refused.  report.c and page.c call. */
+/* Reads the output of `oriel check --json` and prints it with the checker's own wording
+ * (src/check/report/report_text.c). A missing key, or one with another type than docs/checker.md
+ * describes, is omitted. Only a file that does not come from the checker is refused. */
 #include "cli/report/findings_reader.h"
 
 #include <inttypes.h>
@@ -11,7 +11,8 @@
 
 static const char *text(const json_t *object, const char *key)
 {
-    return json_string_value(json_object_get(object, key)); /* NULL for what is no text */
+    /* NULL for a value that is not a string */
+    return json_string_value(json_object_get(object, key));
 }
 
 static bool number(const json_t *object, const char *key, int64_t *out)
@@ -21,7 +22,7 @@ static bool number(const json_t *object, const char *key, int64_t *out)
     return json_is_integer(value);
 }
 
-/* What is wrong with it, or NULL. */
+/* The problem with the file, or NULL. */
 static const char *wrong(const json_t *job)
 {
     int64_t version;
@@ -40,7 +41,7 @@ static const char *wrong(const json_t *job)
     return NULL;
 }
 
-/* What a file has from elsewhere steers no terminal. */
+/* Strings from the file must not control the terminal. */
 static void texts_clean(json_t *value)
 {
     size_t i;
@@ -70,11 +71,11 @@ bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *ou
     out->job = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (out->job == NULL) {
         oriel_trace_text_clean(error.text,
-                               sizeof error.text); /* has of the file what was not understood */
+                               sizeof error.text); /* The message quotes the file. */
         if (error.line > 0)
             fprintf(complaints, "oriel: %s: line %d: %s\n", path, error.line, error.text);
         else
-            fprintf(complaints, "oriel: %s\n", error.text); /* names the file */
+            fprintf(complaints, "oriel: %s\n", error.text); /* the message names the file */
         return false;
     }
     const char *trouble = wrong(out->job);
@@ -93,7 +94,7 @@ void oriel_found_close(struct oriel_found *found)
     found->job = NULL;
 }
 
-/* "bytes 16 to 23", from keys that say where it begins and how much it is. */
+/* Prints "bytes 16 to 23", from keys with the first item and the count. */
 static void range_print(const json_t *finding, const char *first_key, const char *count_key,
                         const char *unit, FILE *out)
 {

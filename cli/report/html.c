@@ -1,7 +1,6 @@
-/* Writes a page: goes over the events of a run once, gives them to the page's parts, and puts what these make of them, with the
- * findings, as JSON into the page that the build has made (share/oriel/report.html).  A page has at most some 10 MB: the limits
- * are in page_parts.h.
- * report.c calls. */
+/* Writes a page. It reads the events of a run once and passes them to the page's parts. Their
+ * results and the findings are inserted as JSON into the page that the build made
+ * (share/oriel/report.html).  A page has at most about 10 MB: the limits are in html_parts.h. */
 #include "cli/report/html.h"
 
 #include <errno.h>
@@ -13,9 +12,10 @@
 #include "cli/report/html_facts.h"
 #include "cli/report/html_parts.h"
 
-static const char mark[] = "@DATA@"; /* in the page as it is built: where the data come */
+static const char mark[] = "@DATA@"; /* the position of the data in the built page */
 
-/* How long each window's calls took, and a little for each call, so that windows with many short ones come before idle ones. */
+/* The total time of each window's calls, plus a little for each call. Windows with many short calls
+ * then rank above idle ones. */
 static bool weigh(const struct oriel_trace_record *event, void *context)
 {
     uint64_t *weights = context;
@@ -36,7 +36,8 @@ static int heaviest_first(const void *left, const void *right)
     return a->window < b->window ? -1 : 1;
 }
 
-/* Gives the windows that most is to be told of their places, by creation, and all others the last one. */
+/* Gives the windows with the largest weights an index on the page, in order of creation, and all
+ * others the last index. */
 static void windows_choose(struct oriel_page_run *run)
 {
     uint32_t all = (uint32_t)run->traces->windows_count;
@@ -73,7 +74,8 @@ static void windows_choose(struct oriel_page_run *run)
 static void ranks_arrange(struct oriel_page_run *run)
 {
     int32_t ranks = 1;
-    for (size_t i = 0; i < run->traces->ranks_count; i++) /* each is below its own file's size */
+    /* each is less than its own file's size */
+    for (size_t i = 0; i < run->traces->ranks_count; i++)
         if (run->traces->ranks[i].header.world_size > ranks)
             ranks = run->traces->ranks[i].header.world_size;
     run->ranks = (uint32_t)ranks;
@@ -92,7 +94,7 @@ static int32_t world_rank(const struct oriel_page_run *run,
 
 struct going {
     struct oriel_page_run *run;
-    uint32_t rank; /* index of the one whose events come */
+    uint32_t rank; /* index of the rank whose events are being read */
 };
 
 static void rank_end(const struct going *going)
@@ -128,7 +130,7 @@ static bool event_add(const struct oriel_trace_record *traced, void *context)
         .cause = event->waiting_ns != 0 && event->cause < ORIEL_COUNTED_CAUSES ? event->cause : 0,
     };
     if (made.operation < 0 && (made.call < 0 || made.call >= ORIEL_COUNTED_CALLS))
-        return true; /* of a kind that this version does not know */
+        return true; /* a kind that this version does not know */
     oriel_page_sums_add(run->sums, &made);
     oriel_page_pairs_add(run->pairs, &made);
     oriel_page_time_add(run->time, &made);
@@ -176,10 +178,10 @@ static char *file_read(FILE *file)
     return text;
 }
 
-/* The page as it was built; NULL, with a line on complaints, when it was not. */
+/* The built page; NULL, with a line on complaints, when there is none. */
 static char *page_read(FILE *complaints)
 {
-    /* bin/oriel and share/oriel share a parent, in the build folder and where installed. */
+    /* bin/oriel and share/oriel have the same parent, in the build folder and when installed. */
     char *folder = oriel_format("%s", oriel_self());
     for (int up = 0; up < 2; up++)
         *strrchr(folder, '/') = '\0';
@@ -205,7 +207,8 @@ static char *page_read(FILE *complaints)
     return text;
 }
 
-/* JSON of ASCII that can stand inside a script element: the letter that could end it occurs only inside strings. */
+/* Writes ASCII JSON that is safe inside a script element: '<' occurs only in strings and is
+ * escaped. */
 static int data_write(const char *text, size_t len, void *context)
 {
     FILE *out = context;

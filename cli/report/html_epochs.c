@@ -1,6 +1,6 @@
-/* Epochs: from the end of the call that opens one to the end of the call that closes it.  A fence epoch counts as one if
- * operations are in it.  MPI_Win_test does not tell the trace whether it closed an epoch: the last one before the next post
- * did. page_time.c calls, with the events of one rank in their order. */
+/* Epochs: from the end of the call that opens one to the end of the call that closes it.  A fence
+ * epoch counts when it contains operations.  The trace does not record whether MPI_Win_test closed
+ * an epoch; the last one before the next post did. Events of one rank arrive in order. */
 #include "cli/report/html_epochs.h"
 
 #include <stdlib.h>
@@ -21,11 +21,11 @@ struct epoch {
 };
 
 struct window {
-    struct epoch of[KINDS]; /* LOCK's are in locks */
+    struct epoch of[KINDS]; /* LOCK epochs are in locks */
     struct epoch *locks;    /* one for each target that is or was locked */
     uint32_t locks_count, locks_room;
-    uint64_t test_ns; /* when the last MPI_Win_test ended */
-    uint64_t end_ns;  /* of the last event */
+    uint64_t test_ns; /* end of the last MPI_Win_test */
+    uint64_t end_ns;  /* end of the last event */
 };
 
 struct oriel_page_epochs {
@@ -47,7 +47,7 @@ void oriel_page_epochs_free(struct oriel_page_epochs *epochs)
     free(epochs);
 }
 
-/* The epoch of a lock on that target; a new one, not open, where there was none. */
+/* The epoch of a lock on that target; a new, closed one when there is none. */
 static struct epoch *lock_of(struct window *window, int32_t target)
 {
     for (uint32_t i = 0; i < window->locks_count; i++)
@@ -107,7 +107,8 @@ static void count(struct epoch *epoch, const struct oriel_page_event *event)
     epoch->bytes += event->bytes;
 }
 
-/* An operation is in all access epochs that are open: no program has more than one, and what is wrong stays visible. */
+/* An operation counts in all open access epochs. A correct program has only one; an error stays
+ * visible. */
 static void operation(struct window *window, const struct oriel_page_event *event)
 {
     count(&window->of[FENCE], event);

@@ -1,5 +1,5 @@
-/* What a page tells of a run and its windows beside what was counted: who ran it and where, what is missing in the traces,
- * what the windows are, which way their memory is reached on how many ranks, and why. page.c calls. */
+/* General facts of a run and its windows for the page: program and host, what is missing in the
+ * traces, the windows' attributes, and the path to each rank's memory, with reasons. */
 #include "cli/report/html_facts.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cli/counters.h"
 #include "cli/json.h"
 
-enum { TOLD_MOST = 64 }; /* ranks that something is wrong with, and ways of a window */
+enum { TOLD_MOST = 64 }; /* limit of reported ranks and of paths of a window */
 
 static void names(json_t *out, const char *key, const struct oriel_counter *rows, size_t count)
 {
@@ -44,7 +44,7 @@ static size_t machines(const struct oriel_traces *traces)
     return count;
 }
 
-/* A rank that the reader should know something of. */
+/* A rank with a problem that the reader should know. */
 static json_t *odd_rank(const struct oriel_traced_rank *rank)
 {
     const char *trouble = rank->trouble != NULL ? rank->trouble : "";
@@ -59,7 +59,7 @@ static void date(uint64_t real_ns, char out[32])
     time_t seconds = (time_t)(real_ns / 1000000000);
     struct tm parts;
     strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC",
-             gmtime_r(&seconds, &parts)); /* nanoseconds end in the year 2554 */
+             gmtime_r(&seconds, &parts)); /* nanoseconds reach to the year 2554 */
 }
 
 json_t *oriel_page_facts(const struct oriel_page_run *run)
@@ -98,7 +98,7 @@ json_t *oriel_page_facts(const struct oriel_page_run *run)
     oriel_json_set(out, "began", TEXT(began));
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         oriel_json_set(out, numbers[i].key, json_integer((json_int_t)numbers[i].value));
-    /* null: nobody compared the clocks of some ranks */
+    /* null: the clocks of some ranks were not compared */
     oriel_json_set(out, "clock_error_ns",
                    error_ns == UINT64_MAX ? json_null() : json_integer((json_int_t)error_ns));
     oriel_json_set(out, "odd_ranks", list);
@@ -111,7 +111,8 @@ struct way {
     uint64_t ranks;
 };
 
-/* How others reach the window's memory: each path and reason once, with on how many ranks; the most common first. */
+/* The paths to the window's memory: each path and reason once, with the number of ranks, the most
+ * common first. */
 static json_t *ways(const struct oriel_traced_window *window)
 {
     struct way found[TOLD_MOST];
@@ -144,7 +145,7 @@ static json_t *ways(const struct oriel_traced_window *window)
     return list;
 }
 
-/* The rows of ranks that belong to it. */
+/* The rows of the window's ranks. */
 static json_t *members(const struct oriel_page_run *run, const struct oriel_traced_window *window)
 {
     bool in[ORIEL_PAGE_ROWS] = {false};

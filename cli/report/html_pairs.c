@@ -1,6 +1,5 @@
-/* Who accessed whom and who waited for whom, in each window of a page.  While events come, a cell is for a row of ranks and a
- * row of ranks; if more cells than a page may have are not empty in the end, two by two rows become one until they fit. page.c
- * calls. */
+/* Which ranks accessed and waited for which, in each window of a page.  A cell is a pair of rows of
+ * ranks. If too many cells are non-empty at the end, pairs of rows are merged until they fit. */
 #include "cli/report/html_parts.h"
 
 #include <stdlib.h>
@@ -19,8 +18,8 @@ struct wait {
 struct oriel_page_pairs {
     uint32_t windows, rows, ranks_per_row;
     struct {
-        struct access *accesses; /* rows x rows: origin, target; NULL while there are none */
-        struct wait *waits;      /* rows x rows: who waited, who was waited for */
+        struct access *accesses; /* rows x rows: origin, target; NULL while empty */
+        struct wait *waits;      /* rows x rows: waiting rank, awaited rank */
     } of[];
 };
 
@@ -54,7 +53,7 @@ static size_t cell_of(const struct oriel_page_pairs *pairs, int32_t from, int32_
            (uint32_t)to / pairs->ranks_per_row;
 }
 
-/* The matrix, made of zeros when it is wanted first. */
+/* Returns the matrix, and allocates it with zeros at the first use. */
 static void *wanted(const struct oriel_page_pairs *pairs, void *matrix, size_t cell_bytes)
 {
     return matrix != NULL ? matrix : oriel_alloc(cells(pairs) * cell_bytes);
@@ -92,7 +91,7 @@ static size_t filled(const struct oriel_page_pairs *pairs)
     return count;
 }
 
-/* Two by two cells of numbers become one; what is left over stands for itself. */
+/* Merges 2 x 2 cells into one; a remaining row or column stays unmerged. */
 static void halve(uint64_t *matrix, uint32_t rows, size_t numbers)
 {
     uint32_t half = (rows + 1) / 2;
@@ -105,7 +104,8 @@ static void halve(uint64_t *matrix, uint32_t rows, size_t numbers)
                 for (uint32_t x = 2 * from; x < rows && x < 2 * from + 2; x++)
                     for (uint32_t y = 2 * to; y < rows && y < 2 * to + 2; y++)
                         sum += matrix[((size_t)x * rows + y) * numbers + i];
-                /* never behind what is still to be read: half * half cells go before rows * rows */
+                /* Never overwrites a cell before it is read: a result's index is at most that of
+                 * its first source cell. */
                 matrix[((size_t)from * half + to) * numbers + i] = sum;
             }
 }

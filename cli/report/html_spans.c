@@ -1,5 +1,5 @@
-/* The longest spans that came, as a heap of bounded size whose first is the shortest: what is longer takes its place.
- * page_time.c and page_epochs.c call. */
+/* The longest spans, in a heap of bounded size with the shortest first: a longer span replaces
+ * it. */
 #include "cli/report/html_spans.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ void oriel_page_spans_stop(struct oriel_page_spans *spans)
     free(spans->spans);
 }
 
-/* Puts a span where its place is, from there upwards or downwards. */
+/* Inserts a span at index at, and moves it up or down to restore the heap order. */
 static void settle(struct oriel_page_spans *spans, size_t at, const struct oriel_page_span *span)
 {
     struct oriel_page_span *all = spans->spans;
@@ -46,7 +46,7 @@ static void leave_out(struct oriel_page_spans *spans, uint64_t duration_ns)
 void oriel_page_spans_add(struct oriel_page_spans *spans, const struct oriel_page_span *span)
 {
     if (spans->count < spans->most) {
-        settle(spans, spans->count, span); /* not counted yet: nothing lies below it */
+        settle(spans, spans->count, span); /* not counted yet: it has no children */
         spans->count++;
     } else if (span->duration_ns <= spans->spans[0].duration_ns) {
         leave_out(spans, span->duration_ns);
@@ -64,7 +64,8 @@ static int by_rank_and_time(const void *left, const void *right)
     return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 
-/* Of spans that took as long as one that was left out, who came first stayed: none of them does, so that all ranks are alike. */
+/* Drops all spans that are as long as one that was left out. Otherwise the order of arrival would
+ * favour some ranks. */
 static void ties_drop(struct oriel_page_spans *spans)
 {
     size_t kept = 0;

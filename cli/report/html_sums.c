@@ -1,6 +1,6 @@
-/* What was done in each window of a page: operations by kind, paths, time in calls and why they waited, and histograms of
- * sizes and durations.  Histograms have a bin for each power of two of bytes, and four for each power of two of nanoseconds.
- * page.c calls. */
+/* The sums for each window of a page: operations by kind, paths, time in calls and causes of
+ * waiting, and histograms of sizes and durations.  Histograms have one bin for each power of two of
+ * bytes, and four for each power of two of nanoseconds. */
 #include "cli/report/html_parts.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct window_sums {
     uint64_t operations[ORIEL_COUNTED_OPERATIONS][3]; /* count, bytes, ns */
     uint64_t paths[ORIEL_COUNTED_PATHS][2];           /* count, bytes */
     uint64_t calls[ORIEL_COUNTED_CALLS]
-                  [5]; /* count, ns, ns of waiting, calls that waited, longest wait */
+                  [5]; /* Count, ns, ns of waiting, calls that waited, longest wait. */
     uint64_t causes[ORIEL_COUNTED_CAUSES]; /* ns */
     uint64_t sizes[ORIEL_COUNTED_OPERATIONS][SIZES];
     uint64_t times[KINDS][TIMES];
@@ -49,13 +49,13 @@ void oriel_page_sums_free(struct oriel_page_sums *sums)
     free(sums);
 }
 
-/* 0 for 0, else 1 more than the logarithm. */
+/* 0 for 0, otherwise 1 plus the base-2 logarithm. */
 static unsigned size_bin(uint64_t bytes)
 {
     return bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
 }
 
-/* The bin i begins at 2^(i/4) (1 + i%4 / 4) ns; below 4 ns there are no quarters. */
+/* Bin i begins at 2^(i/4) (1 + i%4 / 4) ns; below 4 ns there are no quarters. */
 static unsigned time_bin(uint64_t ns)
 {
     if (ns < 4)

@@ -1,7 +1,7 @@
-/* The timeline of a page: what share of each bin of time each row of ranks spent in operations, in synchronisation and waiting,
- * window by window, and the longest calls and epochs one by one.  The bins are as fine as memory and the page allow: rows of bins
- * come into being when something is done in them, and in the end two bins become one until those that are not empty fit.
- * page.c calls. */
+/* The timeline of a page: for each bin of time and row of ranks, the shares of operations,
+ * synchronisation and waiting, window by window; and the longest calls and epochs. Bins are as fine
+ * as memory and the page's limits allow. A row of bins is allocated at its first event. At the end,
+ * pairs of bins are merged until the non-empty ones fit. */
 #include "cli/report/html_parts.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct oriel_page_time {
     uint32_t bins;
     struct oriel_page_spans events, epochs;
     struct oriel_page_epochs *finder;
-    struct bin *rows[]; /* windows x rows: bins, or NULL where nothing was done */
+    struct bin *rows[]; /* windows x rows arrays of bins, or NULL without events */
 };
 
 struct oriel_page_time *oriel_page_time_new(const struct oriel_page_run *run)
@@ -62,7 +62,7 @@ static struct bin *row_of(struct oriel_page_time *time, uint32_t window, int32_t
     return *row;
 }
 
-/* How much of the span from begin_ns to end_ns lies in the bin. */
+/* The length of the part of [begin_ns, end_ns) that is in the bin. */
 static uint64_t overlap(const struct oriel_page_time *time, uint64_t bin, uint64_t begin_ns,
                         uint64_t end_ns)
 {
@@ -81,7 +81,7 @@ static void epoch_take(void *context, const struct oriel_page_span *epoch)
          bin < time->bins && bin * time->bin_ns < end_ns; bin++)
         row[bin].epoch_ns += overlap(time, bin, epoch->begin_ns, end_ns);
     if (time->run->window[epoch->window] !=
-        UINT32_MAX) /* calls of several windows make no epochs */
+        UINT32_MAX) /* The combined window has no epochs: its calls belong to several windows. */
         oriel_page_spans_add(&time->epochs, epoch);
 }
 
@@ -182,7 +182,8 @@ void oriel_page_time_json(struct oriel_page_time *time, json_t *out)
     oriel_json_set(out, "epoch_kinds", kinds);
 }
 
-/* In thousandths of what the ranks of a row have in a bin; what is there at all is not 0. */
+/* Thousandths of the time that the ranks of a row have in a bin. A non-zero time gives at least
+ * 1. */
 static uint64_t share(const struct oriel_page_time *time, uint64_t ns)
 {
     double whole = (double)time->bin_ns * time->run->ranks_per_row;

@@ -1,7 +1,6 @@
-/* `oriel report`: reads the traces that a run has left in a folder, the findings of a checked run, or both, and shows them: as
- * text, or in the form that an option asks for.  What is wrong with files is said on standard error, and what can be read of them
- * is shown.
- * Called by main. */
+/* `oriel report`: reads the traces of a run, the findings of a checked run, or both, and shows them
+ * as text or in the format that an option selects.  Problems with files are reported on standard
+ * error, and the readable parts are shown. */
 #include "cli/report/report.h"
 
 #include <argp.h>
@@ -30,7 +29,7 @@ static bool is_named_as_trace(const char *path)
     return len >= sizeof ending && strcmp(path + len - (sizeof ending - 1), ending) == 0;
 }
 
-/* What is no folder are findings: one of each at the most. */
+/* An argument that is not a folder is a findings file. There is at most one of each. */
 static bool argument_take(struct request *request, const char *argument)
 {
     struct stat status;
@@ -94,7 +93,7 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, 0, NULL, out);
 }
 
-/* What is shown is not written over. */
+/* Refuses to overwrite an input. */
 static void spare_input(const struct request *request, const char *output)
 {
     struct stat in, out;
@@ -107,7 +106,7 @@ static void spare_input(const struct request *request, const char *output)
         oriel_die("%s has the findings: choose another name for what is written", output);
 }
 
-/* What the options ask for; without them all of it as text. */
+/* Writes the requested formats, or prints text when no option selects one. */
 static bool show(const struct request *request, const struct oriel_traces *traces,
                  const struct oriel_found *found)
 {
@@ -135,7 +134,8 @@ int oriel_command_report(int argc, char **argv)
     struct oriel_traces *traces = NULL;
     struct oriel_found found = {.job = NULL};
     request_parse(argc, argv, &request);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told, like a disk that is full */
+    /* a write beyond the file size limit fails with an error, as on a full disk */
+    signal(SIGXFSZ, SIG_IGN);
     if (request.folder == NULL && (request.perfetto != NULL || request.otf2 != NULL))
         oriel_die("--perfetto and --otf2 need the folder of a run's traces");
     spare_input(&request, request.page);

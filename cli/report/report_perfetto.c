@@ -1,9 +1,9 @@
-/* The events in the JSON form of Chrome's trace viewer, which Perfetto opens: a process for each rank, in it a track for each
- * thread, on it a slice for each call and, at its end, one for the waiting in it.  It is written as it is read, however long it
- * is.
+/* Writes the events in the JSON format of Chrome's trace viewer, which Perfetto opens: a process
+ * for each rank, a track for each thread, a slice for each call and, at its end, one for its
+ * waiting.  The output is streamed, with bounded memory.
  *
- * Perfetto takes process and thread 0 for the idle task, and threads to have numbers of their own: rank r is process r + 1, and
- * its first thread has the same number, as on Linux.  report.c calls. */
+ * Perfetto treats process and thread 0 as the idle task, and thread numbers as global. Rank r is
+ * process r + 1, and its first thread has the same number, as on Linux. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -21,12 +21,12 @@ enum { THREADS = 256, THREADS_APART = 1 << 24 /* above any rank */ };
 struct writing {
     const struct oriel_traces *traces;
     FILE *out;
-    char **windows;     /* their names as JSON */
+    char **windows;     /* window names as JSON */
     bool seen[THREADS]; /* of the rank that is being written */
     uint32_t rank;
 };
 
-/* With its quotes; to be freed. */
+/* Returns a JSON string with its quotes, to be freed. */
 static char *quoted(const char *text)
 {
     json_t *value = oriel_json_text(text, strlen(text));
@@ -52,7 +52,7 @@ static int process_of(const struct writing *writing, uint32_t rank)
     return writing->traces->ranks[rank].world_rank + 1;
 }
 
-/* All but the arguments and the end. */
+/* Writes a metadata event up to its arguments. */
 static void write_metadata(const struct writing *writing, const char *name, int process,
                            int64_t track)
 {
@@ -91,13 +91,13 @@ static int64_t track_of(struct writing *writing, const struct oriel_trace_record
     return track;
 }
 
-/* Microseconds. */
+/* Writes microseconds. */
 static void write_time(FILE *out, const char *key, int64_t ns)
 {
     fprintf(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
 }
 
-/* From begin_ns to the event's end; all but the other arguments and the end. */
+/* Writes a slice from begin_ns to the event's end, up to the remaining arguments. */
 static void write_slice(struct writing *writing, const struct oriel_trace_record *traced,
                         int64_t track, int64_t begin_ns, const char *category, const char *name)
 {

@@ -1,5 +1,5 @@
-/* The summary of `oriel report` for a terminal: the run, what is missing of it, and each window's operations, ways, waits and
- * busiest pairs.  Times are sums over all ranks.  report.c calls. */
+/* The text summary of `oriel report`: the run, its missing parts, and each window's operations,
+ * paths, waits and busiest pairs.  Times are sums over all ranks. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -12,7 +12,7 @@
 
 enum { PAIRS_SHOWN = 5, TEXT = 32, REASONS_SHOWN = 3, RANKS_SHOWN = 5, BILLION = 1000000000 };
 
-/* --- numbers as people read them --- */
+/* --- numbers --- */
 
 static const char *count_text(char text[TEXT], uint64_t count)
 {
@@ -28,7 +28,7 @@ static const char *count_text(char text[TEXT], uint64_t count)
     return text;
 }
 
-/* Three digits and a unit of the row, each so many times the one before. */
+/* Three digits and a unit; each unit is step times the previous one. */
 static const char *scaled_text(char text[TEXT], double value, double step,
                                const char *const units[], unsigned count)
 {
@@ -82,7 +82,7 @@ static bool same_machine(const struct oriel_traced_rank *one, const struct oriel
     return memcmp(one->header.machine, other->header.machine, sizeof one->header.machine) == 0;
 }
 
-/* How many clocks there are, and how well they go together. */
+/* Prints the number of clocks, and how precisely they are aligned. */
 static void print_clocks(const struct oriel_traces *traces, FILE *out)
 {
     size_t machines = 0;
@@ -111,7 +111,8 @@ static void print_clocks(const struct oriel_traces *traces, FILE *out)
                 unknown);
 }
 
-/* The first ranks for which it holds, "rank 3", "ranks 3, 5 and 12 more"; NULL where there are none.  To be freed. */
+/* The first ranks for which holds is true, "3" or "3, 5 and 12 more"; NULL for none.  The caller
+ * frees it. */
 static char *ranks_text(const struct oriel_traces *traces,
                         bool (*holds)(const struct oriel_traced_rank *rank))
 {
@@ -207,7 +208,8 @@ static void print_window_head(const struct oriel_traces *traces, uint32_t index,
     fprintf(out, "\n");
 }
 
-/* Which way each rank's memory is reached, where that is not the first of all, with the reasons. */
+/* Prints the path to each rank's memory that has a reason, which means that it is not the fastest
+ * path. */
 static void print_reasons(const struct oriel_traced_window *window, FILE *out)
 {
     unsigned shown = 0;
@@ -280,7 +282,7 @@ static void print_calls(const struct oriel_window_sums *sums, FILE *out)
     }
 }
 
-/* "0", or "[0]" for a win_rank whose rank in MPI_COMM_WORLD is not known. */
+/* "0", or "[0]" for a win_rank whose rank in MPI_COMM_WORLD is unknown. */
 static const char *rank_text(char text[TEXT], const struct oriel_traces *traces, uint32_t window,
                              int32_t win_rank)
 {

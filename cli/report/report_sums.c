@@ -1,5 +1,5 @@
-/* Adds up a run's events, window by window.  Pairs of ranks are kept in a table that grows: most pairs never meet.
- * report_print.c calls. */
+/* Sums a run's events for each window.  Pairs of ranks are in a hash table that grows, because most
+ * pairs do not occur. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -90,20 +90,20 @@ int32_t oriel_win_rank(const struct oriel_traces *traces, uint32_t window, uint3
     const struct oriel_traced_window *of = &traces->windows[window];
     int32_t world_rank = traces->ranks[rank].world_rank;
     if (world_rank < of->n && of->world_ranks[world_rank] == world_rank)
-        return world_rank; /* all of MPI_COMM_WORLD, or its first ranks */
+        return world_rank; /* the window has all of MPI_COMM_WORLD, or its first ranks */
     for (int32_t i = 0; i < of->n; i++)
         if (of->world_ranks[i] == world_rank)
             return i;
     return -1;
 }
 
-/* --- all --- */
+/* --- all events --- */
 
 struct adding {
     const struct oriel_traces *traces;
     struct oriel_window_sums *sums;
-    uint32_t rank, window; /* of own */
-    int32_t own;           /* the rank's win_rank there */
+    uint32_t rank, window; /* for which own is valid */
+    int32_t own;           /* the rank's win_rank in the window */
 };
 
 static bool add_event(const struct oriel_trace_record *traced, void *context)

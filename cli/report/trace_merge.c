@@ -1,5 +1,5 @@
-/* Puts the files of a folder together.  The run is the one that most files are of; files are read twice or more, never kept.
- * trace.h says who may call. */
+/* Merges the files of a folder.  The run is the one of most files. Files are read two or more
+ * times, and never kept in memory. */
 #include "cli/report/trace_merge.h"
 
 #include "base/checked_open.h"
@@ -24,12 +24,13 @@ struct file {
     int32_t named_rank;
     struct oriel_trace_parsed parsed;
     struct oriel_trace_alignment *alignment;
-    uint32_t *windows; /* by number: index in the run's; UINT32_MAX where it is not there */
+    /* From the file's window number to the run's index; UINT32_MAX when left out. */
+    uint32_t *windows;
 };
 
 struct run {
     struct oriel_traces traces;
-    struct file *files; /* as traces.ranks */
+    struct file *files; /* same order as traces.ranks */
     size_t files_count;
     struct oriel_trace_alignment *alignments;
     int64_t base_ns;
@@ -54,7 +55,7 @@ static bool source_open(const char *path, struct oriel_trace_source *out, const 
     return out->fd >= 0;
 }
 
-/* "rank-N.oriel", as the library writes N; -1 otherwise. */
+/* "rank-N.oriel", as the library writes N; otherwise -1. */
 static int32_t rank_of(const char *name)
 {
     char again[64];
@@ -130,7 +131,8 @@ static bool same_job(const struct file *one, const struct file *other)
                   sizeof one->parsed.header.job) == 0;
 }
 
-/* Of the run that most are of; the lowest rank's where it is a tie.  A majority, if there is one, is found in one pass. */
+/* A file of the run with the most files, or the first file when there is no majority.  The first
+ * pass finds the only possible majority candidate. */
 static const struct file *find_most(const struct run *run)
 {
     const struct file *candidate = &run->files[0];
@@ -178,7 +180,7 @@ static void tell_missing(const struct run *run, const char *folder, FILE *compla
 
 /* --- times --- */
 
-/* In one pass for each machine, of which there are few. */
+/* One pass for each node; there are few. */
 static void align(struct run *run)
 {
     size_t used = 0;
@@ -198,13 +200,13 @@ static void align(struct run *run)
     }
 }
 
-/* Dates and clocks that were made up stay so near that differences are numbers, too. */
+/* Bounds forged dates and clocks, so that differences do not overflow. */
 static int64_t bounded_ns(int64_t ns)
 {
     return ns < -most_ns ? -most_ns : ns > most_ns ? most_ns : ns;
 }
 
-/* Where nobody has compared the clocks, the dates tell. */
+/* Without compared clocks, the system dates determine the offset. */
 static int64_t aligned_ns(const struct run *run, const struct file *file, uint64_t own_ns)
 {
     const struct oriel_trace_header *own = &file->parsed.header;
@@ -275,7 +277,7 @@ static void window_make(struct oriel_traced_window *window, const struct oriel_t
     memset(window->paths, 0xff, n);
 }
 
-/* As it is before a rank, the first of the window, has asked for function and line. */
+/* True for a call site before a rank, the first of the window, has looked up function and line. */
 static bool is_offset(const char *site)
 {
     const char *plus = strrchr(site, '+');
@@ -306,11 +308,11 @@ static struct oriel_traced_window *window_next(struct oriel_traces *traces)
     return &traces->windows[traces->windows_count++];
 }
 
-/* Where two files differ about how many ranks a window has, the first one is believed. */
+/* When two files disagree about a window's number of ranks, the first file is used. */
 static void merge_windows(struct run *run, FILE *complaints)
 {
     struct oriel_traces *traces = &run->traces;
-    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from an id to its index, plus 1 */
+    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from window id to index, plus 1 */
     for (size_t i = 0; i < run->files_count; i++) {
         struct file *file = &run->files[i];
         file->windows = oriel_alloc((file->parsed.windows_count + 1) * sizeof *file->windows);
@@ -341,7 +343,7 @@ static void merge_windows(struct run *run, FILE *complaints)
     oriel_hash_table_close(&known);
 }
 
-/* --- what others call --- */
+/* --- interface --- */
 
 bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces **out)
 {
@@ -396,7 +398,7 @@ void oriel_traces_each(const struct oriel_traces *traces,
         const char *trouble;
         visiting.event.rank = (uint32_t)i;
         if (!source_open(run->files[i].path, &source, &trouble))
-            continue; /* gone since it was read first */
+            continue; /* removed since the first pass */
         goes_on = oriel_trace_events_visit(&source, &run->files[i].parsed, visit_one, &visiting);
         close(source.fd);
     }

@@ -1,5 +1,5 @@
-/* Walks a file block by block, through a buffer of one block: no part of it is mapped, so that one that is cut while it is read
- * is a short one and no more.  Each walk checks each block.  trace_file.h says who may call. */
+/* Reads a file block by block, through a buffer of one block. The file is never mapped, so a file
+ * that shrinks while it is read only looks shorter.  Each pass checks each block. */
 #include "cli/report/trace_reader.h"
 
 #include "base/crc32.h"
@@ -22,7 +22,7 @@ struct walk {
     unsigned char *payload; /* of ORIEL_BLOCK_BYTES_MOST */
 };
 
-/* Less than len_bytes only where the source ends, or cannot be read further. */
+/* Returns less than len_bytes only at the end of the source or after a read error. */
 static size_t read_at(const struct oriel_trace_source *source, uint64_t position, void *out,
                       size_t len_bytes)
 {
@@ -47,7 +47,7 @@ static size_t read_at(const struct oriel_trace_source *source, uint64_t position
     return got;
 }
 
-/* NULL and a block; or why there is none: "" at the end. */
+/* Reads the next block and returns NULL; otherwise returns why there is none, "" at the end. */
 static const char *next_block(struct walk *walk)
 {
     size_t got = walk->position < walk->end
@@ -133,7 +133,8 @@ static bool is_window(const struct oriel_trace_window *head,
             (before->head.n == head->n && before->head.window_id == head->window_id));
 }
 
-/* Where there are more windows than records the later ones share one, which has no ranks: they are one window over all. */
+/* When there are more windows than records, the later ones share a record without ranks. They
+ * appear as one window over all ranks. */
 static void spread(struct oriel_trace_window *head, int32_t world_size)
 {
     if (head->n != 0)
@@ -142,7 +143,7 @@ static void spread(struct oriel_trace_window *head, int32_t world_size)
     snprintf(head->name, sizeof head->name, "later windows");
 }
 
-/* A window that is described again has changed, but is the same one. */
+/* A second description of a window updates it. */
 static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out)
 {
     struct oriel_trace_window head;
@@ -170,7 +171,8 @@ static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out
     return true;
 }
 
-/* What is left of an event has all its indices in bounds, and no time below another that it is part of. */
+/* An accepted event has all indices in bounds, and no time larger than the time that contains
+ * it. */
 static bool makes_sense(const struct walk *walk, const struct oriel_trace_parsed *parsed,
                         const struct oriel_trace_event *event)
 {
@@ -189,7 +191,7 @@ static bool makes_sense(const struct walk *walk, const struct oriel_trace_parsed
            (event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
 }
 
-/* How many there are in the block, whole. */
+/* The number of complete events in the block. */
 static size_t events_in(const struct walk *walk)
 {
     return walk->block.type == ORIEL_BLOCK_EVENTS
@@ -245,7 +247,7 @@ static bool parse_end(const struct walk *walk, struct oriel_trace_parsed *out)
     return end.events == out->events + out->odd;
 }
 
-/* Blocks of kinds that are not known here are left out: that is what kinds are for. */
+/* Blocks of unknown types are skipped, for compatibility with later versions. */
 static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
 {
     if (walk->block.dropped > out->dropped)

@@ -1,6 +1,5 @@
-/* Turns this process into a program with Oriel's libraries preloaded.
- * The process itself becomes the program, so launchers see the process that they started.
- * Called by `oriel run` and `oriel check` through become.h, once per rank. */
+/* Executes a program with Oriel's libraries preloaded. The process replaces itself by the program,
+ * so the launcher sees the process that it started. */
 #include "cli/run/exec_program.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@
 static _Noreturn void become(const struct oriel_program *program, char **argv)
 {
     execvp(program->path,
-           argv); /* execvp, since it also runs scripts that have no first line for it */
+           argv); /* execvp also runs scripts without an interpreter line. */
     oriel_die("%s: %s", program->path, strerror(errno));
 }
 
@@ -48,8 +47,8 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
     return chosen;
 }
 
-/* Each process would be a job of its own, which the checker would find nothing in.  To run is allowed, since such jobs may be
- * what is wanted; the first process says what they are. */
+/* Each process would be a separate job, in which the checker could find nothing. `oriel run` is
+ * allowed to continue, because such jobs may be intended; the first process prints a warning. */
 static void launcher_check(const struct oriel_exec_plan *way, const struct oriel_host *host,
                            const struct oriel_program *program)
 {
@@ -67,7 +66,8 @@ static void launcher_check(const struct oriel_exec_plan *way, const struct oriel
                   host->name);
 }
 
-/* Whether the program is this very command, as in `oriel run oriel run app`: then the inner one does the work. */
+/* True when the program is this command, as in `oriel run oriel run app`: the inner one then does
+ * the work. */
 static bool is_oriel(const struct oriel_program *program)
 {
     struct stat theirs;
@@ -76,7 +76,8 @@ static bool is_oriel(const struct oriel_program *program)
            theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
-/* The inner command decides what is preloaded: one that does not check would undo what the outer one was asked for. */
+/* The inner command decides what is preloaded. One that does not check would undo the outer `oriel
+ * check`. */
 static void inner_command_refuse(const struct oriel_exec_plan *way, char *const *command)
 {
     if (way->checked && (command[1] == NULL || strcmp(command[1], "check") != 0))
@@ -90,7 +91,7 @@ static void host_library_find(const struct oriel_host *host, const char *name, c
         oriel_die("Oriel is not built for %s: %s is not there or cannot be read", host->title, out);
 }
 
-/* The first of the program's libraries whose name begins with one of these; NULL for none. */
+/* The first of the program's libraries whose name begins with one of the prefixes, or NULL. */
 static const struct oriel_library *library_find(const struct oriel_program *program,
                                                 const char *const *beginnings)
 {
@@ -101,8 +102,8 @@ static const struct oriel_library *library_find(const struct oriel_program *prog
     return NULL;
 }
 
-/* The stand-in for a compiler's runtime of -fsanitize=thread, for a program that would load that: gcc's, or clang's where it is
- * shared (-shared-libsan).  Its file has the name by which the program asks for it. */
+/* Finds the replacement for the -fsanitize=thread runtime, for a program that loads one: gcc's, or
+ * clang's shared one (-shared-libsan).  The replacement's file has the name of the original. */
 static bool sanitizer_find(const struct oriel_program *program, const struct oriel_host *host,
                            char out[PATH_MAX])
 {
@@ -111,8 +112,8 @@ static bool sanitizer_find(const struct oriel_program *program, const struct ori
     return library != NULL && oriel_host_library(host, library->soname, out);
 }
 
-/* The runtime of -fsanitize=address that the program loads, which ends the program where another library comes before it; by the
- * names that it knows itself by.  One that is linked statically is part of the program, and so first. */
+/* The -fsanitize=address runtime that the program loads. It ends the program when another library
+ * is loaded before it. A statically linked runtime is part of the program, and therefore first. */
 static const char *first_find(const struct oriel_program *program)
 {
     static const char *const beginnings[] = {"libasan.so", "libclang_rt.asan", NULL};
@@ -120,8 +121,9 @@ static const char *first_find(const struct oriel_program *program)
     return library == NULL ? NULL : library->path;
 }
 
-/* Should the job die, the findings of an earlier one are not to be taken for its own: a file of them is empty from now on.  Each
- * rank does it, and none writes before all have come to MPI_Init.  A device or a pipe has nothing from earlier. */
+/* Empties the findings file, so that findings of an earlier job are not mistaken for this job's if
+ * it dies.  Every rank does this, and none writes before all have reached MPI_Init.  Devices and
+ * pipes hold nothing from earlier. */
 static void findings_empty(const char *path)
 {
     struct stat status;
@@ -134,7 +136,8 @@ static void findings_empty(const char *path)
         close(fd);
 }
 
-/* `oriel check` does not bypass: a program that is not checked is started by itself. */
+/* `oriel check` does not support ORIEL_BYPASS; a program that cannot be checked must be started
+ * without it. */
 static const char *way_out(const struct oriel_exec_plan *way)
 {
     return way->checked ? "start the program without oriel"
@@ -144,7 +147,8 @@ static const char *way_out(const struct oriel_exec_plan *way)
 _Noreturn void oriel_become(const struct oriel_exec_plan *way, char **command)
 {
     struct oriel_options options;
-    oriel_options_read(NULL, &options); /* quietly: the library complains in the program itself */
+    /* quiet: the library reports errors in the program itself */
+    oriel_options_read(NULL, &options);
     struct oriel_program program;
     oriel_program_find(command[0], way_out(way), &program);
     if (options.bypass && way->checked)
@@ -155,7 +159,7 @@ _Noreturn void oriel_become(const struct oriel_exec_plan *way, char **command)
         become(&program, command);
     }
     bool is_observed = options.stats != NULL || options.trace != NULL ||
-                       options.watch; /* windows of the host can be, too */
+                       options.watch; /* windows of the host can be observed too */
     if (options.bypass && !is_observed)
         become(&program, command);
 

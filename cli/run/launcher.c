@@ -1,7 +1,7 @@
-/* Finds out who has started this process, for which variables alone are not enough: jobs start scripts, scripts start jobs and
- * programs that are to be alone, and variables go through all of them.  So the launcher itself must be the parent, by what the
- * kernel says of it; where it says nothing no launcher is foreign.
- * Called by become.c through launcher.h. */
+/* Determines which launcher started this process. Variables alone are not enough: jobs start
+ * scripts, scripts start jobs and single programs, and variables pass through all of them. The
+ * launcher must therefore be the parent process according to the kernel. Without that evidence no
+ * launcher is foreign. */
 #include "cli/run/launcher.h"
 
 #include <ctype.h>
@@ -21,7 +21,8 @@ static bool number_read(const char *variable, long *out)
     return true;
 }
 
-/* Hydra gives each process a socket that it has made itself.  The PMI of others (Slurm) comes without Hydra's variables. */
+/* Hydra gives each process a socket that it created.  The PMI of other launchers (Slurm) has none
+ * of Hydra's variables. */
 static bool is_child_of_hydra(void)
 {
     const char *socket_text = getenv("PMI_FD");
@@ -32,7 +33,8 @@ static bool is_child_of_hydra(void)
            other.pid > 0 && other.pid == getppid();
 }
 
-/* Open MPI's launchers give a process nothing that only they could have made: they go by their names, with Debian's endings. */
+/* Open MPI's launchers pass nothing that only they could have created. They are recognised by name,
+ * with Debian's suffixes. */
 static bool is_child_of_orte(void)
 {
     static const char *const names[] = {"mpiexec", "mpirun", "orterun", "orted",
@@ -69,8 +71,9 @@ static bool program_has(const struct oriel_program *program, const char *beginni
     return false;
 }
 
-/* Whether the environment has something by which programs of this host may find each other: variables of its own launcher, or
- * PMIx, which Open MPI speaks always, MPICH where it was built so, and a program whose libraries are not known perhaps. */
+/* True when the environment has something with which programs of this host may connect: variables
+ * of its own launcher, or PMIx. Open MPI always uses PMIx; MPICH does when built with it, and a
+ * program with unknown libraries might. */
 static bool may_join(const struct oriel_host *host, const struct oriel_program *program)
 {
     for (const char *const *name = host->variables; *name != NULL; name++)

@@ -1,7 +1,6 @@
-/* Composes LD_PRELOAD.
- * A linked library that defines MPI functions itself (a tool between the program and its MPI) must stay ahead of Oriel,
- * which a preload would otherwise put in front of it; so it is preloaded too, before Oriel.
- * Called by become.c through preload.h. */
+/* Composes LD_PRELOAD. A linked library that defines MPI functions (a tool between the program and
+ * its MPI) must stay before Oriel. A preload alone would put Oriel before it, so the tool is
+ * preloaded too. */
 #include "cli/run/preload.h"
 
 #include <stdbool.h>
@@ -12,7 +11,7 @@
 #include "cli/elf_file.h"
 #include "cli/hosts.h"
 
-/* Entries are parted by colons in what Oriel writes; the loader takes blanks too. */
+/* Oriel writes colons between entries; the loader also accepts spaces. */
 static const char separators[] = ": ";
 
 static bool list_has(const char *list, const char *entry, size_t entry_len)
@@ -149,5 +148,5 @@ void oriel_preload_set(const struct oriel_program *program, const struct oriel_p
     entry_add(libraries->liboriel, &preload, &added);
     oriel_variable_set("LD_PRELOAD", preload);
     oriel_variable_set("ORIEL_PRELOADED", added);
-    /* The process is about to be replaced; what it holds goes with it. */
+    /* Nothing is freed: the process is about to be replaced. */
 }

@@ -1,6 +1,5 @@
-/* Looks at a program before it is started.
- * The libraries are listed by the program's own loader, which knows every path and rule, in its list mode.
- * Called by become.c through program.h. */
+/* Inspects a program before it is started. The program's own loader lists the libraries, because it
+ * knows every path and rule. */
 #include "cli/run/program.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/elf_file.h"
 
-/* 0, or the errno that executing path would give. */
+/* Returns 0, or the errno of executing path. */
 static int executable_check(const char *path)
 {
     struct stat status;
@@ -39,7 +38,7 @@ void oriel_program_find(const char *name, const char *way_out, struct oriel_prog
     int reason = ENOENT;
     for (const char *folder = search;; folder++) {
         size_t len = strcspn(folder, ":");
-        const char *slash = len == 0 ? "" : "/"; /* an empty entry is the current folder */
+        const char *slash = len == 0 ? "" : "/"; /* an empty entry means the current folder */
         int used = snprintf(out->path, sizeof out->path, "%.*s%s%s", (int)len, folder, slash, name);
         int refusal = used < (int)sizeof out->path ? executable_check(out->path) : ENAMETOOLONG;
         if (refusal == 0)
@@ -77,7 +76,7 @@ static void machine_refuse(const char *path, const struct oriel_elf_file *file, 
         oriel_die("%s is for another architecture than this oriel; %s", path, way_out);
 }
 
-/* The interpreter that the first line of a script names; false for a file that is no script. */
+/* The interpreter in the first line of a script; false for a file that is not a script. */
 static bool script_interpreter(const char *path, char out[PATH_MAX])
 {
     char line[PATH_MAX] = "";
@@ -93,7 +92,8 @@ static bool script_interpreter(const char *path, char out[PATH_MAX])
     return out[0] != '\0';
 }
 
-/* Adds the library of one line of the loader's list, "soname => path (address)" or "path (address)". */
+/* Adds the library of one line of the loader's list, "soname => path (address)" or "path
+ * (address)". */
 static void library_add(struct oriel_program *program, char *line)
 {
     line += strspn(line, " \t");
@@ -112,13 +112,13 @@ static void library_add(struct oriel_program *program, char *line)
     program->libraries_count += library->soname[0] != '\0';
 }
 
-/* The listing stays in memory: the libraries point into it. */
+/* The listing is not freed: the libraries point into it. */
 static void libraries_list(struct oriel_program *program, const char *loader, const char *path)
 {
     char *const listing_command[] = {(char *)loader, "--list", (char *)path, NULL};
     char *listing = oriel_output_of(listing_command);
     if (listing == NULL)
-        return; /* a loader without a list mode: the host is then found by other means */
+        return; /* The loader has no list mode; the host is then found by other means. */
     size_t lines = 1;
     for (const char *at = listing; *at != '\0'; at++)
         lines += *at == '\n';
@@ -130,7 +130,7 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
 
 void oriel_program_inspect(struct oriel_program *program)
 {
-    enum { SCRIPTS_MAX = 4 }; /* as many as the kernel follows */
+    enum { SCRIPTS_MAX = 4 }; /* the kernel's limit */
     char path[PATH_MAX];
     char next[PATH_MAX];
     snprintf(path, sizeof path, "%s", program->path);
@@ -139,13 +139,13 @@ void oriel_program_inspect(struct oriel_program *program)
 
     struct oriel_elf_file file;
     if (!oriel_elf_open(path, &file))
-        return; /* a script without a first line that says so: the shell's, as execvp has it */
+        return; /* a script without an interpreter line, which execvp gives to the shell */
     machine_refuse(path, &file, program->way_out);
     privileges_refuse(path, program->way_out);
     char loader[PATH_MAX];
     bool is_dynamic = oriel_elf_interpreter(&file, loader);
     bool has_mpi = oriel_elf_defines(
-        &file, "PMPI_Init"); /* not MPI_Init, which a program may define in front of its MPI's */
+        &file, "PMPI_Init"); /* Not MPI_Init, which a program may define as a wrapper. */
     oriel_elf_close(&file);
     if (!is_dynamic)
         oriel_die("%s is a static program, which loads no libraries; %s", path, program->way_out);

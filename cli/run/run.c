@@ -1,6 +1,5 @@
-/* `oriel run`: becomes the program, with liboriel.so preloaded.
- * Only the options are read here; become.c does the rest.
- * Called by main, once per rank. */
+/* `oriel run`: executes the program with liboriel.so preloaded. This file parses the options;
+ * exec_program.c does the rest. main calls it once per rank. */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -36,7 +35,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     case OPTION_COUNTERS: oriel_counters_print(stdout); exit(0);
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
-        state->next = state->argc; /* the rest is the program's */
+        state->next = state->argc; /* the remaining arguments are the program's */
         return 0;
     case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -71,7 +70,7 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
-/* From the root on: the program may go to another folder before MPI_Init reads it. */
+/* Returns an absolute path: the program may change its folder before MPI_Init reads it. */
 static char *absolute(const char *path)
 {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
@@ -90,8 +89,8 @@ static void stats_set(const char *file)
     free(path);
 }
 
-/* The folder is opened in MPI_Init, when the program may be in another one.  What is wrong with it is told then, once for all
- * ranks, and the program runs all the same. */
+/* The folder is opened in MPI_Init, when the current folder may be another one.  Errors are
+ * reported then, once for all ranks, and the program continues. */
 static void trace_set(const char *folder)
 {
     if (folder[0] == '\0')

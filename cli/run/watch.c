@@ -1,10 +1,11 @@
-/* The watcher: reads the pages of the ranks on its machine once a second, as `oriel top` does, and shows one line of it.
+/* The watcher: once a second it reads the state of this node's ranks, as `oriel top` does, and
+ * shows one line.
  *
- * It is started by rank 0's `oriel run` before that becomes the program, as a child of a child, in a session of its own: the
- * program has no child that it did not start, and signals to the job's process group do not reach the watcher.  It ends when the
- * process that has become the program ends, which a descriptor of it tells at once.  It keeps none of the launcher's descriptors,
- * but standard error where the line goes there: a launcher waits until its ranks' are closed.
- * watch.h says who calls. */
+ * Rank 0's `oriel run` starts it before that process becomes the program, through an intermediate
+ * child and in a session of its own. The program therefore has no unexpected child, and signals to
+ * the job's process group do not reach the watcher.  It ends when the process that became the
+ * program ends, which its pidfd reports at once.  It closes all descriptors of the launcher, except
+ * standard error when the line goes there: a launcher waits until those of its ranks are closed. */
 #include "cli/run/watch.h"
 
 #include <errno.h>
@@ -42,7 +43,8 @@ static bool is_same(const struct oriel_waits *waits, size_t a, size_t b, int32_t
            memcmp(ranks, theirs, count * sizeof *ranks) == 0;
 }
 
-/* Who has waited longest, with all that wait alike; nobody before a second is over. */
+/* Prints the rank that has waited longest, and all ranks in the same wait. Waits of less than a
+ * second are not shown. */
 static void say_longest(const struct oriel_waits *waits, const char *before, FILE *out)
 {
     int32_t *ranks = oriel_alloc(3 * ORIEL_STATE_RANKS * sizeof *ranks);
@@ -80,7 +82,7 @@ static void say_ring(const int32_t *ranks, size_t count, void *context)
     fprintf(rings->out, "%d", (int)ranks[0]);
 }
 
-/* What there is to say, and whether there is a deadlock. */
+/* Returns the line, and whether there is a deadlock. */
 static char *compose(struct oriel_waits *waits, bool *is_deadlock)
 {
     char *text = NULL;
@@ -92,7 +94,8 @@ static char *compose(struct oriel_waits *waits, bool *is_deadlock)
         fputs("no window yet", out);
     } else {
         oriel_top_title(waits, out);
-        oriel_waits_rings(waits, say_ring, &rings); /* first: lines are cut where a terminal ends */
+        /* First, because lines are cut at the terminal's width. */
+        oriel_waits_rings(waits, say_ring, &rings);
         say_longest(waits, rings.count > 0 ? "; " : ": ", out);
     }
     fclose(out);
@@ -104,12 +107,12 @@ static char *compose(struct oriel_waits *waits, bool *is_deadlock)
 
 struct watcher {
     int32_t pid; /* of the process that becomes the program */
-    int ended;   /* readable when it has ended */
+    int ended;   /* pidfd of that process, readable when it has ended */
     bool on_terminal;
     struct oriel_jobs jobs;
     struct oriel_waits waits;
-    unsigned looks;           /* for ranks that are not known yet */
-    unsigned next_s, every_s; /* of lines */
+    unsigned looks;           /* number of readings so far */
+    unsigned next_s, every_s; /* for lines on standard error */
     bool was_deadlock;
 };
 
@@ -121,7 +124,8 @@ static void note_end(int number)
     is_to_end = 1;
 }
 
-/* The job's processes on this machine.  All that there are to be are looked for often at first, and now and then later. */
+/* Reads the job's processes on this node.  New processes are searched for in each of the first
+ * readings, and then in every LOOKS-th. */
 static void look(struct watcher *watcher)
 {
     size_t first = 0, end = 0;
@@ -140,7 +144,7 @@ static void look(struct watcher *watcher)
                      watcher->jobs.processes + (watcher->jobs.count > 0 ? first : 0), end - first);
 }
 
-/* False when there is nobody to show it to. */
+/* Returns false when the line can no longer be shown. */
 static bool show(struct watcher *watcher, unsigned now_s)
 {
     bool is_deadlock;
@@ -150,7 +154,7 @@ static bool show(struct watcher *watcher, unsigned now_s)
         shown = oriel_line_show(text);
     } else if (now_s >= watcher->next_s || (is_deadlock && !watcher->was_deadlock)) {
         size_t len = strlen(text);
-        text[len] = '\n'; /* in the place of the end, which write does not need */
+        text[len] = '\n'; /* Replaces the terminating NUL, which write does not need. */
         shown = write(STDERR_FILENO, text, len + 1) >= 0;
         watcher->every_s =
             watcher->every_s * 2 < LINES_MOST_S ? watcher->every_s * 2 : LINES_MOST_S;
@@ -194,7 +198,7 @@ static _Noreturn void serve(struct watcher *watcher)
     _exit(0);
 }
 
-/* What the launcher has given to this process is not for the watcher. */
+/* Closes the descriptors that the launcher gave to this process. */
 static void start_watcher(int ended)
 {
     struct watcher *watcher = oriel_alloc(sizeof *watcher);

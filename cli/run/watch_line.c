@@ -1,8 +1,8 @@
-/* The last row of a terminal that others write to.  The rows above become the terminal's scrolling region, so that what the
- * program prints goes on above the line and never into it; the cursor stays with the program.  A launcher pipes its ranks'
- * standard error, and may have put them in sessions of their own: so the terminal is found by the launcher's own standard error,
- * through /proc, and is not made anybody's controlling terminal.
- * watch_line.h says who calls. */
+/* The last row of a terminal to which other processes write.  The rows above it become the
+ * scrolling region, so the program's output continues above the line; the cursor stays with the
+ * program. A launcher pipes its ranks' standard error and may put them in sessions of their own.
+ * The terminal is therefore found from the launcher's own standard error, through /proc, and opened
+ * with O_NOCTTY. */
 #include "cli/run/watch_line.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 static struct {
     int fd;
     int32_t launcher;
-    int rows; /* of the terminal while its last one is the line's; 0: it is not */
+    int rows; /* Rows of the terminal while the line uses the last one; otherwise 0. */
 } line = {.fd = -1};
 
 static bool is_launcher(int32_t pid)
@@ -39,7 +39,8 @@ static bool is_launcher(int32_t pid)
     return false;
 }
 
-/* The one that the user has started: it may have one of its own on each machine.  The process itself where there is none. */
+/* The outermost launcher, which the user started; a launcher may have helpers of its own on each
+ * node.  The process itself when there is no launcher. */
 static int32_t launcher_of(int32_t pid)
 {
     int32_t found = pid;
@@ -49,7 +50,7 @@ static int32_t launcher_of(int32_t pid)
     return found;
 }
 
-/* Another job may have the terminal meanwhile. */
+/* Another job may be in the terminal's foreground. */
 static bool is_in_foreground(int32_t pid)
 {
     char path[64];
@@ -90,7 +91,7 @@ bool oriel_line_open(int32_t pid)
     return false;
 }
 
-/* A terminal that takes nothing (Ctrl-S) misses a picture, and is not waited for. */
+/* A stopped terminal (Ctrl-S) misses an update; the write does not wait. */
 static bool put(const char *text)
 {
     size_t len = strlen(text);
@@ -98,7 +99,7 @@ static bool put(const char *text)
     return written == (ssize_t)len || written >= 0 || errno == EAGAIN;
 }
 
-/* Makes room below the cursor, and keeps it where it is. */
+/* Makes room below the cursor and keeps its position. */
 static bool take_row(int rows)
 {
     char text[64];
@@ -117,7 +118,7 @@ static void give_row_back(void)
     line.rows = 0;
 }
 
-/* As many characters as there are columns. */
+/* The length in bytes of at most columns characters. */
 static int fitting(const char *text, int columns)
 {
     int len = 0;

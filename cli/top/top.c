@@ -1,6 +1,5 @@
-/* `oriel top`: what the jobs of this machine do, and who waits for whom.
- * Looks from outside: no job is asked to do anything for it, and none is slower for it but by the processor's time.
- * Called by main. */
+/* `oriel top`: shows the jobs on this node, and which ranks wait for which. It observes from
+ * outside: no job takes part, and the only cost is processor time. */
 #include "cli/top/top.h"
 
 #include <argp.h>
@@ -19,7 +18,7 @@
 enum { PICTURE_MS = 1000 };
 
 struct request {
-    const char *job; /* NULL: all */
+    const char *job; /* NULL: all jobs */
     bool once, json;
 };
 
@@ -64,14 +63,15 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, 0, NULL, out);
 }
 
-/* --- which jobs --- */
+/* --- selecting jobs --- */
 
 static bool is_number(const char *text)
 {
     return text[0] != '\0' && strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
 }
 
-/* What is asked for by a process goes by the job's number from then on: launchers may end before their ranks. */
+/* A job that was named by a process is identified by the job's number from then on, because
+ * launchers may end before their ranks. */
 static bool is_wanted(const struct oriel_jobs *jobs, size_t first, size_t end,
                       const struct request *request)
 {
@@ -105,7 +105,8 @@ static void open_waits(struct oriel_waits *waits, const struct oriel_jobs *jobs,
     oriel_waits_open(waits, &jobs->processes[first], end - first);
 }
 
-/* Processes that cannot be read belong to no job that could be named.  How many. */
+/* Calls report for each process that cannot be read; its job is unknown. Returns the number of
+ * them. */
 static size_t each_unreadable(const struct oriel_jobs *jobs, const struct request *request,
                               void (*tell)(const struct oriel_process *process, void *context),
                               void *context)
@@ -124,7 +125,7 @@ static size_t each_unreadable(const struct oriel_jobs *jobs, const struct reques
     return count;
 }
 
-/* --- what is shown of them --- */
+/* --- output --- */
 
 static void print_unreadable(const struct oriel_process *process, void *context)
 {
@@ -184,7 +185,7 @@ static bool any_counts(const struct oriel_jobs *jobs)
     return false;
 }
 
-/* Rates take two looks. */
+/* Rates need two readings. */
 static int show_once(struct oriel_jobs *jobs, const struct request *request,
                      struct oriel_waits *waits)
 {
@@ -201,7 +202,7 @@ static int show_once(struct oriel_jobs *jobs, const struct request *request,
     return 0;
 }
 
-/* --- the full screen --- */
+/* --- full screen --- */
 
 static size_t show_picture(struct oriel_jobs *jobs, const struct request *request,
                            struct oriel_waits *waits)
@@ -234,7 +235,7 @@ static int show_screen(struct oriel_jobs *jobs, struct request *request, struct 
             continue;
         any = true;
         if (request->job !=
-            NULL) { /* launchers may end before their ranks, and processes before their job */
+            NULL) { /* Launchers may end before their ranks, and processes before their job. */
             snprintf(name, sizeof name, "%08" PRIx32, (uint32_t)(jobs->processes[first].job >> 32));
             request->job = name;
         }

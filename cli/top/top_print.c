@@ -1,6 +1,5 @@
-/* One job as text for people and as JSON for scripts; both say the same.
- * A rank whose rates are not known has none: nothing is counted in a run that nobody asked to.
- * top.h says who calls. */
+/* Prints one job as text and as JSON, with the same content. A rank has no rates unless operations
+ * are counted, which the user must request. */
 #include "cli/top/top.h"
 
 #include <inttypes.h>
@@ -91,7 +90,7 @@ static void print_rate(bool counts, double rate, const char *unit, FILE *out)
     free(text);
 }
 
-/* Ranks that are not among the processes; how many. */
+/* Stores the ranks with no process in the list, and returns their number. */
 static size_t find_missing(const struct oriel_waits *waits, int32_t *ranks)
 {
     size_t count = 0;

@@ -1,6 +1,7 @@
-/* The events as an OTF2 archive: a location for each thread, a region for each call and within it one for its waiting, and the
- * library's own records for windows, operations and collective calls.  Ranks follow each other, so that few files are open at a
- * time.  report.c calls; built where the OTF2 library is. */
+/* Writes the events as an OTF2 archive: a location for each thread, a region for each call, a
+ * nested region for its waiting, and the library's own records for windows, operations and
+ * collective calls.  Ranks are written one after another, so that few files are open at a time.
+ * Built when the OTF2 library is available. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -18,13 +19,14 @@
 
 enum { THREADS = 256, EVENTS_BYTES = 1 << 20, DEFINITIONS_BYTES = 4 << 20 };
 
-/* Regions, in the order of their definitions: operations, calls, and one for the waiting for each cause. */
+/* Regions, in the order of their definitions: operations, calls, and one for each cause of
+ * waiting. */
 enum { REGION_CALL = ORIEL_COUNTED_OPERATIONS, REGION_WAIT = REGION_CALL + ORIEL_COUNTED_CALLS };
 
-/* A rank's thread. */
+/* One thread of a rank. */
 struct location {
-    OTF2_EvtWriter *writer; /* while its rank's events are written */
-    OTF2_TimeStamp last_ns; /* times never go back */
+    OTF2_EvtWriter *writer; /* open while the rank's events are written */
+    OTF2_TimeStamp last_ns; /* time stamps never decrease */
     uint64_t operations;
     uint64_t records;
     bool is_used;
@@ -34,10 +36,10 @@ struct archive {
     const struct oriel_traces *traces;
     OTF2_Archive *archive;
     struct location *locations; /* [ranks][THREADS] */
-    uint32_t rank;              /* whose events are written */
-    uint32_t strings;           /* so far */
+    uint32_t rank;              /* whose events are being written */
+    uint32_t strings;           /* number of strings so far */
     OTF2_GlobalDefWriter *definitions;
-    char trouble[200]; /* the library's first complaint; "" */
+    char trouble[200]; /* the library's first error message, or "" */
 };
 
 static OTF2_ErrorCode note_trouble(void *context, const char *file, uint64_t line,
@@ -222,7 +224,7 @@ static void define_regions(struct archive *archive)
                       OTF2_REGION_ROLE_TASK_WAIT);
 }
 
-/* The machine's lowest rank. */
+/* The lowest rank on the same node. */
 static uint32_t first_of_machine(const struct archive *archive, uint32_t rank)
 {
     const struct oriel_traced_rank *ranks = archive->traces->ranks;
@@ -233,7 +235,7 @@ static uint32_t first_of_machine(const struct archive *archive, uint32_t rank)
     return first;
 }
 
-/* Node 0 is the run, those below it are its machines. */
+/* Tree node 0 is the run; its children are the nodes of the run. */
 static void define_ranks(struct archive *archive)
 {
     OTF2_GlobalDefWriter *definitions = archive->definitions;
@@ -266,7 +268,7 @@ static void define_ranks(struct archive *archive)
     free(nodes);
 }
 
-/* The place of a rank of MPI_COMM_WORLD among those that there are traces of; the first one where there is none. */
+/* The index of a rank of MPI_COMM_WORLD among the traced ones; 0 when it has no trace. */
 static uint64_t index_of(const struct archive *archive, int32_t world_rank)
 {
     size_t low = 0;
@@ -284,7 +286,8 @@ static uint64_t index_of(const struct archive *archive, int32_t world_rank)
                : 0;
 }
 
-/* Group 0 is all of MPI's locations, the first thread of each rank; group 1 + i and communicator i are window i's. */
+/* Group 0 has all MPI locations, the first thread of each rank; group 1 + i and communicator i
+ * belong to window i. */
 static void define_windows(struct archive *archive)
 {
     const struct oriel_traces *traces = archive->traces;
@@ -331,7 +334,7 @@ static void define_all(struct archive *archive)
     OTF2_Archive_CloseGlobalDefWriter(archive->archive, archive->definitions);
 }
 
-/* Each location must have a file of definitions of its own, though there is nothing in it. */
+/* Each location must have a definition file of its own, even an empty one. */
 static void write_local_definitions(struct archive *archive)
 {
     OTF2_Archive_OpenDefFiles(archive->archive);
@@ -393,6 +396,6 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
     if (archive.archive != NULL && archive.trouble[0] == '\0')
         return true;
     fprintf(stderr, "oriel: --otf2 %s: %s\n", folder, archive.trouble);
-    (void)nftw(folder, take_away, 4, FTW_DEPTH | FTW_PHYS); /* half an archive is none */
+    (void)nftw(folder, take_away, 4, FTW_DEPTH | FTW_PHYS); /* removes an incomplete archive */
     return false;
 }
