@@ -36,7 +36,7 @@ enum {
     OPTION_PAGE
 };
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t check_option_parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
@@ -59,7 +59,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     }
 }
 
-static void request_parse(int argc, char **argv, struct request *out)
+static void check_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
@@ -76,7 +76,7 @@ static void request_parse(int argc, char **argv, struct request *out)
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
+        .parser = check_option_parse,
         .args_doc = "[--] PROGRAM [ARGUMENT...]",
         /* Two more usage lines; argp would add "[OPTION...]" to each. */
         .doc = "  or:  oriel check --explain RULE\n"
@@ -94,7 +94,7 @@ static void request_parse(int argc, char **argv, struct request *out)
 }
 
 /* Options that ask about rules exclude those that run a program. */
-static bool is_mixed(const struct request *request)
+static bool options_conflict(const struct request *request)
 {
     int questions = (request->explain != NULL) + request->rules + request->page;
     bool runs = request->program != NULL || request->host != NULL || request->json != NULL ||
@@ -103,7 +103,7 @@ static bool is_mixed(const struct request *request)
 }
 
 /* True when the file is also standard output or standard error. */
-static bool is_output(int fd)
+static bool is_standard_stream(int fd)
 {
     struct stat file, stream;
     if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
@@ -117,7 +117,7 @@ static bool is_output(int fd)
 
 /* Checks the file by opening it. A FIFO is not opened: its reader would see an end of file when
  * this process closes it. */
-static void json_file_look(const char *file)
+static void json_file_check(const char *file)
 {
     struct stat status;
     if (stat(file, &status) == 0 && S_ISFIFO(status.st_mode)) {
@@ -128,7 +128,7 @@ static void json_file_look(const char *file)
     int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         oriel_die("--json: %s: %s", file, strerror(errno));
-    if (is_output(fd))
+    if (is_standard_stream(fd))
         oriel_die("--json: %s is where the program's own output goes; name another file", file);
     close(fd);
 }
@@ -140,13 +140,12 @@ static void json_file_set(const char *file)
 {
     if (file[0] == '\0')
         oriel_die("--json: no file is named");
-    json_file_look(file);
+    json_file_check(file);
     char *path = realpath(file, NULL);
-    if (path ==
-        NULL) /* A pipe of the shell, or a deleted file, has only a descriptor. */
+    if (path == NULL) /* A pipe of the shell, or a deleted file, has only a descriptor. */
         oriel_die("--json: %s has no name that leads to it at the end of the job; name a file",
                   file);
-    oriel_variable_set("ORIEL_CHECK_JSON", path);
+    oriel_env_set("ORIEL_CHECK_JSON", path);
     free(path);
 }
 
@@ -156,8 +155,8 @@ int oriel_command_check(int argc, char **argv)
         return oriel_helper_serve(argv[2]);
 
     struct request request;
-    request_parse(argc, argv, &request);
-    if (is_mixed(&request))
+    check_request_parse(argc, argv, &request);
+    if (options_conflict(&request))
         oriel_die("nothing else goes with --explain or --rules");
     if (request.explain != NULL)
         return oriel_explain_rule(request.explain);
@@ -166,14 +165,15 @@ int oriel_command_check(int argc, char **argv)
 
     if (request.json != NULL)
         json_file_set(request.json);
-    oriel_variable_set(
+    oriel_env_set(
         "ORIEL_LOCK",
         /* The call returns only when the lock is acquired, so the checker can order it after the
          * previous holder's release. */
         "awaited");
     if (request.no_fail)
-        oriel_variable_set("ORIEL_CHECK_FAIL", "0");
+        oriel_env_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)
-        oriel_variable_set("ORIEL_CHECK_STACKS", "1");
-    oriel_become(&(struct oriel_exec_plan){.host = request.host, .checked = true}, request.program);
+        oriel_env_set("ORIEL_CHECK_STACKS", "1");
+    oriel_exec_program(&(struct oriel_exec_plan){.host = request.host, .checked = true},
+                       request.program);
 }

@@ -22,7 +22,7 @@
 
 /* Paths and environment values may hold any bytes, and long details may be cut inside a
  * character. */
-static json_t *text(const char *bytes)
+static json_t *json_clean_text(const char *bytes)
 {
     char *clean = oriel_format("%s", bytes);
     oriel_trace_text_clean(clean, strlen(clean) + 1);
@@ -32,9 +32,9 @@ static json_t *text(const char *bytes)
 }
 
 /* Returns null for an empty string. */
-static json_t *text_or_null(const char *bytes)
+static json_t *json_clean_text_or_null(const char *bytes)
 {
-    return bytes[0] == '\0' ? oriel_json_checked(json_null()) : text(bytes);
+    return bytes[0] == '\0' ? oriel_json_checked(json_null()) : json_clean_text(bytes);
 }
 
 static json_t *hosts_gather(void)
@@ -43,13 +43,13 @@ static json_t *hosts_gather(void)
     for (size_t i = 0; i < oriel_hosts_count; i++) {
         struct oriel_installed installed;
         oriel_installed_find(&oriel_hosts[i], &installed);
-        oriel_json_append(list,
-                          json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name",
-                                    oriel_hosts[i].name, "title", oriel_hosts[i].title, "found",
-                                    installed.found, "version", text_or_null(installed.version),
-                                    "library", text_or_null(installed.library), "reason",
-                                    text_or_null(installed.refused), "served", installed.served,
-                                    "liboriel", text(installed.liboriel)));
+        oriel_json_append(
+            list, json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name", oriel_hosts[i].name,
+                            "title", oriel_hosts[i].title, "found", installed.found, "version",
+                            json_clean_text_or_null(installed.version), "library",
+                            json_clean_text_or_null(installed.library), "reason",
+                            json_clean_text_or_null(installed.refused), "served", installed.served,
+                            "liboriel", json_clean_text(installed.liboriel)));
     }
     return list;
 }
@@ -59,7 +59,7 @@ static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
     struct oriel_probe probe;
     try(&probe);
     oriel_json_append(list, json_pack("{s:s, s:b, s:o}", "name", probe.name, "available",
-                                      probe.available, "detail", text(probe.detail)));
+                                      probe.available, "detail", json_clean_text(probe.detail)));
 }
 
 static json_t *mechanisms_gather(void)
@@ -79,21 +79,21 @@ static json_t *options_gather(void)
     json_t *list = oriel_json_checked(json_array());
     struct oriel_option_description option;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        oriel_json_append(list,
-                          json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name,
-                                    "kind", option.kind, "value", text(oriel_option_value(&option)),
-                                    "default", option.initial, "set", option.is_set, "words",
-                                    text_or_null(option.words), "meaning", option.meaning));
+        oriel_json_append(
+            list, json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind",
+                            option.kind, "value", json_clean_text(oriel_option_value(&option)),
+                            "default", option.initial, "set", option.is_set, "words",
+                            json_clean_text_or_null(option.words), "meaning", option.meaning));
     return list;
 }
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *member_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text == NULL ? "" : text;
 }
 
-static bool is_true(const json_t *object, const char *key)
+static bool member_is_true(const json_t *object, const char *key)
 {
     return json_is_true(json_object_get(object, key));
 }
@@ -105,14 +105,15 @@ static void hosts_print(const json_t *hosts)
     printf("\nHosts\n");
     json_array_foreach(hosts, i, host)
     {
-        if (is_true(host, "found"))
-            printf("  %-12s %s (%s)\n", text_of(host, "name"), text_of(host, "version"),
-                   text_of(host, "library"));
+        if (member_is_true(host, "found"))
+            printf("  %-12s %s (%s)\n", member_text(host, "name"), member_text(host, "version"),
+                   member_text(host, "library"));
         else
-            printf("  %-12s not found: %s\n", text_of(host, "name"), text_of(host, "reason"));
+            printf("  %-12s not found: %s\n", member_text(host, "name"),
+                   member_text(host, "reason"));
         printf("  %-12s %s %s\n", "",
-               is_true(host, "served") ? "served by" : "not served: there is no",
-               text_of(host, "liboriel"));
+               member_is_true(host, "served") ? "served by" : "not served: there is no",
+               member_text(host, "liboriel"));
     }
 }
 
@@ -123,8 +124,9 @@ static void mechanisms_print(const json_t *mechanisms)
     printf("\nMechanisms\n");
     json_array_foreach(mechanisms, i, mechanism)
     {
-        printf("  %-12s %-3s  %s\n", text_of(mechanism, "name"),
-               is_true(mechanism, "available") ? "yes" : "no", text_of(mechanism, "detail"));
+        printf("  %-12s %-3s  %s\n", member_text(mechanism, "name"),
+               member_is_true(mechanism, "available") ? "yes" : "no",
+               member_text(mechanism, "detail"));
     }
 }
 
@@ -135,16 +137,17 @@ static void options_print(const json_t *options)
     printf("\nOptions\n");
     json_array_foreach(options, i, option)
     {
-        printf("  %s=%s  (default %s%s%s)\n", text_of(option, "name"), text_of(option, "value"),
-               text_of(option, "default"), text_of(option, "words")[0] == '\0' ? "" : "; one of ",
-               text_of(option, "words"));
-        printf("      %s\n", text_of(option, "meaning"));
+        printf("  %s=%s  (default %s%s%s)\n", member_text(option, "name"),
+               member_text(option, "value"), member_text(option, "default"),
+               member_text(option, "words")[0] == '\0' ? "" : "; one of ",
+               member_text(option, "words"));
+        printf("      %s\n", member_text(option, "meaning"));
     }
 }
 
 enum { OPTION_JSON = 256 };
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t info_option_parse(int key, char *argument, struct argp_state *state)
 {
     (void)argument;
     if (key == OPTION_JSON) {
@@ -164,7 +167,7 @@ int oriel_command_info(int argc, char **argv)
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
+        .parser = info_option_parse,
         .doc = "Show Oriel's version, the hosts found, what each mechanism's probe found, and "
                "every option.",
     };

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Size of the version buffer: larger than MPI_MAX_LIBRARY_VERSION_STRING of every host. */
-enum { VERSION_BYTES_MAX = 16384, PATIENCE_S = 10 };
+enum { VERSION_BYTES_MAX = 16384, CHILD_TIMEOUT_S = 10 };
 
 /* The child's report. */
 struct record {
@@ -22,17 +22,17 @@ struct record {
 };
 _Static_assert(sizeof(struct record) <= PIPE_BUF, "a pipe takes a record whole or not at all");
 
-static void record_refuse(struct record *record, const char *reason)
+static void record_set_error(struct record *record, const char *reason)
 {
     snprintf(record->text, sizeof record->text, "%s", reason);
 }
 
-static void version_ask(const char *soname, struct record *out)
+static void library_version_read(const char *soname, struct record *out)
 {
     static char version[VERSION_BYTES_MAX];
     void *library = dlopen(soname, RTLD_NOW | RTLD_GLOBAL);
     if (library == NULL) {
-        record_refuse(out, dlerror());
+        record_set_error(out, dlerror());
         return;
     }
     struct link_map *map = NULL;
@@ -45,7 +45,7 @@ static void version_ask(const char *soname, struct record *out)
            sizeof get_version);
     int len = 0;
     if (get_version == NULL || get_version(version, &len) != 0) {
-        record_refuse(out, "the library does not tell its version");
+        record_set_error(out, "the library does not tell its version");
         return;
     }
     snprintf(out->text, sizeof out->text, "%.*s", (int)strcspn(version, "\r\n"), version);
@@ -56,29 +56,29 @@ static void version_ask(const char *soname, struct record *out)
 }
 
 /* Runs in the child: silent, and ended by an alarm when the library hangs. */
-static _Noreturn void child_report(const char *soname, int fd)
+static _Noreturn void child_main(const char *soname, int fd)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(nothing, STDOUT_FILENO);
     dup2(nothing, STDERR_FILENO);
-    alarm(PATIENCE_S);
+    alarm(CHILD_TIMEOUT_S);
     struct record record = {.found = false};
-    version_ask(soname, &record);
+    library_version_read(soname, &record);
     ssize_t written = write(fd, &record, sizeof record);
     _exit(written == (ssize_t)sizeof record ? 0 : 1);
 }
 
-static void library_ask(const char *soname, struct record *out)
+static void child_version_read(const char *soname, struct record *out)
 {
     memset(out, 0, sizeof *out);
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        record_refuse(out, strerror(errno));
+        record_set_error(out, strerror(errno));
         return;
     }
     pid_t child = fork();
     if (child == 0)
-        child_report(soname, ends[1]);
+        child_main(soname, ends[1]);
     close(ends[1]);
     bool reported = child > 0 && read(ends[0], out, sizeof *out) == (ssize_t)sizeof *out;
     close(ends[0]);
@@ -103,7 +103,7 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
     memset(out, 0, sizeof *out);
     struct record record = {.found = false};
     for (const char *const *soname = host->sonames; *soname != NULL && !record.found; soname++) {
-        library_ask(*soname, &record);
+        child_version_read(*soname, &record);
         if (out->refused[0] ==
             '\0') /* The first soname is the host's own; the others belong to derivatives. */
             snprintf(out->refused, sizeof out->refused, "%s", record.text);

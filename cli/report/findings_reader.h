@@ -7,17 +7,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct oriel_found {
-    json_t *
-        /* The complete object; every finding has the keys and types that docs/checker.md
-         * describes. */
-        job;
+struct oriel_findings_file {
+    /* The complete object; every finding has the keys and types that docs/checker.md
+     * describes. */
+    json_t *job;
 };
 
 /* Returns false for any other file, with a line on complaints that names it. */
-bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *out);
+bool oriel_findings_file_open(const char *path, FILE *complaints, struct oriel_findings_file *out);
 
-void oriel_found_print(const struct oriel_found *found, FILE *out);
-void oriel_found_close(struct oriel_found *found);
+void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *out);
+void oriel_findings_file_close(struct oriel_findings_file *found);
 
 #endif

@@ -12,7 +12,7 @@
 
 /* Either input may be NULL.  When the page cannot be written, returns false with a line on
  * complaints and leaves no file. */
-bool oriel_page_write(const char *path, const struct oriel_traces *traces,
-                      const struct oriel_found *found, FILE *complaints);
+bool oriel_html_write(const char *path, const struct oriel_traces *traces,
+                      const struct oriel_findings_file *found, FILE *complaints);
 
 #endif

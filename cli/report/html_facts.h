@@ -5,9 +5,9 @@
 #include "cli/report/html_parts.h"
 
 /* The names of counters, in the order of counters.def. */
-void oriel_page_names(json_t *out);
+void oriel_html_names(json_t *out);
 
-json_t *oriel_page_facts(const struct oriel_page_run *run);
-json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t place);
+json_t *oriel_html_facts(const struct oriel_html_run *run);
+json_t *oriel_html_window_facts(const struct oriel_html_run *run, uint32_t place);
 
 #endif

@@ -2,7 +2,7 @@
  * the sums (html_sums.c), the pairs of ranks (html_pairs.c) and the timeline (html_time.c). Each
  * part bounds its memory and produces JSON.
  *
- * Up to ORIEL_PAGE_ROWS ranks of MPI_COMM_WORLD have a row each; more ranks share rows. The windows
+ * Up to ORIEL_HTML_ROWS ranks of MPI_COMM_WORLD have a row each; more ranks share rows. The windows
  * with the most time in calls are shown separately, all others as one. */
 #ifndef ORIEL_CLI_REPORT_HTML_PARTS_H
 #define ORIEL_CLI_REPORT_HTML_PARTS_H
@@ -14,35 +14,34 @@
 #include <stdint.h>
 
 enum {
-    ORIEL_PAGE_ROWS = 256,
-    ORIEL_PAGE_WINDOWS = 32,   /* and one for the other windows */
-    ORIEL_PAGE_PAIRS = 150000, /* cells of all heat maps */
-    ORIEL_PAGE_BINS = 4096,    /* of the timeline, at most */
-    ORIEL_PAGE_CELLS = 160000, /* non-empty bins of all rows and windows */
-    ORIEL_PAGE_EVENTS = 30000, /* the longest events, with their times */
-    ORIEL_PAGE_EPOCHS = 15000,
+    ORIEL_HTML_ROWS = 256,
+    ORIEL_HTML_WINDOWS = 32,   /* and one for the other windows */
+    ORIEL_HTML_PAIRS = 150000, /* cells of all heat maps */
+    ORIEL_HTML_BINS = 4096,    /* of the timeline, at most */
+    ORIEL_HTML_CELLS = 160000, /* non-empty bins of all rows and windows */
+    ORIEL_HTML_EVENTS = 30000, /* the longest events, with their times */
+    ORIEL_HTML_EPOCHS = 15000,
 };
 
-struct oriel_page_sums;
-struct oriel_page_pairs;
-struct oriel_page_time;
+struct oriel_html_sums;
+struct oriel_html_pairs;
+struct oriel_html_time;
 
-struct oriel_page_run {
+struct oriel_html_run {
     const struct oriel_traces *traces;
     uint32_t ranks; /* of MPI_COMM_WORLD */
     uint32_t ranks_per_row, rows;
     uint32_t windows; /* number of windows on the page */
-    uint32_t *
-        /* From page window to trace window; UINT32_MAX for the combined window of all others. */
-        window;
+    /* From page window to trace window; UINT32_MAX for the combined window of all others. */
+    uint32_t *window;
     uint32_t *place; /* from trace window to page window */
-    struct oriel_page_sums *sums;
-    struct oriel_page_pairs *pairs;
-    struct oriel_page_time *time;
+    struct oriel_html_sums *sums;
+    struct oriel_html_pairs *pairs;
+    struct oriel_html_time *time;
 };
 
 /* An event with a known kind and all indices in bounds. */
-struct oriel_page_event {
+struct oriel_html_event {
     uint64_t begin_ns, duration_ns, waiting_ns, bytes;
     uint32_t window; /* page window */
     int32_t rank;    /* All ranks here are of MPI_COMM_WORLD; -1: none or unknown. */
@@ -52,27 +51,27 @@ struct oriel_page_event {
 };
 
 /* Returns the sum of waiting times, and the cause with the largest share. */
-uint64_t oriel_page_waiting(const uint64_t by_cause[ORIEL_COUNTED_CAUSES], unsigned *cause);
+uint64_t oriel_html_waiting(const uint64_t by_cause[ORIEL_COUNTED_CAUSES], unsigned *cause);
 
-struct oriel_page_sums *oriel_page_sums_new(uint32_t windows);
-void oriel_page_sums_add(struct oriel_page_sums *sums, const struct oriel_page_event *event);
-void oriel_page_sums_json(const struct oriel_page_sums *sums, uint32_t window, json_t *out);
-void oriel_page_sums_free(struct oriel_page_sums *sums);
+struct oriel_html_sums *oriel_html_sums_new(uint32_t windows);
+void oriel_html_sums_add(struct oriel_html_sums *sums, const struct oriel_html_event *event);
+void oriel_html_sums_json(const struct oriel_html_sums *sums, uint32_t window, json_t *out);
+void oriel_html_sums_free(struct oriel_html_sums *sums);
 
-struct oriel_page_pairs *oriel_page_pairs_new(const struct oriel_page_run *run);
-void oriel_page_pairs_add(struct oriel_page_pairs *pairs, const struct oriel_page_event *event);
+struct oriel_html_pairs *oriel_html_pairs_new(const struct oriel_html_run *run);
+void oriel_html_pairs_add(struct oriel_html_pairs *pairs, const struct oriel_html_event *event);
 /* Returns the number of ranks per cell, which pairs_json then uses for all windows. */
-uint32_t oriel_page_pairs_fit(struct oriel_page_pairs *pairs);
-void oriel_page_pairs_json(const struct oriel_page_pairs *pairs, uint32_t window, json_t *out);
-void oriel_page_pairs_free(struct oriel_page_pairs *pairs);
+uint32_t oriel_html_pairs_fit(struct oriel_html_pairs *pairs);
+void oriel_html_pairs_json(const struct oriel_html_pairs *pairs, uint32_t window, json_t *out);
+void oriel_html_pairs_free(struct oriel_html_pairs *pairs);
 
-struct oriel_page_time *oriel_page_time_new(const struct oriel_page_run *run);
-void oriel_page_time_add(struct oriel_page_time *time, const struct oriel_page_event *event);
+struct oriel_html_time *oriel_html_time_new(const struct oriel_html_run *run);
+void oriel_html_time_add(struct oriel_html_time *time, const struct oriel_html_event *event);
 /* Called after the last event of a rank: ends its open epochs. */
-void oriel_page_time_rank_end(struct oriel_page_time *time, int32_t rank);
+void oriel_html_time_rank_end(struct oriel_html_time *time, int32_t rank);
 /* "timeline", "events" and "epochs" of the page, and "bins" of each window. */
-void oriel_page_time_json(struct oriel_page_time *time, json_t *out);
-void oriel_page_time_window_json(const struct oriel_page_time *time, uint32_t window, json_t *out);
-void oriel_page_time_free(struct oriel_page_time *time);
+void oriel_html_time_json(struct oriel_html_time *time, json_t *out);
+void oriel_html_time_window_json(const struct oriel_html_time *time, uint32_t window, json_t *out);
+void oriel_html_time_free(struct oriel_html_time *time);
 
 #endif

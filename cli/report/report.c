@@ -30,7 +30,7 @@ static bool is_named_as_trace(const char *path)
 }
 
 /* An argument that is not a folder is a findings file. There is at most one of each. */
-static bool argument_take(struct request *request, const char *argument)
+static bool argument_set(struct request *request, const char *argument)
 {
     struct stat status;
     bool is_findings = stat(argument, &status) == 0 && !S_ISDIR(status.st_mode);
@@ -42,22 +42,24 @@ static bool argument_take(struct request *request, const char *argument)
     return is_first;
 }
 
-static const char *named(const char *option, const char *what, const char *argument)
+static const char *nonempty_argument(const char *option, const char *what, const char *argument)
 {
     if (argument[0] == '\0')
         oriel_die("%s: no %s is named", option, what);
     return argument;
 }
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t report_option_parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
-    case OPTION_PERFETTO: request->perfetto = named("--perfetto", "file", argument); return 0;
-    case OPTION_OTF2: request->otf2 = named("--otf2", "folder", argument); return 0;
-    case 'o': request->page = named("--output", "file", argument); return 0;
+    case OPTION_PERFETTO:
+        request->perfetto = nonempty_argument("--perfetto", "file", argument);
+        return 0;
+    case OPTION_OTF2: request->otf2 = nonempty_argument("--otf2", "folder", argument); return 0;
+    case 'o': request->page = nonempty_argument("--output", "file", argument); return 0;
     case ARGP_KEY_ARG:
-        if (!argument_take(request, named("report", "folder or file", argument)))
+        if (!argument_set(request, nonempty_argument("report", "folder or file", argument)))
             argp_usage(state);
         return 0;
     case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
@@ -65,7 +67,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     }
 }
 
-static void request_parse(int argc, char **argv, struct request *out)
+static void report_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"output", 'o', "PAGE", 0, "Write an HTML page that holds all it needs", 0},
@@ -77,7 +79,7 @@ static void request_parse(int argc, char **argv, struct request *out)
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
+        .parser = report_option_parse,
         .args_doc = "[FOLDER] [FINDINGS]",
         .doc = "Show the traces that oriel run --trace FOLDER has written, the findings that oriel "
                "check --json FINDINGS "
@@ -94,7 +96,7 @@ static void request_parse(int argc, char **argv, struct request *out)
 }
 
 /* Refuses to overwrite an input. */
-static void spare_input(const struct request *request, const char *output)
+static void output_path_check(const struct request *request, const char *output)
 {
     struct stat in, out;
     if (output == NULL)
@@ -107,12 +109,12 @@ static void spare_input(const struct request *request, const char *output)
 }
 
 /* Writes the requested formats, or prints text when no option selects one. */
-static bool show(const struct request *request, const struct oriel_traces *traces,
-                 const struct oriel_found *found)
+static bool report_write(const struct request *request, const struct oriel_traces *traces,
+                         const struct oriel_findings_file *found)
 {
     bool done = true;
     if (request->page != NULL)
-        done = oriel_page_write(request->page, traces, found, stderr);
+        done = oriel_html_write(request->page, traces, found, stderr);
     if (request->perfetto != NULL)
         done = oriel_report_perfetto(traces, request->perfetto) && done;
     if (request->otf2 != NULL)
@@ -123,7 +125,7 @@ static bool show(const struct request *request, const struct oriel_traces *trace
         if (traces != NULL && found != NULL)
             putchar('\n');
         if (found != NULL)
-            oriel_found_print(found, stdout);
+            oriel_findings_file_print(found, stdout);
     }
     return done;
 }
@@ -132,22 +134,22 @@ int oriel_command_report(int argc, char **argv)
 {
     struct request request;
     struct oriel_traces *traces = NULL;
-    struct oriel_found found = {.job = NULL};
-    request_parse(argc, argv, &request);
+    struct oriel_findings_file found = {.job = NULL};
+    report_request_parse(argc, argv, &request);
     /* a write beyond the file size limit fails with an error, as on a full disk */
     signal(SIGXFSZ, SIG_IGN);
     if (request.folder == NULL && (request.perfetto != NULL || request.otf2 != NULL))
         oriel_die("--perfetto and --otf2 need the folder of a run's traces");
-    spare_input(&request, request.page);
-    spare_input(&request, request.perfetto);
-    if (request.findings != NULL && !oriel_found_open(request.findings, stderr, &found))
+    output_path_check(&request, request.page);
+    output_path_check(&request, request.perfetto);
+    if (request.findings != NULL && !oriel_findings_file_open(request.findings, stderr, &found))
         return ORIEL_EXIT_REFUSED;
     if (request.folder != NULL && !oriel_traces_open(request.folder, stderr, &traces))
         return ORIEL_EXIT_REFUSED;
-    bool done = show(&request, traces, request.findings != NULL ? &found : NULL);
+    bool done = report_write(&request, traces, request.findings != NULL ? &found : NULL);
     if (traces != NULL)
         oriel_traces_close(traces);
     if (found.job != NULL)
-        oriel_found_close(&found);
+        oriel_findings_file_close(&found);
     return done ? 0 : ORIEL_EXIT_REFUSED;
 }

@@ -23,8 +23,8 @@ struct oriel_report_pair {
 struct oriel_pairs {
     struct oriel_report_pair *pairs;
     size_t count, room;
-    uint32_t *places; /* Slots of a hash table: index in pairs, plus 1. */
-    size_t places_count;
+    uint32_t *slots; /* Slots of a hash table: index in pairs, plus 1. */
+    size_t slots_count;
 };
 
 struct oriel_window_sums {
@@ -36,7 +36,7 @@ struct oriel_window_sums {
 };
 
 /* One for each window of the traces, with pairs sorted in descending order. */
-struct oriel_window_sums *oriel_sums_make(const struct oriel_traces *traces);
+struct oriel_window_sums *oriel_sums_compute(const struct oriel_traces *traces);
 void oriel_sums_free(struct oriel_window_sums *sums, const struct oriel_traces *traces);
 
 /* The rank in MPI_COMM_WORLD of a win_rank; -1 when no file contains it. */

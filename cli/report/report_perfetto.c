@@ -27,10 +27,10 @@ struct writing {
 };
 
 /* Returns a JSON string with its quotes, to be freed. */
-static char *quoted(const char *text)
+static char *json_quoted(const char *text)
 {
     json_t *value = oriel_json_text(text, strlen(text));
-    char *out = oriel_needed(json_dumps(value, JSON_ENCODE_ANY));
+    char *out = oriel_alloc_checked(json_dumps(value, JSON_ENCODE_ANY));
     json_decref(value);
     return out;
 }
@@ -42,7 +42,7 @@ static char *window_text(const struct oriel_traces *traces, size_t index)
         window->name[0] != '\0'
             ? oriel_format("%s", window->name)
             : oriel_format("%s %zu", oriel_flavour_name(window->flavour, "window"), index + 1);
-    char *out = quoted(plain);
+    char *out = json_quoted(plain);
     free(plain);
     return out;
 }
@@ -65,7 +65,7 @@ static void write_rank(const struct writing *writing, uint32_t rank)
     const struct oriel_traced_rank *of = &writing->traces->ranks[rank];
     int process = process_of(writing, rank);
     char *plain = oriel_format("rank %d (%s)", (int)of->world_rank, of->header.machine_name);
-    char *name = quoted(plain);
+    char *name = json_quoted(plain);
     write_metadata(writing, "process_name", process, process);
     fprintf(writing->out, ",\"args\":{\"name\":%s}}", name);
     write_metadata(writing, "process_sort_index", process, process);
@@ -150,7 +150,7 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
 static void write_all(struct writing *writing)
 {
     const struct oriel_traces *traces = writing->traces;
-    char *program = quoted(traces->ranks[0].header.program);
+    char *program = json_quoted(traces->ranks[0].header.program);
     int process = process_of(writing, 0);
     fprintf(writing->out, "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n");
     fprintf(
@@ -182,6 +182,6 @@ bool oriel_report_perfetto(const struct oriel_traces *traces, const char *path)
     if (fclose(writing.out) == 0 && whole)
         return true;
     fprintf(stderr, "oriel: %s: %s\n", path, strerror(errno));
-    oriel_take_away(path);
+    oriel_file_discard(path);
     return false;
 }

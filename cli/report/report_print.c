@@ -77,7 +77,7 @@ static void print_dates(const struct oriel_traces *traces, FILE *out)
             time_text(took, (uint64_t)traces->last_ns));
 }
 
-static bool same_machine(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
+static bool same_node(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
 {
     return memcmp(one->header.machine, other->header.machine, sizeof one->header.machine) == 0;
 }
@@ -85,24 +85,24 @@ static bool same_machine(const struct oriel_traced_rank *one, const struct oriel
 /* Prints the number of clocks, and how precisely they are aligned. */
 static void print_clocks(const struct oriel_traces *traces, FILE *out)
 {
-    size_t machines = 0;
+    size_t nodes = 0;
     size_t unknown = 0;
     uint64_t error_ns = 0;
     char text[TEXT];
     for (size_t i = 0; i < traces->ranks_count; i++) {
         const struct oriel_traced_rank *rank = &traces->ranks[i];
         size_t first = 0;
-        while (!same_machine(&traces->ranks[first], rank))
+        while (!same_node(&traces->ranks[first], rank))
             first++;
-        machines += first == i;
+        nodes += first == i;
         unknown += rank->error_ns == UINT64_MAX;
         if (rank->error_ns != UINT64_MAX && rank->error_ns > error_ns)
             error_ns = rank->error_ns;
     }
-    if (machines == 1 && unknown == 0)
+    if (nodes == 1 && unknown == 0)
         fprintf(out, "  all ranks on one clock\n");
-    else if (machines > 1)
-        fprintf(out, "  %zu clocks, which are compared to within %s\n", machines,
+    else if (nodes > 1)
+        fprintf(out, "  %zu clocks, which are compared to within %s\n", nodes,
                 time_text(text, error_ns));
     if (unknown > 0)
         fprintf(out,
@@ -119,7 +119,7 @@ static char *ranks_text(const struct oriel_traces *traces,
     char *text = NULL;
     size_t len_bytes;
     size_t count = 0;
-    FILE *out = oriel_needed(open_memstream(&text, &len_bytes));
+    FILE *out = oriel_alloc_checked(open_memstream(&text, &len_bytes));
     for (size_t i = 0; i < traces->ranks_count; i++)
         if (holds(&traces->ranks[i]) && count++ < RANKS_SHOWN)
             fprintf(out, "%s%d", count == 1 ? "" : ", ", (int)traces->ranks[i].world_rank);
@@ -230,7 +230,7 @@ static void print_reasons(const struct oriel_traced_window *window, FILE *out)
     }
 }
 
-static bool any(const struct oriel_report_sum *sums, size_t count)
+static bool any_count(const struct oriel_report_sum *sums, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (sums[i].count > 0)
@@ -242,7 +242,7 @@ static void print_operations(const struct oriel_window_sums *sums,
                              const struct oriel_traced_window *window, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
-    if (!any(sums->operations, ORIEL_COUNTED_OPERATIONS))
+    if (!any_count(sums->operations, ORIEL_COUNTED_OPERATIONS))
         return;
     fprintf(out, "  %-18s %15s %12s %12s %12s\n", "operation", "count", "bytes", "mean size",
             "mean time");
@@ -268,7 +268,7 @@ static void print_operations(const struct oriel_window_sums *sums,
 static void print_calls(const struct oriel_window_sums *sums, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT];
-    if (!any(sums->calls, ORIEL_COUNTED_CALLS))
+    if (!any_count(sums->calls, ORIEL_COUNTED_CALLS))
         return;
     fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "call", "count", "time", "waiting",
             "of the time", "longest wait");
@@ -336,7 +336,7 @@ static void print_busiest(const struct oriel_traces *traces, uint32_t index,
 
 void oriel_report_print(const struct oriel_traces *traces, FILE *out)
 {
-    struct oriel_window_sums *sums = oriel_sums_make(traces);
+    struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
     if (traces->windows_count == 0)
         fprintf(out, "\nNo window was made.\n");

@@ -56,7 +56,7 @@ static bool source_open(const char *path, struct oriel_trace_source *out, const 
 }
 
 /* "rank-N.oriel", as the library writes N; otherwise -1. */
-static int32_t rank_of(const char *name)
+static int32_t rank_from_file_name(const char *name)
 {
     char again[64];
     long rank = strncmp(name, "rank-", 5) == 0 ? strtol(name + 5, NULL, 10) : -1;
@@ -64,7 +64,7 @@ static int32_t rank_of(const char *name)
     return rank >= 0 && rank < INT32_MAX && strcmp(name, again) == 0 ? (int32_t)rank : -1;
 }
 
-static void read_file(struct run *run, char *path, int32_t named_rank, FILE *complaints)
+static void trace_file_read(struct run *run, char *path, int32_t named_rank, FILE *complaints)
 {
     struct oriel_trace_source source;
     struct file file = {.path = path, .named_rank = named_rank};
@@ -87,12 +87,13 @@ static void read_file(struct run *run, char *path, int32_t named_rank, FILE *com
         file_free(&file);
         return;
     }
-    struct file *more = oriel_needed(reallocarray(run->files, run->files_count + 1, sizeof *more));
+    struct file *more =
+        oriel_alloc_checked(reallocarray(run->files, run->files_count + 1, sizeof *more));
     run->files = more;
     run->files[run->files_count++] = file;
 }
 
-static bool read_folder(struct run *run, const char *folder, FILE *complaints)
+static bool trace_folder_read(struct run *run, const char *folder, FILE *complaints)
 {
     DIR *open_folder = opendir(folder);
     if (open_folder == NULL) {
@@ -101,11 +102,11 @@ static bool read_folder(struct run *run, const char *folder, FILE *complaints)
     }
     unsigned seen = 0;
     for (const struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
-        int32_t rank = rank_of(entry->d_name);
+        int32_t rank = rank_from_file_name(entry->d_name);
         if (rank < 0)
             continue;
         seen++;
-        read_file(run, oriel_format("%s/%s", folder, entry->d_name), rank, complaints);
+        trace_file_read(run, oriel_format("%s/%s", folder, entry->d_name), rank, complaints);
     }
     closedir(open_folder);
     if (seen == 0)
@@ -118,7 +119,7 @@ static bool read_folder(struct run *run, const char *folder, FILE *complaints)
 
 /* --- one run --- */
 
-static int by_rank(const void *a, const void *b)
+static int compare_files_by_rank(const void *a, const void *b)
 {
     const struct file *one = a;
     const struct file *other = b;
@@ -133,7 +134,7 @@ static bool same_job(const struct file *one, const struct file *other)
 
 /* A file of the run with the most files, or the first file when there is no majority.  The first
  * pass finds the only possible majority candidate. */
-static const struct file *find_most(const struct run *run)
+static const struct file *majority_file_find(const struct run *run)
 {
     const struct file *candidate = &run->files[0];
     size_t lead = 0;
@@ -148,10 +149,10 @@ static const struct file *find_most(const struct run *run)
     return 2 * count > run->files_count ? candidate : &run->files[0];
 }
 
-static void keep_one_run(struct run *run, FILE *complaints)
+static void other_runs_drop(struct run *run, FILE *complaints)
 {
-    qsort(run->files, run->files_count, sizeof *run->files, by_rank);
-    const struct file most = *find_most(run);
+    qsort(run->files, run->files_count, sizeof *run->files, compare_files_by_rank);
+    const struct file most = *majority_file_find(run);
     size_t kept = 0;
     for (size_t i = 0; i < run->files_count; i++) {
         if (same_job(&most, &run->files[i])) {
@@ -165,7 +166,7 @@ static void keep_one_run(struct run *run, FILE *complaints)
     run->files_count = kept;
 }
 
-static void tell_missing(const struct run *run, const char *folder, FILE *complaints)
+static void missing_ranks_report(const struct run *run, const char *folder, FILE *complaints)
 {
     int32_t world_size = run->files[0].parsed.header.world_size;
     int32_t first = 0;
@@ -181,7 +182,7 @@ static void tell_missing(const struct run *run, const char *folder, FILE *compla
 /* --- times --- */
 
 /* One pass for each node; there are few. */
-static void align(struct run *run)
+static void clocks_align(struct run *run)
 {
     size_t used = 0;
     run->alignments = oriel_alloc(run->files_count * sizeof *run->alignments);
@@ -219,7 +220,7 @@ static int64_t aligned_ns(const struct run *run, const struct file *file, uint64
                       bounded_ns((int64_t)(own_ns - own->begin_ns)));
 }
 
-static void find_span(struct run *run)
+static void start_time_find(struct run *run)
 {
     bool found = false;
     run->base_ns = 0;
@@ -233,7 +234,7 @@ static void find_span(struct run *run)
     }
 }
 
-static void fill_ranks(struct run *run)
+static void ranks_fill(struct run *run)
 {
     struct oriel_traces *traces = &run->traces;
     traces->ranks_count = run->files_count;
@@ -278,14 +279,14 @@ static void window_make(struct oriel_traced_window *window, const struct oriel_t
 }
 
 /* True for a call site before a rank, the first of the window, has looked up function and line. */
-static bool is_offset(const char *site)
+static bool site_is_unresolved(const char *site)
 {
     const char *plus = strrchr(site, '+');
     return site[0] == '\0' || (plus != NULL && strncmp(plus, "+0x", 3) == 0);
 }
 
 static void window_add(struct oriel_traced_window *window,
-                       const struct oriel_trace_described *described, int32_t world_size)
+                       const struct oriel_trace_file_window *described, int32_t world_size)
 {
     const struct oriel_trace_window *head = &described->head;
     for (uint32_t i = 0; i < described->ranks_count; i++)
@@ -296,14 +297,15 @@ static void window_add(struct oriel_traced_window *window,
     memcpy(window->reasons[head->rank], head->reason, sizeof head->reason);
     if (window->name[0] == '\0')
         memcpy(window->name, head->name, sizeof head->name);
-    if (window->site[0] == '\0' || (is_offset(window->site) && !is_offset(head->site)))
+    if (window->site[0] == '\0' ||
+        (site_is_unresolved(window->site) && !site_is_unresolved(head->site)))
         memcpy(window->site, head->site, sizeof head->site);
 }
 
-static struct oriel_traced_window *window_next(struct oriel_traces *traces)
+static struct oriel_traced_window *window_append(struct oriel_traces *traces)
 {
     struct oriel_traced_window *more =
-        oriel_needed(reallocarray(traces->windows, traces->windows_count + 1, sizeof *more));
+        oriel_alloc_checked(reallocarray(traces->windows, traces->windows_count + 1, sizeof *more));
     traces->windows = more;
     return &traces->windows[traces->windows_count++];
 }
@@ -317,13 +319,13 @@ static void merge_windows(struct run *run, FILE *complaints)
         struct file *file = &run->files[i];
         file->windows = oriel_alloc((file->parsed.windows_count + 1) * sizeof *file->windows);
         for (uint32_t number = 0; number < file->parsed.windows_count; number++) {
-            const struct oriel_trace_described *described = file->parsed.windows[number];
+            const struct oriel_trace_file_window *described = file->parsed.windows[number];
             file->windows[number] = UINT32_MAX;
             if (described == NULL)
                 continue;
             uintptr_t index = (uintptr_t)oriel_hash_table_find(&known, described->head.window_id);
             if (index == 0) {
-                window_make(window_next(traces), &described->head);
+                window_make(window_append(traces), &described->head);
                 index = traces->windows_count;
                 if (!oriel_hash_table_set(&known, described->head.window_id, (void *)index))
                     oriel_die("out of memory");
@@ -348,15 +350,15 @@ static void merge_windows(struct run *run, FILE *complaints)
 bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces **out)
 {
     struct run *run = oriel_alloc(sizeof *run);
-    if (!read_folder(run, folder, complaints)) {
+    if (!trace_folder_read(run, folder, complaints)) {
         free(run);
         return false;
     }
-    keep_one_run(run, complaints);
-    tell_missing(run, folder, complaints);
-    align(run);
-    find_span(run);
-    fill_ranks(run);
+    other_runs_drop(run, complaints);
+    missing_ranks_report(run, folder, complaints);
+    clocks_align(run);
+    start_time_find(run);
+    ranks_fill(run);
     merge_windows(run, complaints);
     *out = &run->traces;
     return true;
@@ -370,7 +372,7 @@ struct visiting {
     void *context;
 };
 
-static bool visit_one(const struct oriel_trace_event *event, void *context)
+static bool event_visit(const struct oriel_trace_event *event, void *context)
 {
     struct visiting *visiting = context;
     visiting->event.window = visiting->file->windows[event->window];
@@ -390,8 +392,8 @@ void oriel_traces_each(const struct oriel_traces *traces,
                        void *context)
 {
     const struct run *run = (const struct run *)traces;
-    bool goes_on = true;
-    for (size_t i = 0; i < run->files_count && goes_on; i++) {
+    bool is_running = true;
+    for (size_t i = 0; i < run->files_count && is_running; i++) {
         struct visiting visiting = {
             .run = run, .file = &run->files[i], .visit = visit, .context = context};
         struct oriel_trace_source source;
@@ -399,7 +401,8 @@ void oriel_traces_each(const struct oriel_traces *traces,
         visiting.event.rank = (uint32_t)i;
         if (!source_open(run->files[i].path, &source, &trouble))
             continue; /* removed since the first pass */
-        goes_on = oriel_trace_events_visit(&source, &run->files[i].parsed, visit_one, &visiting);
+        is_running =
+            oriel_trace_events_visit(&source, &run->files[i].parsed, event_visit, &visiting);
         close(source.fd);
     }
 }

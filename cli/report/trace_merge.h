@@ -19,10 +19,9 @@ struct oriel_traced_rank {
     uint64_t events; /* readable events */
     uint64_t dropped;
     int64_t first_ns, last_ns; /* aligned: since the earliest event of the run */
-    uint64_t
-        /* Maximum error of its times. UINT64_MAX: the clock was not compared, and times are based
-         * on the system dates. */
-        error_ns;
+    /* Maximum error of its times. UINT64_MAX: the clock was not compared, and times are based
+     * on the system dates. */
+    uint64_t error_ns;
     const char *trouble; /* NULL, or the problem with the file */
 };
 
@@ -45,9 +44,8 @@ struct oriel_trace_record {
     int64_t begin_ns, end_ns;
     uint32_t rank;   /* index into ranks */
     uint32_t window; /* index into windows */
-    const struct oriel_trace_event
-        /* The event as in the file: bytes, target, kind, and times of the process's own clock. */
-        *event;
+    /* The event as in the file: bytes, target, kind, and times of the process's own clock. */
+    const struct oriel_trace_event *event;
 };
 
 struct oriel_traces {

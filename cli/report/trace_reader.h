@@ -20,7 +20,7 @@ struct oriel_trace_source {
 
 /* A window of one file.  The strings of head are terminated, UTF-8 and without control
  * characters. */
-struct oriel_trace_described {
+struct oriel_trace_file_window {
     uint64_t since_bytes; /* position of its first description; earlier events cannot refer to it */
     uint32_t ranks_count; /* at most head.n */
     int32_t *world_ranks;
@@ -28,14 +28,14 @@ struct oriel_trace_described {
 };
 
 struct oriel_trace_parsed {
-    struct oriel_trace_header header;       /* with strings cleaned in the same way */
-    struct oriel_trace_described **windows; /* by window number; NULL when not described */
+    struct oriel_trace_header header;         /* with strings cleaned in the same way */
+    struct oriel_trace_file_window **windows; /* by window number; NULL when not described */
     uint32_t windows_count;
     struct oriel_trace_clock clocks[2]; /* the first and the last measurement */
     uint32_t clocks_count;
     bool ended;
-    uint64_t events; /* number of valid events */
-    uint64_t odd;    /* number of invalid events, which are left out */
+    uint64_t events;  /* number of valid events */
+    uint64_t invalid; /* number of invalid events, which are left out */
     uint64_t dropped;
     uint64_t first_ns, last_ns; /* on the process's clock, from events; 0 without events */
     uint64_t end_bytes;         /* the file is not read beyond this position */

@@ -11,6 +11,6 @@ struct oriel_exec_plan {
 };
 
 /* Replaces this process by the program, with Oriel preloaded. command ends with NULL. */
-_Noreturn void oriel_become(const struct oriel_exec_plan *way, char **command);
+_Noreturn void oriel_exec_program(const struct oriel_exec_plan *plan, char **command);
 
 #endif

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool number_read(const char *variable, long *out)
+static bool variable_read_number(const char *variable, long *out)
 {
     const char *text = getenv(variable);
     if (text == NULL || !isdigit((unsigned char)text[0]))
@@ -74,7 +74,8 @@ static bool program_has(const struct oriel_program *program, const char *beginni
 /* True when the environment has something with which programs of this host may connect: variables
  * of its own launcher, or PMIx. Open MPI always uses PMIx; MPICH does when built with it, and a
  * program with unknown libraries might. */
-static bool may_join(const struct oriel_host *host, const struct oriel_program *program)
+static bool environment_may_connect(const struct oriel_host *host,
+                                    const struct oriel_program *program)
 {
     for (const char *const *name = host->variables; *name != NULL; name++)
         if (getenv(*name) != NULL)
@@ -87,12 +88,12 @@ static bool may_join(const struct oriel_host *host, const struct oriel_program *
 bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program,
                                struct oriel_launcher *out)
 {
-    if (may_join(host, program))
+    if (environment_may_connect(host, program))
         return false;
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++)
         if (strcmp(launchers[i].host, host->name) != 0 &&
-            number_read(launchers[i].rank, &out->rank) &&
-            number_read(launchers[i].size, &out->size) && out->size > 1 &&
+            variable_read_number(launchers[i].rank, &out->rank) &&
+            variable_read_number(launchers[i].size, &out->size) && out->size > 1 &&
             launchers[i].is_parent()) {
             out->host = oriel_host_named(launchers[i].host);
             return true;

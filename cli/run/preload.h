@@ -8,9 +8,9 @@
 
 /* Paths of the libraries other than the user's and the tools. */
 struct oriel_preload {
-    const char *first;     /* the program's own -fsanitize=address runtime, or NULL */
-    const char *sanitizer; /* the replacement for the -fsanitize=thread runtime, or NULL */
-    const char *checker;   /* liboriel_check.so, or NULL for a program that is not checked */
+    const char *asan_runtime; /* the program's own -fsanitize=address runtime, or NULL */
+    const char *tsan_runtime; /* the replacement for the -fsanitize=thread runtime, or NULL */
+    const char *checker;      /* liboriel_check.so, or NULL for a program that is not checked */
     const char *liboriel;
 };
 

@@ -26,10 +26,10 @@ static int executable_check(const char *path)
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-void oriel_program_find(const char *name, const char *way_out, struct oriel_program *out)
+void oriel_program_find(const char *name, const char *advice, struct oriel_program *out)
 {
     memset(out, 0, sizeof *out);
-    out->way_out = way_out;
+    out->advice = advice;
     if (name[0] == '\0')
         oriel_die("the program's name is empty");
     const char *search = strchr(name, '/') != NULL ? "" : getenv("PATH");
@@ -54,26 +54,27 @@ void oriel_program_find(const char *name, const char *way_out, struct oriel_prog
     oriel_die("%s: %s", name, reason == ENOENT ? "program not found" : strerror(reason));
 }
 
-static void privileges_refuse(const char *path, const char *way_out)
+static void privileges_check(const char *path, const char *advice)
 {
     struct stat status;
     if (stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
         oriel_die("%s is a %s program, for which the loader ignores every preload; %s", path,
-                  (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", way_out);
+                  (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", advice);
     if (getxattr(path, "security.capability", NULL, 0) > 0)
         oriel_die("%s has file capabilities, for which the loader ignores every preload; %s", path,
-                  way_out);
+                  advice);
 }
 
-static void machine_refuse(const char *path, const struct oriel_elf_file *file, const char *way_out)
+static void architecture_check(const char *path, const struct oriel_elf_file *file,
+                               const char *advice)
 {
     struct oriel_elf_file self;
-    if (!oriel_elf_open(oriel_self(), &self))
-        oriel_die("%s cannot be read: %s", oriel_self(), strerror(errno));
+    if (!oriel_elf_open(oriel_executable_path(), &self))
+        oriel_die("%s cannot be read: %s", oriel_executable_path(), strerror(errno));
     bool same = oriel_elf_same_machine(file, &self);
     oriel_elf_close(&self);
     if (!same)
-        oriel_die("%s is for another architecture than this oriel; %s", path, way_out);
+        oriel_die("%s is for another architecture than this oriel; %s", path, advice);
 }
 
 /* The interpreter in the first line of a script; false for a file that is not a script. */
@@ -116,7 +117,7 @@ static void library_add(struct oriel_program *program, char *line)
 static void libraries_list(struct oriel_program *program, const char *loader, const char *path)
 {
     char *const listing_command[] = {(char *)loader, "--list", (char *)path, NULL};
-    char *listing = oriel_output_of(listing_command);
+    char *listing = oriel_command_output(listing_command);
     if (listing == NULL)
         return; /* The loader has no list mode; the host is then found by other means. */
     size_t lines = 1;
@@ -140,17 +141,17 @@ void oriel_program_inspect(struct oriel_program *program)
     struct oriel_elf_file file;
     if (!oriel_elf_open(path, &file))
         return; /* a script without an interpreter line, which execvp gives to the shell */
-    machine_refuse(path, &file, program->way_out);
-    privileges_refuse(path, program->way_out);
+    architecture_check(path, &file, program->advice);
+    privileges_check(path, program->advice);
     char loader[PATH_MAX];
     bool is_dynamic = oriel_elf_interpreter(&file, loader);
     bool has_mpi = oriel_elf_defines(
         &file, "PMPI_Init"); /* Not MPI_Init, which a program may define as a wrapper. */
     oriel_elf_close(&file);
     if (!is_dynamic)
-        oriel_die("%s is a static program, which loads no libraries; %s", path, program->way_out);
+        oriel_die("%s is a static program, which loads no libraries; %s", path, program->advice);
     if (has_mpi)
         oriel_die("%s has an MPI linked into it, in front of which no library comes; %s", path,
-                  program->way_out);
+                  program->advice);
     libraries_list(program, loader, path);
 }

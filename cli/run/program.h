@@ -13,14 +13,14 @@ struct oriel_library {
 
 struct oriel_program {
     char path[PATH_MAX]; /* as passed to execve */
-    const char *way_out; /* last part of the error message for a program that Oriel cannot serve */
+    const char *advice;  /* last part of the error message for a program that Oriel cannot serve */
     struct oriel_library *libraries;
     size_t libraries_count;
 };
 
 /* Finds the program as a shell does, with PATH unless the name has a slash. Exits with a message
  * when it is missing or not executable. */
-void oriel_program_find(const char *name, const char *way_out, struct oriel_program *out);
+void oriel_program_find(const char *name, const char *advice, struct oriel_program *out);
 
 /* Exits with a message for a program that a preload does not affect: static, with MPI linked into
  * it, with privileges of its own, or for another architecture. Otherwise lists the libraries it

@@ -24,7 +24,7 @@ struct request {
 
 enum { OPTION_HOST = 256, OPTION_STATS, OPTION_COUNTERS, OPTION_TRACE, OPTION_WATCH };
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t run_option_parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
@@ -42,7 +42,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     }
 }
 
-static void request_parse(int argc, char **argv, struct request *out)
+static void run_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
@@ -58,7 +58,7 @@ static void request_parse(int argc, char **argv, struct request *out)
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
+        .parser = run_option_parse,
         .args_doc = "[--] PROGRAM [ARGUMENT...]",
         .doc = "Run an MPI program with its windows served by Oriel.\v"
                "Under any launcher: mpiexec -n 4 oriel run ./app. Without --host, the program's "
@@ -71,7 +71,7 @@ static void request_parse(int argc, char **argv, struct request *out)
 }
 
 /* Returns an absolute path: the program may change its folder before MPI_Init reads it. */
-static char *absolute(const char *path)
+static char *absolute_path(const char *path)
 {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
     char *whole = oriel_format("%s%s%s", here == NULL ? "" : here, here == NULL ? "" : "/", path);
@@ -79,37 +79,37 @@ static char *absolute(const char *path)
     return whole;
 }
 
-static void stats_set(const char *file)
+static void stats_option_set(const char *file)
 {
     const char *end = strrchr(file, '.');
     if (file[0] != '\0' && (end == NULL || strcmp(end, ".json") != 0))
         oriel_die("--stats=%s: a file's name that ends in .json is wanted", file);
-    char *path = file[0] == '\0' ? oriel_format("1") : absolute(file);
-    oriel_variable_set("ORIEL_STATS", path);
+    char *path = file[0] == '\0' ? oriel_format("1") : absolute_path(file);
+    oriel_env_set("ORIEL_STATS", path);
     free(path);
 }
 
 /* The folder is opened in MPI_Init, when the current folder may be another one.  Errors are
  * reported then, once for all ranks, and the program continues. */
-static void trace_set(const char *folder)
+static void trace_option_set(const char *folder)
 {
     if (folder[0] == '\0')
         oriel_die("--trace: no folder is named");
     (void)mkdir(folder, 0777);
-    char *path = absolute(folder);
-    oriel_variable_set("ORIEL_TRACE", path);
+    char *path = absolute_path(folder);
+    oriel_env_set("ORIEL_TRACE", path);
     free(path);
 }
 
 int oriel_command_run(int argc, char **argv)
 {
     struct request request;
-    request_parse(argc, argv, &request);
+    run_request_parse(argc, argv, &request);
     if (request.stats != NULL)
-        stats_set(request.stats);
+        stats_option_set(request.stats);
     if (request.trace != NULL)
-        trace_set(request.trace);
+        trace_option_set(request.trace);
     if (request.watch)
         oriel_watch_start();
-    oriel_become(&(struct oriel_exec_plan){.host = request.host}, request.program);
+    oriel_exec_program(&(struct oriel_exec_plan){.host = request.host}, request.program);
 }

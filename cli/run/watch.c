@@ -24,13 +24,13 @@
 #include "cli/top/top.h"
 #include "observe/state/job.h"
 
-enum { PICTURE_MS = 1000, LINES_MOST_S = 60, LOOKS = 10 };
+enum { REFRESH_MS = 1000, LINE_INTERVAL_MAX_S = 60, SEARCH_READINGS = 10 };
 
 static const uint64_t second_ns = UINT64_C(1000000000);
 
 /* --- the line --- */
 
-static bool is_same(const struct oriel_waits *waits, size_t a, size_t b, int32_t *ranks)
+static bool waits_equal(const struct oriel_waits *waits, size_t a, size_t b, int32_t *ranks)
 {
     const struct oriel_wait_seen *one = &waits->processes[a].wait,
                                  *other = &waits->processes[b].wait;
@@ -45,7 +45,7 @@ static bool is_same(const struct oriel_waits *waits, size_t a, size_t b, int32_t
 
 /* Prints the rank that has waited longest, and all ranks in the same wait. Waits of less than a
  * second are not shown. */
-static void say_longest(const struct oriel_waits *waits, const char *before, FILE *out)
+static void longest_wait_print(const struct oriel_waits *waits, const char *before, FILE *out)
 {
     int32_t *ranks = oriel_alloc(3 * ORIEL_STATE_RANKS * sizeof *ranks);
     int32_t *alike = ranks + 2 * (size_t)ORIEL_STATE_RANKS;
@@ -57,7 +57,7 @@ static void say_longest(const struct oriel_waits *waits, const char *before, FIL
             longest = i;
     }
     for (size_t i = 0; longest < waits->count && i < waits->count && count < ORIEL_STATE_RANKS; i++)
-        if (is_same(waits, longest, i, ranks))
+        if (waits_equal(waits, longest, i, ranks))
             alike[count++] = waits->processes[i].world_rank;
     if (count > 0) {
         fputs(before, out);
@@ -73,7 +73,7 @@ struct rings {
     size_t count;
 };
 
-static void say_ring(const int32_t *ranks, size_t count, void *context)
+static void deadlock_print(const int32_t *ranks, size_t count, void *context)
 {
     struct rings *rings = context;
     fputs(rings->count++ == 0 ? ", deadlock: " : ", ", rings->out);
@@ -83,11 +83,11 @@ static void say_ring(const int32_t *ranks, size_t count, void *context)
 }
 
 /* Returns the line, and whether there is a deadlock. */
-static char *compose(struct oriel_waits *waits, bool *is_deadlock)
+static char *line_compose(struct oriel_waits *waits, bool *is_deadlock)
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *out = oriel_needed(open_memstream(&text, &len));
+    FILE *out = oriel_alloc_checked(open_memstream(&text, &len));
     struct rings rings = {.out = out};
     fputs("oriel: ", out);
     if (waits->count == 0) {
@@ -95,8 +95,8 @@ static char *compose(struct oriel_waits *waits, bool *is_deadlock)
     } else {
         oriel_top_title(waits, out);
         /* First, because lines are cut at the terminal's width. */
-        oriel_waits_rings(waits, say_ring, &rings);
-        say_longest(waits, rings.count > 0 ? "; " : ": ", out);
+        oriel_waits_rings(waits, deadlock_print, &rings);
+        longest_wait_print(waits, rings.count > 0 ? "; " : ": ", out);
     }
     fclose(out);
     *is_deadlock = rings.count > 0;
@@ -111,25 +111,25 @@ struct watcher {
     bool on_terminal;
     struct oriel_jobs jobs;
     struct oriel_waits waits;
-    unsigned looks;           /* number of readings so far */
+    unsigned readings;        /* number of readings so far */
     unsigned next_s, every_s; /* for lines on standard error */
     bool was_deadlock;
 };
 
-static volatile sig_atomic_t is_to_end;
+static volatile sig_atomic_t stop_requested;
 
-static void note_end(int number)
+static void stop_request(int number)
 {
     (void)number;
-    is_to_end = 1;
+    stop_requested = 1;
 }
 
 /* Reads the job's processes on this node.  New processes are searched for in each of the first
  * readings, and then in every LOOKS-th. */
-static void look(struct watcher *watcher)
+static void job_read(struct watcher *watcher)
 {
     size_t first = 0, end = 0;
-    if (watcher->looks++ < LOOKS || watcher->looks % LOOKS == 0)
+    if (watcher->readings++ < SEARCH_READINGS || watcher->readings % SEARCH_READINGS == 0)
         oriel_jobs_find(&watcher->jobs);
     oriel_jobs_read(&watcher->jobs);
     for (bool found = false; end < watcher->jobs.count && !found;) {
@@ -145,10 +145,10 @@ static void look(struct watcher *watcher)
 }
 
 /* Returns false when the line can no longer be shown. */
-static bool show(struct watcher *watcher, unsigned now_s)
+static bool line_show(struct watcher *watcher, unsigned now_s)
 {
     bool is_deadlock;
-    char *text = compose(&watcher->waits, &is_deadlock);
+    char *text = line_compose(&watcher->waits, &is_deadlock);
     bool shown = true;
     if (watcher->on_terminal) {
         shown = oriel_line_show(text);
@@ -157,7 +157,7 @@ static bool show(struct watcher *watcher, unsigned now_s)
         text[len] = '\n'; /* Replaces the terminating NUL, which write does not need. */
         shown = write(STDERR_FILENO, text, len + 1) >= 0;
         watcher->every_s =
-            watcher->every_s * 2 < LINES_MOST_S ? watcher->every_s * 2 : LINES_MOST_S;
+            watcher->every_s * 2 < LINE_INTERVAL_MAX_S ? watcher->every_s * 2 : LINE_INTERVAL_MAX_S;
         watcher->next_s = now_s + watcher->every_s;
     }
     watcher->was_deadlock = is_deadlock;
@@ -165,7 +165,7 @@ static bool show(struct watcher *watcher, unsigned now_s)
     return shown;
 }
 
-static void keep_descriptors(const struct watcher *watcher)
+static void standard_streams_set(const struct watcher *watcher)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(nothing, STDIN_FILENO);
@@ -175,9 +175,9 @@ static void keep_descriptors(const struct watcher *watcher)
     close(nothing);
 }
 
-static _Noreturn void serve(struct watcher *watcher)
+static _Noreturn void watcher_run(struct watcher *watcher)
 {
-    struct sigaction action = {.sa_handler = note_end};
+    struct sigaction action = {.sa_handler = stop_request};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGHUP, SIG_IGN);
@@ -185,12 +185,12 @@ static _Noreturn void serve(struct watcher *watcher)
     signal(SIGTTOU, SIG_IGN);
     prctl(PR_SET_NAME, "oriel-watch");
     struct pollfd ended = {.fd = watcher->ended, .events = POLLIN};
-    for (unsigned now_s = 1; !is_to_end; now_s++) {
-        int count = poll(&ended, 1, PICTURE_MS);
+    for (unsigned now_s = 1; !stop_requested; now_s++) {
+        int count = poll(&ended, 1, REFRESH_MS);
         if (count != 0 && !(count < 0 && errno == EINTR))
             break;
-        look(watcher);
-        if (!show(watcher, now_s))
+        job_read(watcher);
+        if (!line_show(watcher, now_s))
             break;
     }
     if (watcher->on_terminal)
@@ -199,7 +199,7 @@ static _Noreturn void serve(struct watcher *watcher)
 }
 
 /* Closes the descriptors that the launcher gave to this process. */
-static void start_watcher(int ended)
+static void watcher_start(int ended)
 {
     struct watcher *watcher = oriel_alloc(sizeof *watcher);
     watcher->pid = (int32_t)getppid();
@@ -209,15 +209,15 @@ static void start_watcher(int ended)
     (void)syscall(SYS_close_range, ended + 1, ~0U, 0);
     watcher->ended = ended;
     watcher->on_terminal = oriel_line_open(watcher->pid);
-    keep_descriptors(watcher);
+    standard_streams_set(watcher);
     if (fork() == 0)
-        serve(watcher);
+        watcher_run(watcher);
     _exit(0);
 }
 
 void oriel_watch_start(void)
 {
-    oriel_variable_set("ORIEL_WATCH", "1");
+    oriel_env_set("ORIEL_WATCH", "1");
     if (oriel_job_rank() > 0)
         return;
     int ended = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -225,7 +225,7 @@ void oriel_watch_start(void)
         oriel_die("--watch: cannot watch this process: %s", strerror(errno));
     pid_t child = fork();
     if (child == 0)
-        start_watcher(ended);
+        watcher_start(ended);
     if (child < 0)
         oriel_die("--watch: cannot start the watcher: %s", strerror(errno));
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)

@@ -92,7 +92,7 @@ bool oriel_line_open(int32_t pid)
 }
 
 /* A stopped terminal (Ctrl-S) misses an update; the write does not wait. */
-static bool put(const char *text)
+static bool terminal_write(const char *text)
 {
     size_t len = strlen(text);
     ssize_t written = write(line.fd, text, len);
@@ -100,26 +100,26 @@ static bool put(const char *text)
 }
 
 /* Makes room below the cursor and keeps its position. */
-static bool take_row(int rows)
+static bool row_reserve(int rows)
 {
     char text[64];
     snprintf(text, sizeof text, "\n\0337\033[1;%dr\0338\033[1A", rows - 1);
     line.rows = rows;
-    return put(text);
+    return terminal_write(text);
 }
 
-static void give_row_back(void)
+static void row_release(void)
 {
     char text[64];
     if (line.rows > 0) {
         snprintf(text, sizeof text, "\0337\033[%d;1H\033[K\033[r\0338", line.rows);
-        (void)put(text);
+        (void)terminal_write(text);
     }
     line.rows = 0;
 }
 
 /* The length in bytes of at most columns characters. */
-static int fitting(const char *text, int columns)
+static int prefix_len_bytes(const char *text, int columns)
 {
     int len = 0;
     for (int used = 0; text[len] != '\0'; len++) {
@@ -138,19 +138,19 @@ bool oriel_line_show(const char *text)
         return false;
     bool shows = size.ws_row > 2 && size.ws_col > 10 && is_in_foreground(line.launcher);
     if (line.rows > 0 && (!shows || size.ws_row != line.rows))
-        give_row_back();
+        row_release();
     if (!shows)
         return true;
-    if (line.rows == 0 && !take_row(size.ws_row))
+    if (line.rows == 0 && !row_reserve(size.ws_row))
         return false;
     snprintf(whole, sizeof whole, "\0337\033[%d;1H\033[K\033[7m%.*s\033[0m\0338", line.rows,
-             fitting(text, size.ws_col), text);
-    return put(whole);
+             prefix_len_bytes(text, size.ws_col), text);
+    return terminal_write(whole);
 }
 
 void oriel_line_close(void)
 {
-    give_row_back();
+    row_release();
     close(line.fd);
     line.fd = -1;
 }

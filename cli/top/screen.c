@@ -17,17 +17,17 @@
 static struct termios before;
 static volatile sig_atomic_t ended_by;
 
-static void note_end(int number)
+static void signal_record(int number)
 {
     ended_by = number;
 }
 
-static void note_size(int number)
+static void size_change_ignore(int number)
 {
     (void)number; /* interrupting the wait is enough */
 }
 
-bool oriel_screen_is_there(void)
+bool oriel_screen_available(void)
 {
     const char *term = getenv("TERM");
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term != NULL && term[0] != '\0' &&
@@ -37,10 +37,10 @@ bool oriel_screen_is_there(void)
 void oriel_screen_open(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_handler = note_end};
+    struct sigaction action = {.sa_handler = signal_record};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         sigaction(ends[i], &action, NULL);
-    action.sa_handler = note_size;
+    action.sa_handler = size_change_ignore;
     sigaction(SIGWINCH, &action, NULL);
     tcgetattr(STDIN_FILENO, &before);
     struct termios raw = before;

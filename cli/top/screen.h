@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* True when standard input and output are a terminal with the necessary features. */
-bool oriel_screen_is_there(void);
+bool oriel_screen_available(void);
 
 void oriel_screen_open(void);
 

@@ -15,6 +15,6 @@ void oriel_top_title(const struct oriel_waits *waits, FILE *out);
 json_t *oriel_top_json(const struct oriel_waits *waits);
 
 /* Prints a number with a metric prefix and unit: 1.2 M. */
-void oriel_rate_say(double rate, const char *unit, FILE *out);
+void oriel_rate_print(double rate, const char *unit, FILE *out);
 
 #endif

@@ -42,9 +42,9 @@ struct archive {
     char trouble[200]; /* the library's first error message, or "" */
 };
 
-static OTF2_ErrorCode note_trouble(void *context, const char *file, uint64_t line,
-                                   const char *function, OTF2_ErrorCode code, const char *format,
-                                   va_list arguments)
+static OTF2_ErrorCode otf2_error_record(void *context, const char *file, uint64_t line,
+                                        const char *function, OTF2_ErrorCode code,
+                                        const char *format, va_list arguments)
 {
     struct archive *archive = context;
     char detail[120] = "";
@@ -56,8 +56,8 @@ static OTF2_ErrorCode note_trouble(void *context, const char *file, uint64_t lin
     return code;
 }
 
-static OTF2_FlushType flush(void *context, OTF2_FileType type, OTF2_LocationRef location,
-                            void *caller, bool is_final)
+static OTF2_FlushType flush_always(void *context, OTF2_FileType type, OTF2_LocationRef location,
+                                   void *caller, bool is_final)
 {
     (void)context, (void)type, (void)location, (void)caller, (void)is_final;
     return OTF2_FLUSH;
@@ -75,7 +75,7 @@ static OTF2_LocationRef location_of(uint32_t rank, uint32_t thread)
     return (OTF2_LocationRef)rank * THREADS + thread;
 }
 
-static void close_rank(struct archive *archive)
+static void rank_writers_close(struct archive *archive)
 {
     for (uint32_t thread = 0; thread < THREADS && archive->rank != UINT32_MAX; thread++) {
         struct location *location = &archive->locations[location_of(archive->rank, thread)];
@@ -91,7 +91,7 @@ static struct location *location_open(struct archive *archive, uint32_t rank, ui
 {
     struct location *location = &archive->locations[location_of(rank, thread)];
     if (rank != archive->rank)
-        close_rank(archive);
+        rank_writers_close(archive);
     archive->rank = rank;
     if (location->writer == NULL)
         location->writer = OTF2_Archive_GetEvtWriter(archive->archive, location_of(rank, thread));
@@ -225,7 +225,7 @@ static void define_regions(struct archive *archive)
 }
 
 /* The lowest rank on the same node. */
-static uint32_t first_of_machine(const struct archive *archive, uint32_t rank)
+static uint32_t first_rank_of_node(const struct archive *archive, uint32_t rank)
 {
     const struct oriel_traced_rank *ranks = archive->traces->ranks;
     uint32_t first = 0;
@@ -247,7 +247,7 @@ static void define_ranks(struct archive *archive)
         define_text(archive, "run"), OTF2_UNDEFINED_SYSTEM_TREE_NODE);
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++) {
         const struct oriel_traced_rank *rank = &archive->traces->ranks[i];
-        uint32_t first = first_of_machine(archive, i);
+        uint32_t first = first_rank_of_node(archive, i);
         nodes[i] = first < i ? nodes[first] : ++machines;
         if (first == i)
             OTF2_GlobalDefWriter_WriteSystemTreeNode(
@@ -269,7 +269,7 @@ static void define_ranks(struct archive *archive)
 }
 
 /* The index of a rank of MPI_COMM_WORLD among the traced ones; 0 when it has no trace. */
-static uint64_t index_of(const struct archive *archive, int32_t world_rank)
+static uint64_t rank_index(const struct archive *archive, int32_t world_rank)
 {
     size_t low = 0;
     size_t high = archive->traces->ranks_count;
@@ -306,7 +306,7 @@ static void define_windows(struct archive *archive)
                                   : define_format(archive, oriel_format("%s %u", flavour, i + 1));
         members = oriel_alloc((uint32_t)window->n * sizeof *members);
         for (int32_t j = 0; j < window->n; j++)
-            members[j] = index_of(archive, window->world_ranks[j]);
+            members[j] = rank_index(archive, window->world_ranks[j]);
         OTF2_GlobalDefWriter_WriteGroup(archive->definitions, i + 1, name,
                                         OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
                                         OTF2_GROUP_FLAG_NONE, (uint32_t)window->n, members);
@@ -350,7 +350,7 @@ static void write_local_definitions(struct archive *archive)
 
 static void write_archive(struct archive *archive)
 {
-    static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush = flush};
+    static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush = flush_always};
     OTF2_Archive_SetFlushCallbacks(archive->archive, &callbacks, NULL);
     OTF2_Archive_SetSerialCollectiveCallbacks(archive->archive);
     OTF2_Archive_SetCreator(archive->archive, "oriel report");
@@ -358,17 +358,17 @@ static void write_archive(struct archive *archive)
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++)
         archive->locations[location_of(i, 0)].is_used = true;
     oriel_traces_each(archive->traces, write_event, archive);
-    close_rank(archive);
+    rank_writers_close(archive);
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++)
         if (archive->locations[location_of(i, 0)].records == 0)
             (void)location_open(archive, i, 0); /* an empty file */
-    close_rank(archive);
+    rank_writers_close(archive);
     OTF2_Archive_CloseEvtFiles(archive->archive);
     write_local_definitions(archive);
     define_all(archive);
 }
 
-static int take_away(const char *path, const struct stat *status, int type, struct FTW *place)
+static int file_remove(const char *path, const struct stat *status, int type, struct FTW *place)
 {
     (void)status, (void)type, (void)place;
     return remove(path);
@@ -382,7 +382,7 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
                 errno == EEXIST ? "it is there already, and is left as it is" : strerror(errno));
         return false;
     }
-    OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(note_trouble, &archive);
+    OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(otf2_error_record, &archive);
     archive.locations = oriel_alloc(traces->ranks_count * THREADS * sizeof *archive.locations);
     archive.archive =
         OTF2_Archive_Open(folder, "traces", OTF2_FILEMODE_WRITE, EVENTS_BYTES, DEFINITIONS_BYTES,
@@ -396,6 +396,6 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
     if (archive.archive != NULL && archive.trouble[0] == '\0')
         return true;
     fprintf(stderr, "oriel: --otf2 %s: %s\n", folder, archive.trouble);
-    (void)nftw(folder, take_away, 4, FTW_DEPTH | FTW_PHYS); /* removes an incomplete archive */
+    (void)nftw(folder, file_remove, 4, FTW_DEPTH | FTW_PHYS); /* removes an incomplete archive */
     return false;
 }
