@@ -50,7 +50,7 @@ int oriel_command_bench(int argc, char **argv)
     static char python[] = "python3", isolated[] = "-I", no_cache[] = "-B";
     char *script = script_path();
     if (access(script, R_OK) != 0)
-        oriel_die("the benchmark is not there: %s: %s", script, strerror(errno));
+        oriel_die("cannot find the benchmark: %s: %s", script, strerror(errno));
 
     char **command = oriel_alloc(((size_t)argc + 4) * sizeof *command);
     command[0] = python;

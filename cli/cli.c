@@ -83,7 +83,7 @@ static void stdout_flush_at_exit(void)
 {
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout))
-        oriel_die("stdout: %s", errno != 0 ? strerror(errno) : "it could not be written whole");
+        oriel_die("stdout: %s", errno != 0 ? strerror(errno) : "the write was incomplete");
 }
 
 void oriel_stdout_check_at_exit(void)

@@ -133,7 +133,7 @@ int oriel_helper_serve(const char *what)
     bool known = strcmp(what, ORIEL_HELPER_PLACES) == 0 ||
                  strcmp(what, ORIEL_HELPER_STATISTICS) == 0 || strcmp(what, ORIEL_HELPER_JSON) == 0;
     if (!known)
-        oriel_die("the helper is started by the library and the checker alone");
+        oriel_die("only the library and the checker start the helper");
     /* a write beyond the file size limit fails with an error, as on a full disk */
     signal(SIGXFSZ, SIG_IGN);
     int status = request_serve(STDIN_FILENO, STDOUT_FILENO, what);

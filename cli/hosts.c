@@ -105,13 +105,13 @@ const struct oriel_host *oriel_host_of_program(const struct oriel_program *progr
         const struct oriel_library *library = &program->libraries[i];
         const struct oriel_host *host = host_by_soname(library->soname);
         if (host == NULL && is_unknown_host(library->soname))
-            oriel_die("%s uses %s, a host MPI that Oriel does not know (known: MPICH 4 and Open "
-                      "MPI 4); %s",
+            oriel_die("%s uses %s, a host MPI that Oriel does not support (supported: MPICH 4 and "
+                      "Open MPI 4); %s",
                       program->path, library->soname, program->advice);
         if (host == NULL)
             continue;
         if (found != NULL && found != host)
-            oriel_die("%s uses two host MPIs at once, by %s and %s", program->path,
+            oriel_die("%s uses two host MPIs, through %s and %s", program->path,
                       found_library->soname, library->soname);
         version_check(host, library->path, program->advice);
         found = host;
@@ -128,8 +128,8 @@ const struct oriel_host *oriel_host_of_launcher(void)
         for (const char *const *name = oriel_hosts[i].variables; *name != NULL; name++)
             is_set = is_set || getenv(*name) != NULL;
         if (is_set && found != NULL)
-            oriel_die("the environment is that of two launchers, %s's and %s's; choose with --host "
-                      "%s or --host %s",
+            oriel_die("the environment has variables of two launchers, %s's and %s's; choose with "
+                      "--host %s or --host %s",
                       found->title, oriel_hosts[i].title, found->name, oriel_hosts[i].name);
         if (is_set)
             found = &oriel_hosts[i];

@@ -163,7 +163,7 @@ static bool memory_file_try(struct oriel_jobs *jobs, int32_t pid, uint64_t start
         .pid = pid, .start_time = start_time, .fd = fd, .user = owner.st_uid, .world_rank = -1};
     if (header.version != ORIEL_FILE_VERSION)
         snprintf(process.why, sizeof process.why,
-                 "its Oriel is another version (memory file %u, this command reads %d)",
+                 "it uses another version of Oriel (memory file %u, this command reads %d)",
                  (unsigned)header.version, ORIEL_FILE_VERSION);
     process_append(jobs, &process);
     return true;
@@ -321,7 +321,7 @@ static void process_update(struct oriel_process *process)
         state_copy(process, &state);
     else
         snprintf(process->why, sizeof process->why,
-                 "its Oriel is another version (state %u, this command reads %d)",
+                 "it uses another version of Oriel (state %u, this command reads %d)",
                  (unsigned)state.version, ORIEL_STATE_VERSION);
 }
 

@@ -46,9 +46,8 @@ struct oriel_process {
     bool counts;
     uint64_t read_ns;
     uint64_t operations, bytes; /* totals */
-    double operations_rate,
-        /* Per second, between the last two readings; below 0 before the second reading. */
-        bytes_rate;
+    /* Per second, between the last two readings; below 0 before the second reading. */
+    double operations_rate, bytes_rate;
 };
 
 struct oriel_jobs {

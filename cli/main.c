@@ -17,11 +17,13 @@ struct command {
 
 static const struct command commands[] = {
     {"run", "Run an MPI program with its windows served by Oriel", oriel_command_run},
-    {"check", "Run an MPI program and tell what is wrong with its windows", oriel_command_check},
-    {"report", "Show what oriel run --trace and oriel check --json have written",
+    {"check", "Run an MPI program and report errors in its one-sided communication",
+     oriel_command_check},
+    {"report", "Show the results of oriel run --trace and oriel check --json",
      oriel_command_report},
-    {"top", "Show what running jobs do, and who waits for whom", oriel_command_top},
-    {"bench", "Time one-sided patterns on each host alone and through Oriel", oriel_command_bench},
+    {"top", "Show what running jobs do, and which ranks wait for which", oriel_command_top},
+    {"bench", "Time one-sided patterns on each host MPI, with and without Oriel",
+     oriel_command_bench},
     {"info", "Show versions, hosts, mechanisms and options", oriel_command_info},
 };
 
@@ -63,7 +65,7 @@ static error_t command_parse(int key, char *argument, struct argp_state *state)
 
     const struct command *command = command_find(argument);
     if (command == NULL)
-        oriel_die("there is no command \"%s\"; oriel --help lists them", argument);
+        oriel_die("unknown command \"%s\"; oriel --help lists the commands", argument);
     *(int *)state->input = state->next - 1;
     state->next = state->argc; /* the remaining arguments belong to the subcommand */
     return 0;
@@ -84,8 +86,8 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         .parser = command_parse,
         .args_doc = "COMMAND [ARGUMENT...]",
-        .doc = "One-sided communication for MPI programs as they are.\v"
-               "oriel COMMAND --help explains a command.",
+        .doc = "One-sided communication for unmodified MPI programs.\voriel COMMAND --help "
+               "describes a command.",
         .help_filter = help_filter,
     };
     int first = 0;

@@ -185,7 +185,7 @@ static void print_size(FILE *out, const struct oriel_window_sum *window)
 static void print_window(FILE *out, const struct oriel_window_sum *window, size_t number)
 {
     if (window->shared_by != 0) {
-        fprintf(out, "%" PRIu64 " windows more, which came when %d had been counted one by one\n",
+        fprintf(out, "%" PRIu64 " more windows, which were created after the first %d\n",
                 window->shared_by, ORIEL_RECORDS_MOST);
     } else {
         fprintf(out, "window %zu %s%s%sof %s, %d rank%s", number,
@@ -194,10 +194,10 @@ static void print_window(FILE *out, const struct oriel_window_sum *window, size_
                 (int)window->n, window->n == 1 ? "" : "s");
         if (window->flavour != 3)
             print_size(out, window);
-        fprintf(out, ", made in %s%s\n", window->site[0] == '\0' ? "?" : window->site,
+        fprintf(out, ", created in %s%s\n", window->site[0] == '\0' ? "?" : window->site,
                 window->freed ? "" : ", never freed");
         if (window->reported < window->n)
-            fprintf(out, "  figures of %d of its ranks are missing\n",
+            fprintf(out, "  statistics of %d of its ranks are missing\n",
                     (int)(window->n - window->reported));
     }
     print_sums(out, "operation", oriel_counted_operations, window->operations,
@@ -233,17 +233,16 @@ void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
     fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n",
             slash == NULL ? job->head->program : slash + 1, (int)job->head->ranks,
             job->head->ranks == 1 ? "" : "s", job->head->host);
-    print_ranks(
-        out, job, ORIEL_REPORTED_NOTHING, "oriel: no figures came from rank ",
-        ": it has no ORIEL_STATS or no Oriel, or did not come to MPI_Finalize within 10 s\n");
-    print_ranks(
-        out, job, ORIEL_REPORTED_EARLY,
-        "oriel: all ranks did not come to MPI_Finalize within 10 s: figures so far of rank ", "\n");
+    print_ranks(out, job, ORIEL_REPORTED_NOTHING, "oriel: no statistics from rank ",
+                ": it has no ORIEL_STATS or no Oriel, or did not reach MPI_Finalize within 10 s\n");
+    print_ranks(out, job, ORIEL_REPORTED_EARLY,
+                "oriel: not all ranks reached MPI_Finalize within 10 s: statistics so far of rank ",
+                "\n");
     for (size_t i = 0; i < job->windows_count && i < WINDOWS_SHOWN; i++)
         print_window(out, &job->windows[i], i + 1);
     if (job->windows_count > WINDOWS_SHOWN)
         fprintf(out, "oriel: %zu more windows; ORIEL_STATS=FILE.json has all\n",
                 job->windows_count - WINDOWS_SHOWN);
     if (job->windows_count == 0)
-        fprintf(out, "oriel: the program made no windows\n");
+        fprintf(out, "oriel: the program created no windows\n");
 }

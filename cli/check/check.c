@@ -64,12 +64,10 @@ static void check_request_parse(int argc, char **argv, struct request *out)
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
         {"no-fail", OPTION_NO_FAIL, NULL, 0,
-         "Keep the program's exit status when something is found", 0},
-        {"json", OPTION_JSON, "FILE", 0, "Write the findings to FILE as JSON, too", 0},
-        {"stacks", OPTION_STACKS, NULL, 0,
-         "Show with each finding how the program came to the call", 0},
-        {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain the rule with this number, for example C1",
-         0},
+         "Keep the program's exit status when there are findings", 0},
+        {"json", OPTION_JSON, "FILE", 0, "Also write the findings to FILE as JSON", 0},
+        {"stacks", OPTION_STACKS, NULL, 0, "Show the call stack of each finding", 0},
+        {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain a rule, for example C1", 0},
         {"rules", OPTION_RULES, NULL, 0, "List the rules", 0},
         {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/rules.md", 0},
         {0},
@@ -79,15 +77,12 @@ static void check_request_parse(int argc, char **argv, struct request *out)
         .parser = check_option_parse,
         .args_doc = "[--] PROGRAM [ARGUMENT...]",
         /* Two more usage lines; argp would add "[OPTION...]" to each. */
-        .doc = "  or:  oriel check --explain RULE\n"
-               "  or:  oriel check --rules\n"
-               "Run an MPI program and tell what is wrong with its one-sided communication.\v"
-               "Under any launcher: mpiexec -n 4 oriel check ./app. The program goes on after a "
-               "finding; at its end there is a "
-               "summary, and status 86 if anything was found and the program itself ended with 0. "
-               "Compile it with -g for lines, "
-               "and with -fsanitize=thread to have its own loads and stores watched. "
-               "docs/checker.md tells what is found.",
+        .doc = "  or:  oriel check --explain RULE\n  or:  oriel check --rules\nRun an MPI program "
+               "and report errors in its one-sided communication.\vWorks with any launcher: "
+               "mpiexec -n 4 oriel check ./app. The program continues after a finding. A summary "
+               "follows at its end; the exit status is 86 if there are findings and the program's "
+               "own status is 0. Compile with -g to see source lines, and with -fsanitize=thread "
+               "to check the program's own loads and stores. docs/checker.md describes the checks.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
@@ -129,7 +124,7 @@ static void json_file_check(const char *file)
     if (fd < 0)
         oriel_die("--json: %s: %s", file, strerror(errno));
     if (is_standard_stream(fd))
-        oriel_die("--json: %s is where the program's own output goes; name another file", file);
+        oriel_die("--json: %s also receives the program's output; choose another file", file);
     close(fd);
 }
 
@@ -139,11 +134,11 @@ static void json_file_check(const char *file)
 static void json_file_set(const char *file)
 {
     if (file[0] == '\0')
-        oriel_die("--json: no file is named");
+        oriel_die("--json: the file's name is empty");
     json_file_check(file);
     char *path = realpath(file, NULL);
     if (path == NULL) /* A pipe of the shell, or a deleted file, has only a descriptor. */
-        oriel_die("--json: %s has no name that leads to it at the end of the job; name a file",
+        oriel_die("--json: %s has no path that is valid at the end of the job; choose a file",
                   file);
     oriel_env_set("ORIEL_CHECK_JSON", path);
     free(path);
@@ -157,7 +152,7 @@ int oriel_command_check(int argc, char **argv)
     struct request request;
     check_request_parse(argc, argv, &request);
     if (options_conflict(&request))
-        oriel_die("nothing else goes with --explain or --rules");
+        oriel_die("--explain and --rules allow no other arguments");
     if (request.explain != NULL)
         return oriel_explain_rule(request.explain);
     if (request.rules || request.page)

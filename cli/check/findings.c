@@ -117,7 +117,7 @@ char *oriel_findings_write(const void *request, size_t len_bytes)
     if (len_bytes < sizeof *head ||
         len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record_finding) +
                          head->counts * sizeof(struct oriel_record_count))
-        return oriel_format("%s", "the request was not understood");
+        return oriel_format("%s", "the request is invalid");
     json_t *value = job_json(head);
     char *refusal = oriel_json_write(head->file, value);
     json_decref(value);

@@ -112,7 +112,7 @@ static void hosts_print(const json_t *hosts)
             printf("  %-12s not found: %s\n", member_text(host, "name"),
                    member_text(host, "reason"));
         printf("  %-12s %s %s\n", "",
-               member_is_true(host, "served") ? "served by" : "not served: there is no",
+               member_is_true(host, "served") ? "served by" : "not served: cannot find",
                member_text(host, "liboriel"));
     }
 }
@@ -168,8 +168,8 @@ int oriel_command_info(int argc, char **argv)
     static const struct argp argp = {
         .options = options,
         .parser = info_option_parse,
-        .doc = "Show Oriel's version, the hosts found, what each mechanism's probe found, and "
-               "every option.",
+        .doc = "Show Oriel's version, the hosts found, the result of each mechanism's probe, and "
+               "all options.",
     };
     bool as_json = false;
     argp_parse(&argp, argc, argv, 0, NULL, &as_json);

@@ -45,7 +45,7 @@ static void library_version_read(const char *soname, struct record *out)
            sizeof get_version);
     int len = 0;
     if (get_version == NULL || get_version(version, &len) != 0) {
-        record_set_error(out, "the library does not tell its version");
+        record_set_error(out, "the library does not return its version");
         return;
     }
     snprintf(out->text, sizeof out->text, "%.*s", (int)strcspn(version, "\r\n"), version);
@@ -89,13 +89,13 @@ static void child_version_read(const char *soname, struct record *out)
         return;
     memset(out, 0, sizeof *out);
     if (child < 0)
-        snprintf(out->text, sizeof out->text, "%s could not be asked: no child process", soname);
+        snprintf(out->text, sizeof out->text, "%s could not be queried: no child process", soname);
     else if (WIFSIGNALED(status))
-        snprintf(out->text, sizeof out->text, "%s could not be asked: %s", soname,
+        snprintf(out->text, sizeof out->text, "%s could not be queried: %s", soname,
                  strsignal(WTERMSIG(status)));
     else
         snprintf(out->text, sizeof out->text,
-                 "%s could not be asked: it ended the process that loaded it", soname);
+                 "%s could not be queried: it ended the process that loaded it", soname);
 }
 
 void oriel_installed_find(const struct oriel_host *host, struct oriel_installed *out)

@@ -30,7 +30,7 @@ static const char *format_error(const json_t *job)
     json_t *finding;
     const char *format = member_text(job, "format");
     if (format == NULL || strcmp(format, "oriel-check") != 0)
-        return "no findings of oriel check";
+        return "not a findings file of oriel check";
     if (!member_number(job, "version", &version) || version != 1)
         return "findings of another version of oriel check";
     if (!json_is_array(json_object_get(job, "findings")))
@@ -65,8 +65,7 @@ bool oriel_findings_file_open(const char *path, FILE *complaints, struct oriel_f
 {
     json_error_t error;
     if (file_is_empty(path)) {
-        fprintf(complaints,
-                "oriel: %s is empty: the job that was to write it has not come to its end\n", path);
+        fprintf(complaints, "oriel: %s is empty: the job that writes it has not finished\n", path);
         return false;
     }
     out->job = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
@@ -193,8 +192,7 @@ void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *ou
             fprintf(out, "    %s %s\n", depth == 0 ? "stack:" : "      ", json_string_value(frame));
     }
     if (!json_is_true(json_object_get(found->job, "complete")))
-        fputs("\nNot all ranks came to MPI_Finalize: these are the findings of one machine.\n",
-              out);
+        fputs("\nNot all ranks reached MPI_Finalize: these are the findings of one node.\n", out);
     if (!json_is_true(json_object_get(found->job, "local_accesses_watched")))
         fputs("\nThe program's own loads and stores were not watched (compile with "
               "-fsanitize=thread).\n",

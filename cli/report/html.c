@@ -191,15 +191,15 @@ static char *template_read(FILE *complaints)
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         fprintf(complaints,
-                "oriel: pages were not built in: %s: %s; scripts/install-deps installs what they "
-                "need\n",
+                "oriel: this build has no HTML pages: %s: %s; scripts/install-deps installs the "
+                "dependencies\n",
                 path, strerror(errno));
     } else {
         text = file_read_text(file);
         fclose(file);
     }
     if (file != NULL && (text == NULL || strstr(text, data_marker) == NULL)) {
-        fprintf(complaints, "oriel: %s is not the page that the build makes\n", path);
+        fprintf(complaints, "oriel: %s is not the page of this build\n", path);
         free(text);
         text = NULL;
     }
@@ -240,7 +240,7 @@ static bool page_file_write(const char *path, char *page, const json_t *data, FI
     if (!fine) {
         int error = errno;
         fprintf(complaints, "oriel: the page could not be written: %s: %s\n", path,
-                error != 0 ? strerror(error) : "it could not be written whole");
+                error != 0 ? strerror(error) : "the write was incomplete");
         if (out != NULL)
             oriel_file_discard(path);
     }

@@ -35,7 +35,7 @@ static bool argument_set(struct request *request, const char *argument)
     struct stat status;
     bool is_findings = stat(argument, &status) == 0 && !S_ISDIR(status.st_mode);
     if (is_findings && is_named_as_trace(argument))
-        oriel_die("%s is one rank's trace: give the folder that it is in", argument);
+        oriel_die("%s is one rank's trace: name its folder instead", argument);
     const char **place = is_findings ? &request->findings : &request->folder;
     bool is_first = *place == NULL;
     *place = argument;
@@ -45,7 +45,7 @@ static bool argument_set(struct request *request, const char *argument)
 static const char *nonempty_argument(const char *option, const char *what, const char *argument)
 {
     if (argument[0] == '\0')
-        oriel_die("%s: no %s is named", option, what);
+        oriel_die("%s: the name of the %s is empty", option, what);
     return argument;
 }
 
@@ -70,26 +70,23 @@ static error_t report_option_parse(int key, char *argument, struct argp_state *s
 static void report_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
-        {"output", 'o', "PAGE", 0, "Write an HTML page that holds all it needs", 0},
+        {"output", 'o', "PAGE", 0, "Write a self-contained HTML page", 0},
         {"perfetto", OPTION_PERFETTO, "FILE", 0,
-         "Write the events to FILE as JSON that the Perfetto viewer opens", 0},
+         "Write the events to FILE as JSON for the Perfetto viewer", 0},
         {"otf2", OPTION_OTF2, "FOLDER", 0,
-         "Write the events to FOLDER, which must not be there yet, as an OTF2 archive", 0},
+         "Write the events as an OTF2 archive to FOLDER, which must not exist", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
         .parser = report_option_parse,
         .args_doc = "[FOLDER] [FINDINGS]",
-        .doc = "Show the traces that oriel run --trace FOLDER has written, the findings that oriel "
-               "check --json FINDINGS "
-               "has written, or both.\v"
-               "Without options a summary is printed: for each window the operations, their paths, "
-               "the time in each call and "
-               "what of it was waiting, who waited for whom, and the busiest pairs of ranks. "
-               "Traces of a run that is "
-               "still going, or that was killed, are read up to what was written last. "
-               "docs/traces.md tells more.",
+        .doc =
+            "Show the traces of oriel run --trace FOLDER, the findings of oriel check --json "
+            "FINDINGS, or both.\vWithout options it prints a summary. For each window: the "
+            "operations, their paths, the time in each call and how much of it was waiting, which "
+            "ranks waited for which, and the busiest pairs of ranks. Traces of a running or killed "
+            "program are read up to the last complete block. docs/traces.md has the details.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, 0, NULL, out);
@@ -102,10 +99,10 @@ static void output_path_check(const struct request *request, const char *output)
     if (output == NULL)
         return;
     if (is_named_as_trace(output))
-        oriel_die("%s has the name of a trace: choose another for what is written", output);
+        oriel_die("%s has the name of a trace: choose another output file", output);
     if (request->findings != NULL && stat(request->findings, &in) == 0 && stat(output, &out) == 0 &&
         in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-        oriel_die("%s has the findings: choose another name for what is written", output);
+        oriel_die("%s is the findings file: choose another output file", output);
 }
 
 /* Writes the requested formats, or prints text when no option selects one. */

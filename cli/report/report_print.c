@@ -73,7 +73,7 @@ static void print_dates(const struct oriel_traces *traces, FILE *out)
     time_t begin = (time_t)(traces->ranks[0].header.begin_real_ns / BILLION);
     struct tm parts;
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&begin, &parts));
-    fprintf(out, "  begun %s; %s from the first event to the last\n", date,
+    fprintf(out, "  began %s; %s from the first event to the last\n", date,
             time_text(took, (uint64_t)traces->last_ns));
 }
 
@@ -102,12 +102,11 @@ static void print_clocks(const struct oriel_traces *traces, FILE *out)
     if (nodes == 1 && unknown == 0)
         fprintf(out, "  all ranks on one clock\n");
     else if (nodes > 1)
-        fprintf(out, "  %zu clocks, which are compared to within %s\n", nodes,
-                time_text(text, error_ns));
+        fprintf(out, "  %zu clocks, aligned to within %s\n", nodes, time_text(text, error_ns));
     if (unknown > 0)
         fprintf(out,
-                "  the clocks of %zu ranks have not been compared: their times may be off by as "
-                "much as their dates are\n",
+                "  the clocks of %zu ranks were not compared: their times are as precise as the "
+                "system dates\n",
                 unknown);
 }
 
@@ -157,13 +156,13 @@ static void print_losses(const struct oriel_traces *traces, FILE *out)
     } else {
         char *who = ranks_text(traces, has_dropped);
         fprintf(out, ", and %s dropped (", count_text(text, dropped));
-        fprintf(out, "%s of all), by ranks %s: too fast for the writer, or no room left\n",
+        fprintf(out, "%s of all), by ranks %s: the writer was too slow, or no space was left\n",
                 share_text(text, dropped, events + dropped), who);
         free(who);
     }
     char *open = ranks_text(traces, has_not_ended);
     if (open != NULL)
-        fprintf(out, "  ranks that did not come to MPI_Finalize: %s\n", open);
+        fprintf(out, "  ranks that did not reach MPI_Finalize: %s\n", open);
     free(open);
 }
 
@@ -204,7 +203,7 @@ static void print_window_head(const struct oriel_traces *traces, uint32_t index,
             window->n == 1 ? "" : "s");
     print_sizes(window, out);
     if (window->site[0] != '\0')
-        fprintf(out, ", made in %s", window->site);
+        fprintf(out, ", created in %s", window->site);
     fprintf(out, "\n");
 }
 
@@ -339,7 +338,7 @@ void oriel_report_print(const struct oriel_traces *traces, FILE *out)
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
     if (traces->windows_count == 0)
-        fprintf(out, "\nNo window was made.\n");
+        fprintf(out, "\nNo window was created.\n");
     for (uint32_t i = 0; i < traces->windows_count; i++) {
         print_window_head(traces, i, out);
         print_operations(&sums[i], &traces->windows[i], out);

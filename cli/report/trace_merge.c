@@ -51,7 +51,7 @@ static bool source_open(const char *path, struct oriel_trace_source *out, const 
     int seen = oriel_seen_file(AT_FDCWD, path, &info);
     out->fd = seen < 0 ? -1 : oriel_seen_open(seen, O_RDONLY | O_NONBLOCK);
     if (out->fd < 0)
-        *trouble = errno == 0 ? "is no file" : strerror(errno);
+        *trouble = errno == 0 ? "is not a regular file" : strerror(errno);
     return out->fd >= 0;
 }
 
@@ -79,8 +79,8 @@ static void trace_file_read(struct run *run, char *path, int32_t named_rank, FIL
     if (file.parsed.trouble[0] != '\0')
         fprintf(complaints, "oriel: %s %s\n", path, file.parsed.trouble);
     if (readable && file.parsed.header.world_rank != named_rank) {
-        fprintf(complaints, "oriel: %s says that it is rank %d's, and is left out\n", path,
-                (int)file.parsed.header.world_rank);
+        fprintf(complaints, "oriel: %s is rank %d's according to its header, and is ignored\n",
+                path, (int)file.parsed.header.world_rank);
         readable = false;
     }
     if (!readable) {
@@ -110,10 +110,9 @@ static bool trace_folder_read(struct run *run, const char *folder, FILE *complai
     }
     closedir(open_folder);
     if (seen == 0)
-        fprintf(
-            complaints,
-            "oriel: %s: there is no trace in it (rank-0.oriel and so on, of oriel run --trace)\n",
-            folder);
+        fprintf(complaints,
+                "oriel: %s: contains no traces of oriel run --trace (rank-0.oriel and so on)\n",
+                folder);
     return run->files_count > 0;
 }
 
@@ -159,7 +158,7 @@ static void other_runs_drop(struct run *run, FILE *complaints)
             run->files[kept++] = run->files[i];
             continue;
         }
-        fprintf(complaints, "oriel: %s is of another run than most files here, and is left out\n",
+        fprintf(complaints, "oriel: %s is from another run than most files here, and is ignored\n",
                 run->files[i].path);
         file_free(&run->files[i]);
     }
@@ -173,10 +172,9 @@ static void missing_ranks_report(const struct run *run, const char *folder, FILE
     while (first < (int32_t)run->files_count && run->files[first].named_rank == first)
         first++;
     if ((int32_t)run->files_count < world_size)
-        fprintf(
-            complaints,
-            "oriel: %s: of %d ranks, %d have no trace here that can be read, rank %d the first\n",
-            folder, (int)world_size, (int)(world_size - (int32_t)run->files_count), (int)first);
+        fprintf(complaints,
+                "oriel: %s: %d of %d ranks have no readable trace here, the first is rank %d\n",
+                folder, (int)(world_size - (int32_t)run->files_count), (int)world_size, (int)first);
 }
 
 /* --- times --- */
@@ -334,7 +332,7 @@ static void merge_windows(struct run *run, FILE *complaints)
             if (window->n != described->head.n) {
                 fprintf(complaints,
                         "oriel: %s: window %" PRIu32
-                        " has other ranks than in other files, and is left out\n",
+                        " has different ranks than in other files, and is ignored\n",
                         file->path, number);
                 continue;
             }

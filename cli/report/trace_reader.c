@@ -79,11 +79,11 @@ static bool parse_header(const struct oriel_trace_source *source, struct oriel_t
     struct oriel_trace_header *header = &out->header;
     size_t got = read_at(source, 0, header, sizeof *header);
     if (got < sizeof header->magic || header->magic != ORIEL_TRACE_MAGIC)
-        return parse_fail(out, got == 0 ? "is empty" : "is no trace of Oriel's");
+        return parse_fail(out, got == 0 ? "is empty" : "is not an Oriel trace");
     if (got >= offsetof(struct oriel_trace_header, header_bytes) &&
         header->version != ORIEL_TRACE_VERSION) {
         snprintf(out->trouble, sizeof out->trouble,
-                 "has version %" PRIu32 " of the format, and this command reads version %d",
+                 "has version %" PRIu32 " of the format; this command reads version %d",
                  header->version, ORIEL_TRACE_VERSION);
         return false;
     }
@@ -271,8 +271,8 @@ static void trouble_record(struct oriel_trace_parsed *out, const char *stop, uns
                  out->end_bytes, out->events);
     else if (bad_blocks > 0 || out->invalid > 0)
         snprintf(out->trouble, sizeof out->trouble,
-                 "has %u blocks and %" PRIu64 " events that make no sense and are left out",
-                 bad_blocks, out->invalid);
+                 "has %u blocks and %" PRIu64 " events that are invalid and ignored", bad_blocks,
+                 out->invalid);
 }
 
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out)

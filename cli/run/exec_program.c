@@ -25,7 +25,7 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
 {
     const struct oriel_host *chosen = wanted == NULL ? NULL : oriel_host_named(wanted);
     if (wanted != NULL && chosen == NULL)
-        oriel_die("there is no host MPI called \"%s\"; Oriel knows mpich and openmpi", wanted);
+        oriel_die("unknown host MPI \"%s\"; Oriel supports mpich and openmpi", wanted);
 
     const struct oriel_host *linked = oriel_host_of_program(program);
     if (chosen != NULL && linked != NULL && chosen != linked)
@@ -38,11 +38,12 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
     if (chosen == NULL)
         chosen = oriel_host_only_built();
     if (chosen == NULL)
-        oriel_die("cannot tell which MPI %s uses: %s; choose with --host mpich or --host openmpi",
-                  program->path,
-                  access(program->path, R_OK) == 0
-                      ? "neither its libraries nor a launcher's environment say so"
-                      : "the file cannot be read, and no launcher's environment says so");
+        oriel_die(
+            "cannot determine which MPI %s uses: %s; choose with --host mpich or --host openmpi",
+            program->path,
+            access(program->path, R_OK) == 0
+                ? "neither its libraries nor a launcher's variables identify it"
+                : "the file cannot be read, and no launcher's variables identify it");
     return chosen;
 }
 
@@ -54,9 +55,8 @@ static void launcher_check(const struct oriel_exec_plan *plan, const struct orie
     struct oriel_launcher launcher;
     if (!oriel_launcher_is_foreign(host, program, &launcher))
         return;
-    static const char line[] =
-        "%s uses %s, but %s's launcher has started it: each process %s a job of its own; "
-        "use %s's mpiexec (on Debian mpiexec.%s)";
+    static const char line[] = "%s uses %s, but %s's launcher started it: each process %s a "
+                               "separate job; use %s's mpiexec (on Debian mpiexec.%s)";
     if (plan->checked)
         oriel_die(line, program->path, host->title, launcher.host->title, "would be", host->title,
                   host->name);
@@ -80,7 +80,7 @@ static bool is_oriel(const struct oriel_program *program)
 static void inner_command_check(const struct oriel_exec_plan *plan, char *const *command)
 {
     if (plan->checked && (command[1] == NULL || strcmp(command[1], "check") != 0))
-        oriel_die("oriel check takes the program itself: leave out the inner oriel%s%s",
+        oriel_die("oriel check expects the program itself: remove the inner oriel%s%s",
                   command[1] == NULL ? "" : " ", command[1] == NULL ? "" : command[1]);
 }
 
@@ -88,7 +88,7 @@ static void host_library_require(const struct oriel_host *host, const char *name
                                  char out[PATH_MAX])
 {
     if (!oriel_host_library(host, name, out))
-        oriel_die("Oriel is not built for %s: %s is not there or cannot be read", host->title, out);
+        oriel_die("Oriel is not built for %s: %s is missing or not readable", host->title, out);
 }
 
 /* The first of the program's libraries whose name begins with one of the prefixes, or NULL. */
@@ -152,8 +152,7 @@ _Noreturn void oriel_exec_program(const struct oriel_exec_plan *plan, char **com
     struct oriel_program program;
     oriel_program_find(command[0], bypass_advice(plan), &program);
     if (options.bypass && plan->checked)
-        oriel_die(
-            "ORIEL_BYPASS=1 leaves the program as it is, which cannot be checked then; unset it");
+        oriel_die("ORIEL_BYPASS=1 disables the checker; unset it to use oriel check");
     if (is_oriel(&program)) {
         inner_command_check(plan, command);
         program_exec(&program, command);

@@ -109,7 +109,7 @@ static void mpi_names_read(const char *liboriel, struct names *out)
     struct oriel_elf_file file;
     memset(out, 0, sizeof *out);
     if (!oriel_elf_open(liboriel, &file))
-        oriel_die("%s is no library", liboriel);
+        oriel_die("%s is not a library", liboriel);
     oriel_elf_exports_visit(&file, mpi_name_collect, out);
     oriel_elf_close(&file);
     if (out->count > 0)
@@ -119,7 +119,7 @@ static void mpi_names_read(const char *liboriel, struct names *out)
 static void preload_entry_add(const char *path, char **preload, char **added)
 {
     if (strpbrk(path, separators) != NULL)
-        oriel_die("%s cannot be preloaded: its path holds a blank or a colon", path);
+        oriel_die("%s cannot be preloaded: its path contains a space or a colon", path);
     if (list_has(*preload, path, strlen(path)))
         return;
     list_append(preload, path, strlen(path));

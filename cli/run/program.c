@@ -58,10 +58,10 @@ static void privileges_check(const char *path, const char *advice)
 {
     struct stat status;
     if (stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
-        oriel_die("%s is a %s program, for which the loader ignores every preload; %s", path,
+        oriel_die("%s is a %s program: the loader ignores LD_PRELOAD for it; %s", path,
                   (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", advice);
     if (getxattr(path, "security.capability", NULL, 0) > 0)
-        oriel_die("%s has file capabilities, for which the loader ignores every preload; %s", path,
+        oriel_die("%s has file capabilities: the loader ignores LD_PRELOAD for it; %s", path,
                   advice);
 }
 
@@ -149,9 +149,9 @@ void oriel_program_inspect(struct oriel_program *program)
         &file, "PMPI_Init"); /* Not MPI_Init, which a program may define as a wrapper. */
     oriel_elf_close(&file);
     if (!is_dynamic)
-        oriel_die("%s is a static program, which loads no libraries; %s", path, program->advice);
+        oriel_die("%s is a static program and loads no libraries; %s", path, program->advice);
     if (has_mpi)
-        oriel_die("%s has an MPI linked into it, in front of which no library comes; %s", path,
+        oriel_die("%s has MPI linked into it, where a preload has no effect; %s", path,
                   program->advice);
     libraries_list(program, loader, path);
 }

@@ -47,24 +47,23 @@ static void run_request_parse(int argc, char **argv, struct request *out)
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
         {"stats", OPTION_STATS, "FILE.json", OPTION_ARG_OPTIONAL,
-         "At the end print what was done with each window, or write it to FILE.json", 0},
-        {"counters", OPTION_COUNTERS, NULL, 0, "Print what --stats counts, and what its names mean",
+         "Print statistics of each window at the end, or write them to FILE.json", 0},
+        {"counters", OPTION_COUNTERS, NULL, 0, "List the counters of --stats with their meanings",
          0},
         {"trace", OPTION_TRACE, "FOLDER", 0,
-         "Each rank writes a trace of its calls to FOLDER, for oriel report", 0},
+         "Write a trace of each rank's calls to FOLDER, for oriel report", 0},
         {"watch", OPTION_WATCH, NULL, 0,
-         "Show what the ranks do while they run, in a line on the launcher's terminal", 0},
+         "Show what the ranks do in a line on the launcher's terminal", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
         .parser = run_option_parse,
         .args_doc = "[--] PROGRAM [ARGUMENT...]",
-        .doc = "Run an MPI program with its windows served by Oriel.\v"
-               "Under any launcher: mpiexec -n 4 oriel run ./app. Without --host, the program's "
-               "libraries tell which MPI "
-               "it uses, and for scripts the launcher's environment. ORIEL_BYPASS=1 runs the "
-               "program as it is.",
+        .doc = "Run an MPI program with its windows served by Oriel.\vWorks with any launcher: "
+               "mpiexec -n 4 oriel run ./app. Without --host, Oriel detects the MPI from the "
+               "program's libraries or, for scripts, from the launcher's variables. ORIEL_BYPASS=1 "
+               "runs the program without Oriel.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
@@ -83,7 +82,7 @@ static void stats_option_set(const char *file)
 {
     const char *end = strrchr(file, '.');
     if (file[0] != '\0' && (end == NULL || strcmp(end, ".json") != 0))
-        oriel_die("--stats=%s: a file's name that ends in .json is wanted", file);
+        oriel_die("--stats=%s: the file's name must end in .json", file);
     char *path = file[0] == '\0' ? oriel_format("1") : absolute_path(file);
     oriel_env_set("ORIEL_STATS", path);
     free(path);
@@ -94,7 +93,7 @@ static void stats_option_set(const char *file)
 static void trace_option_set(const char *folder)
 {
     if (folder[0] == '\0')
-        oriel_die("--trace: no folder is named");
+        oriel_die("--trace: the folder's name is empty");
     (void)mkdir(folder, 0777);
     char *path = absolute_path(folder);
     oriel_env_set("ORIEL_TRACE", path);

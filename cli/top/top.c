@@ -42,22 +42,20 @@ static error_t top_option_parse(int key, char *argument, struct argp_state *stat
 static void top_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
-        {"once", OPTION_ONCE, NULL, 0, "Print once, and end", 0},
-        {"json", OPTION_JSON, NULL, 0, "The same as JSON", 0},
+        {"once", OPTION_ONCE, NULL, 0, "Print once and exit", 0},
+        {"json", OPTION_JSON, NULL, 0, "Print once as JSON", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
         .parser = top_option_parse,
         .args_doc = "[JOB|PROCESS]",
-        .doc = "Show what the jobs of this machine do, and who waits for whom.\v"
-               "Without an argument all jobs of the user, for root those of all; else the one with "
-               "this number, or with this "
-               "process, which may be a rank or the launcher. A full screen, anew each second, "
-               "until q is pressed; text where "
-               "that is no terminal. Rates are known where operations are counted: under oriel run "
-               "--watch or --stats. "
-               "docs/watching.md tells what is shown.",
+        .doc = "Show what the jobs on this node do, and which ranks wait for which.\vWithout an "
+               "argument it shows all jobs of the user, or of all users for root. An argument "
+               "selects a job by its number, or by a process, which may be a rank or the launcher. "
+               "On a terminal the display is updated every second until q is pressed; otherwise it "
+               "is printed once. Rates require counters: start the job with oriel run --watch or "
+               "--stats. docs/watching.md describes the display.",
     };
     *out = (struct request){.job = NULL};
     argp_parse(&argp, argc, argv, 0, NULL, out);
@@ -89,14 +87,13 @@ static _Noreturn void no_job_die(const struct request *request)
     struct stat owner;
     char path[64];
     if (request->job == NULL)
-        oriel_die("no process of %s has a window of Oriel",
-                  geteuid() == 0 ? "this machine" : "yours");
+        oriel_die("no process of %s has an Oriel window", geteuid() == 0 ? "this node" : "yours");
     snprintf(path, sizeof path, "/proc/%d", is_number(request->job) ? atoi(request->job) : 0);
     if (stat(path, &owner) != 0)
-        oriel_die("there is no job and no process %s with windows of Oriel here", request->job);
+        oriel_die("there is no job or process %s with Oriel windows here", request->job);
     if (geteuid() != 0 && owner.st_uid != geteuid())
-        oriel_die("process %s is another user's: only root can look at it", request->job);
-    oriel_die("neither process %s nor one that it has started has a window of Oriel", request->job);
+        oriel_die("process %s belongs to another user: only root can inspect it", request->job);
+    oriel_die("neither process %s nor its descendants have an Oriel window", request->job);
 }
 
 static void job_waits_open(struct oriel_waits *waits, const struct oriel_jobs *jobs, size_t first,
@@ -212,7 +209,7 @@ static size_t screen_update(struct oriel_jobs *jobs, const struct request *reque
     FILE *memory = oriel_alloc_checked(open_memstream(&text, &len));
     oriel_jobs_find(jobs);
     oriel_jobs_read(jobs);
-    fputs("oriel top: q ends it\n\n", memory);
+    fputs("oriel top: press q to quit\n\n", memory);
     size_t shown = jobs_print(jobs, request, waits, memory);
     if (shown == 0)
         fputs("no job\n", memory);

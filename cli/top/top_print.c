@@ -109,7 +109,7 @@ static void missing_ranks_print(const struct oriel_waits *waits, FILE *out)
     if (count > 0) {
         fprintf(out, "  %s ", count == 1 ? "rank" : "ranks");
         oriel_ranks_say(ranks, count, out);
-        fprintf(out, " %s made no window yet, %s ended, or %s on another machine\n",
+        fprintf(out, " %s created no window yet, %s ended, or %s on another node\n",
                 count == 1 ? "has" : "have", count == 1 ? "has" : "have",
                 count == 1 ? "is" : "are");
     }

@@ -83,7 +83,7 @@ const card = finding =>
 export const findingsSection = () => {
     const check = data.check,
         notes = [];
-    if (!check.complete) notes.push("Not all ranks came to MPI_Finalize: these are the findings of one machine.");
+    if (!check.complete) notes.push("Not all ranks reached MPI_Finalize: these are the findings of one node.");
     if (!check.local_accesses_watched)
         notes.push("The program's own loads and stores were not watched; compile it with -fsanitize=thread for that.");
     if (check.findings_lost) notes.push(`${units.count(check.findings_lost)} more findings than there was room for.`);

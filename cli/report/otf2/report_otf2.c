@@ -239,20 +239,20 @@ static uint32_t first_rank_of_node(const struct archive *archive, uint32_t rank)
 static void define_ranks(struct archive *archive)
 {
     OTF2_GlobalDefWriter *definitions = archive->definitions;
-    OTF2_StringRef machine_class = define_text(archive, "machine");
+    OTF2_StringRef node_class = define_text(archive, "node");
     uint32_t *nodes = oriel_alloc((archive->traces->ranks_count + 1) * sizeof *nodes);
-    uint32_t machines = 0;
+    uint32_t nodes_count = 0;
     OTF2_GlobalDefWriter_WriteSystemTreeNode(
         definitions, 0, define_text(archive, archive->traces->ranks[0].header.program),
         define_text(archive, "run"), OTF2_UNDEFINED_SYSTEM_TREE_NODE);
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++) {
         const struct oriel_traced_rank *rank = &archive->traces->ranks[i];
         uint32_t first = first_rank_of_node(archive, i);
-        nodes[i] = first < i ? nodes[first] : ++machines;
+        nodes[i] = first < i ? nodes[first] : ++nodes_count;
         if (first == i)
             OTF2_GlobalDefWriter_WriteSystemTreeNode(
-                definitions, nodes[i], define_text(archive, rank->header.machine_name),
-                machine_class, 0);
+                definitions, nodes[i], define_text(archive, rank->header.machine_name), node_class,
+                0);
         OTF2_GlobalDefWriter_WriteLocationGroup(
             definitions, i, define_format(archive, oriel_format("rank %d", (int)rank->world_rank)),
             OTF2_LOCATION_GROUP_TYPE_PROCESS, nodes[i], OTF2_UNDEFINED_LOCATION_GROUP);
@@ -379,7 +379,7 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
     struct archive archive = {.traces = traces, .rank = UINT32_MAX};
     if (mkdir(folder, 0777) != 0) {
         fprintf(stderr, "oriel: --otf2 %s: %s\n", folder,
-                errno == EEXIST ? "it is there already, and is left as it is" : strerror(errno));
+                errno == EEXIST ? "it already exists and is not changed" : strerror(errno));
         return false;
     }
     OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(otf2_error_record, &archive);
