@@ -1,7 +1,7 @@
-/* Active target: fences with and without puts, and post-start-complete-wait by a pair, around a ring, among all; and making
- * windows, which all ranks do together too.
- * What a rank puts changes with every operation, and whoever leaves an epoch looks at what was put to it.
- * Driven by timing.c through the tables at the end. */
+/* Active target: fences with and without puts, and post-start-complete-wait by a pair, around a
+ * ring, and among all ranks; and window creation, which is collective too. The data change with
+ * every operation, and a rank checks what was put to it after each epoch. timing.c drives the
+ * tables at the end. */
 #include "rma.h"
 
 #include <string.h>
@@ -50,7 +50,8 @@ static void fence_open(struct rma_run *run)
     MPI_Win_fence(MPI_MODE_NOPRECEDE, run->win);
 }
 
-/* Every rank puts to its right neighbour. Words in turn: the neighbour may already be one epoch on, in the next batch too. */
+/* Every rank puts to its right neighbour. Words alternate: the neighbour may be one epoch ahead,
+ * also in the next batch. */
 static void fence_put(struct rma_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
@@ -61,7 +62,7 @@ static void fence_put(struct rma_run *run, uint64_t count)
     }
 }
 
-/* Fences alone leave no data: untimed puts show that they are fences. */
+/* Fences alone leave no data: untimed puts verify that they synchronise. */
 static void fence_check(struct rma_run *run)
 {
     MPI_Win_fence(MPI_MODE_NOPRECEDE, run->win);
@@ -146,7 +147,7 @@ static void all_to_all(struct rma_run *run, uint64_t count)
     }
 }
 
-/* ---- making windows ---- */
+/* ---- window creation ---- */
 
 static void create_free(struct rma_run *run, uint64_t count)
 {
@@ -158,7 +159,7 @@ static void create_free(struct rma_run *run, uint64_t count)
     }
 }
 
-/* One more such window, and used. */
+/* Creates another such window, and uses it. */
 static void create_check(struct rma_run *run)
 {
     struct rma_run other = *run;

@@ -1,6 +1,6 @@
-/* Atomic operations on one word: fetch_and_op and compare_and_swap by rank 0, and fetch_and_op by all ranks at once.
- * The word counts from a value that changes with every batch, so each fetched value can be foretold.
- * Driven by timing.c through the table at the end. */
+/* Atomic operations on one word: fetch_and_op and compare_and_swap by rank 0, and fetch_and_op by
+ * all ranks at once. The word counts from a value that changes with every batch, so each fetched
+ * value is predictable. timing.c drives the table at the end. */
 #include "rma.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void counter_prepare(struct rma_run *run)
     memcpy(run->mine, &first, sizeof first);
 }
 
-/* The word is what it has to be, and its neighbours are what they were. */
+/* The word has the expected value, and its neighbours are unchanged. */
 static void counter_check_sum(struct rma_run *run, uint64_t added)
 {
     int64_t word;
@@ -42,7 +42,7 @@ static void fetch_and_op(struct rma_run *run, uint64_t count)
     const int64_t one = 1, first = first_value(run);
     const uint64_t end = run->done + count;
     int64_t before[RMA_SLOTS];
-    while (run->done < end) { /* accumulates of one origin to one place take effect in their order */
+    while (run->done < end) { /* accumulates of one origin to one location take effect in order */
         uint64_t flight = (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
         for (uint64_t i = 0; i < flight; i++) {
             before[i] = -1;
@@ -59,7 +59,8 @@ static void compare_and_swap(struct rma_run *run, uint64_t count)
     const MPI_Aint begin = run->begin[target];
     const int64_t first = first_value(run);
     const uint64_t end = run->done + count;
-    int64_t words[RMA_SLOTS + 1], found[RMA_SLOTS]; /* words[i] is compared, words[i + 1] desired */
+    /* words[i] is compared, words[i + 1] is desired */
+    int64_t words[RMA_SLOTS + 1], found[RMA_SLOTS];
     while (run->done < end) {
         uint64_t flight = (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
         words[0] = first + (int64_t)run->done;
@@ -75,7 +76,7 @@ static void compare_and_swap(struct rma_run *run, uint64_t count)
     }
 }
 
-/* Every rank adds its number, counted from one, to the same word; what it fetches only grows. */
+/* Every rank adds its number, counted from one, to the same word; its fetched values only grow. */
 static void hot_fetch_and_op(struct rma_run *run, uint64_t count)
 {
     const MPI_Aint begin = run->begin[hot_target];

@@ -1,9 +1,10 @@
-/* Does one kind of one-sided operation after the other, each with its flush, at both of two ranks, and tells what
- * processor time each rank needed for one: what `oriel check` adds shows in a run of the same program under it. It is
- * correct: puts and gets of a rank have a part of each target's memory that is theirs alone, so that there is nothing
- * to be found, and each pattern is verified: what was done is done again in thought, from where the random numbers
- * begin. A plain MPI program; run by bench/checked: `mpiexec -n 2 checked MILLISECONDS [PATTERN...]`. A line for each
- * pattern: its name and the nanoseconds of either rank, or WRONG. */
+/* Does one kind of one-sided operation after another, each with its flush, to both of two ranks,
+ * and prints the processor time of each rank for one operation. A run of the same program under
+ * `oriel check` shows the checker's overhead. The program is correct: puts and gets of a rank use a
+ * part of each target's memory that no other rank uses, so there are no findings. Each pattern is
+ * verified: the check repeats the sequence of operations from the start of the random numbers. A
+ * plain MPI program; run by bench/checked: `mpiexec -n 2 checked MILLISECONDS [PATTERN...]`. It
+ * prints a line for each pattern: its name and the nanoseconds of either rank, or WRONG. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdbool.h>
@@ -24,23 +25,26 @@ struct walk {
 struct pattern {
     const char *name;
     void (*once)(int target, MPI_Aint at, uint64_t number);
-    bool (*is_right)(void); /* by all ranks together, once nothing is under way */
-    bool shared;            /* all reach the same memory, else each a part of its own */
+    bool (*is_right)(void); /* called by all ranks together, when no operation is outstanding */
+    /* all ranks use the same memory; otherwise each uses a part of its own */
+    bool shared;
     enum order order;
     size_t block_bytes;  /* of an operation */
-    size_t stride_bytes; /* from place to place, a divisor of block_bytes; each such part of a block has the operation's
-                            number first */
-    size_t span_bytes;   /* of what one rank reaches at one target */
+    /* From one position to the next, a divisor of block_bytes; each such part of a block begins
+     * with the operation's number. */
+    size_t stride_bytes;
+    size_t span_bytes;   /* of one rank's memory at one target */
 };
 
 static const struct pattern *pattern;
 static size_t places;  /* of one rank at one target */
-static MPI_Aint first; /* where they begin */
+static MPI_Aint first; /* offset of the first */
 static uint64_t *memory, *block, done, fetched;
 static MPI_Win win;
 static int rank;
 
-/* What a word holds that has no number: the same in each part of a block, so that parts may lie over each other. */
+/* The value of a word without a number: the same in each part of a block, so that parts may
+ * overlap. */
 static uint64_t filling(int of_rank, size_t word)
 {
     return (word + 1) * 0x9e3779b97f4a7c15u + (uint64_t)of_rank;
@@ -51,7 +55,7 @@ static struct walk walk_start(int of_rank)
     return (struct walk){.random = (uint64_t)of_rank};
 }
 
-/* Where the next operation goes. */
+/* Determines the target and position of the next operation. */
 static inline void walk_on(struct walk *walk, int *target_out, size_t *place_out)
 {
     walk->random = walk->random * 6364136223846793005u + 1442695040888963407u;
@@ -75,7 +79,7 @@ static void put_once(int target, MPI_Aint at, uint64_t number)
     MPI_Win_flush(target, win);
 }
 
-/* Each rank gets all that it may have put. */
+/* Each rank gets all memory that it may have put to. */
 static bool puts_are_right(void)
 {
     const size_t stride = pattern->stride_bytes / WORD, parts = pattern->block_bytes / pattern->stride_bytes;
@@ -109,14 +113,14 @@ static bool puts_are_right(void)
 static void get_once(int target, MPI_Aint at, uint64_t number)
 {
     for (size_t i = 0; i < pattern->block_bytes / WORD; i += pattern->stride_bytes / WORD)
-        block[i] = number; /* is in the sum if nothing comes */
+        block[i] = number; /* in the sum if no data arrive */
     MPI_Get(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes, MPI_BYTE, win);
     MPI_Win_flush(target, win);
     for (size_t i = 0; i < pattern->block_bytes / WORD; i += pattern->stride_bytes / WORD)
         fetched += block[i];
 }
 
-/* The first words of each, and all of the last. */
+/* The first words of each block, and all words of the last. */
 static bool gets_are_right(void)
 {
     const size_t stride = pattern->stride_bytes / WORD, words = pattern->block_bytes / WORD;
@@ -149,8 +153,8 @@ static void add_once(int target, MPI_Aint at, uint64_t number)
     fetched += *block;
 }
 
-/* Each word has what all ranks have added to it; who adds one to a word n times in all fetches 0 to n - 1, in some
- * order. */
+/* Each word has the sum of all ranks' additions. With n additions of one to a word in all, the
+ * fetched values are 0 to n - 1 in some order. */
 static bool adds_are_right(void)
 {
     const size_t words = pattern->span_bytes / WORD;
@@ -185,7 +189,7 @@ static bool adds_are_right(void)
 #define WORDS             .block_bytes = WORD, .stride_bytes = WORD
 #define BLOCKS(len_bytes) .block_bytes = (len_bytes), .stride_bytes = (len_bytes)
 
-/* Of "8 KiB" and "8 MiB" a half is at each target. */
+/* Of "8 KiB" and "8 MiB", a half is at each target. */
 static const struct pattern patterns[] = {
     {"put-8-same", PUT, .order = SAME, WORDS, .span_bytes = WORD},
     {"put-8-next", PUT, .order = NEXT, WORDS, .span_bytes = 4 * MIB},
@@ -210,7 +214,7 @@ static double seconds_of(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The processor time that it took, in seconds. */
+/* The processor time of the operations, in seconds. */
 static double go_on(struct walk *walk, double seconds)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -225,7 +229,7 @@ static double go_on(struct walk *walk, double seconds)
     return seconds_of(CLOCK_THREAD_CPUTIME_ID) - start_s;
 }
 
-/* All stores of the ranks to their memory come before anybody's first operation. */
+/* All ranks initialise their memory before any rank's first operation. */
 static void fill(size_t words)
 {
     for (size_t i = 0; i < words; i++)
@@ -255,7 +259,7 @@ static void run(double seconds)
     fill(len_bytes / WORD);
 
     struct walk walk = walk_start(rank);
-    go_on(&walk, seconds / 2); /* warms up */
+    go_on(&walk, seconds / 2); /* warm-up */
     uint64_t before = done;
     mine_ns = go_on(&walk, seconds) * 1e9;
     mine_ns /= (double)(done - before);

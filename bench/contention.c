@@ -1,6 +1,7 @@
-/* All ranks want the same thing of rank 0, from one moment to another: how often each of them gets it.
- * Prints a line for each pattern: its name, operations per second of all ranks, and the least and the most that one rank got.
- * A plain MPI program; run by bench/contention: `mpiexec -n N contention PATTERN MILLISECONDS`. */
+/* All ranks compete for the same resource on rank 0: the number of times that each of them gets it.
+ * Prints a line for each pattern: its name, operations per second of all ranks, and the least and
+ * the most of one rank. A plain MPI program; run by bench/contention: `mpiexec -n N contention
+ * PATTERN MILLISECONDS`. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@ static double operand[DOUBLES];
 static MPI_Win win;
 static int rank, ranks;
 
-/* Two that hold the lock at a time would lose some of the sum. */
+/* If two ranks hold the lock at once, part of the sum is lost. */
 static void lock_exclusive(void)
 {
     int64_t value = 0;
@@ -62,7 +63,7 @@ static const struct {
     {"bulk-accumulate", bulk, 1},
 };
 
-/* The machine's, the same in all its processes. */
+/* The node's clock, the same in all its processes. */
 static double clock_s(void)
 {
     struct timespec now;
@@ -78,8 +79,8 @@ static void sleep_until(double moment_s)
         continue;
 }
 
-/* How often in so many seconds, from a moment on that lies behind everybody's barrier: nobody is alone at the beginning or
- * at the end, so that shares are shares of what all want. */
+/* Counts operations for some seconds, from a time after the barrier of all ranks. No rank is alone
+ * at the beginning or at the end, so the shares are of the contended time. */
 static int64_t count(void (*once)(void), double seconds, double *late_s_out)
 {
     int64_t done = 0;
@@ -103,7 +104,7 @@ static int64_t count(void (*once)(void), double seconds, double *late_s_out)
     return done;
 }
 
-/* What must be in rank 0's memory when everybody has done all its operations. */
+/* The expected contents of rank 0's memory after all operations. */
 static int is_right(const char *name, int64_t all)
 {
     double sum;

@@ -1,18 +1,20 @@
 /* Contiguous put, get, accumulate and get_accumulate from rank 0 to rank 1, of any length.
- * Operation k uses area k of as many as the span holds, so that operations in flight together do not overlap.
- * Driven by timing.c through the table at the end. */
+ * Operation k uses area k modulo the number of areas in the span, so that operations in flight
+ * together do not overlap. timing.c drives the table at the end. */
 #include "words.h"
 
 static const int target = WORDS_TARGET;
 enum { SMALL_BYTES = 128, SHORT_BYTES = 32, LOOKED_BYTES = 8192 };
 
-/* Small operations take many areas in turn, as programs do; long ones go to one place unless they are in flight together. */
+/* Small operations use many areas in turn, as programs do. Long ones use one area unless they are
+ * in flight together. */
 static size_t span(const struct rma_run *run)
 {
     return run->in_flight > 1 || (run->len_bytes <= SMALL_BYTES && !run->place) ? RMA_SLOTS * run->len_bytes : run->len_bytes;
 }
 
-/* Short gets take more areas, so that many can be looked at together; they stay in the nearest cache. */
+/* Short gets use more areas, so that many can be checked together; they stay in the first-level
+ * cache. */
 static size_t span_get(const struct rma_run *run)
 {
     size_t areas = RMA_SLOTS;
@@ -21,13 +23,14 @@ static size_t span_get(const struct rma_run *run)
     return areas > RMA_SLOTS && !run->place ? areas * run->len_bytes : span(run);
 }
 
-/* The first half is what goes, the second what comes. */
+/* The first half is sent, the second half is received. */
 static size_t span_both(const struct rma_run *run)
 {
     return 2 * span(run);
 }
 
-/* What the loops need, in variables of their own: the run's fields could change with every call of MPI. */
+/* The loops' inputs as local variables: the compiler must assume that an MPI call changes the run's
+ * fields. */
 struct loop {
     MPI_Win win;
     MPI_Datatype type;
@@ -72,7 +75,7 @@ static void put(struct rma_run *run, uint64_t count)
     run->done = end;
 }
 
-/* The heads of those from `first` to before `end`. */
+/* Differences of the heads from `first` to before `end`. */
 static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop, uint64_t first, uint64_t end)
 {
     uint64_t differ = 0;
@@ -81,8 +84,9 @@ static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop,
     return differ;
 }
 
-/* Short gets are looked at while the clock stands, whole: comparing would take as long as a good part of the get itself.
- * Those at a place have one area, so there would be a look after each. */
+/* Short gets are checked completely while the clock is stopped: a comparison takes a good part of
+ * the time of a get. Patterns with an alignment have one area, and would need a check after each
+ * get. */
 static void get_setup(struct rma_run *run)
 {
     run->part = run->len_bytes <= SHORT_BYTES && !run->place ? run->span_bytes / run->len_bytes : 0;
@@ -93,7 +97,8 @@ static void get_look(struct rma_run *run)
     for (uint64_t k = run->looked; run->part && k < run->done; k++) {
         const size_t at = (k & (run->part - 1)) * run->len_bytes;
         run->wrong |= !data_holds_from(run->buffer + at, at, run->len_bytes, rma_target_seed(run, target));
-        for (size_t i = 0; i < run->len_bytes; i++) /* no byte of the next one may be there already */
+        /* no byte of the next operation may have arrived already */
+        for (size_t i = 0; i < run->len_bytes; i++)
             run->buffer[at + i] = (char)~run->buffer[at + i];
     }
 }
@@ -148,7 +153,7 @@ static void get(struct rma_run *run, uint64_t count)
 
 /* ---- accumulate and get_accumulate ---- */
 
-/* Doubles, and behind them a guard that is none. */
+/* Doubles, followed by a guard without doubles. */
 static void doubles_fill(const struct rma_run *run, char *memory, uint64_t seed)
 {
     data_fill_doubles(memory, run->span_bytes, seed);
@@ -199,7 +204,8 @@ static void get_accumulate(struct rma_run *run, uint64_t count)
     run->done = end;
 }
 
-/* Each area was added to as often as operations came round to it; back_by is 1 for what was fetched by the last one. */
+/* Each area received as many additions as operations used it. back_by is 1 for the values that the
+ * last operation fetched. */
 static bool areas_hold_sums(const struct rma_run *run, const char *memory, size_t span_bytes, uint64_t back_by)
 {
     const size_t areas = span_bytes / run->len_bytes, each = run->len_bytes / sizeof(double);
@@ -214,7 +220,7 @@ static bool areas_hold_sums(const struct rma_run *run, const char *memory, size_
     return true;
 }
 
-/* Behind what is summed up lies something else than doubles, which must stay. */
+/* The memory after the summed doubles has other data, which must be unchanged. */
 static bool guard_holds(const struct rma_run *run, const char *memory, uint64_t seed)
 {
     return data_holds_from(memory + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES, seed);

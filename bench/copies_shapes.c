@@ -1,6 +1,5 @@
-/* The shapes that copies.c measures: datatypes of both sides, and the loops by hand that do the same, with constants as a
- * programmer has them.  Compiled with -O3, so that they are as fast as the compiler makes them.
- * copies.c calls. */
+/* The shapes that copies.c measures: datatypes of both sides, and equivalent hand-written loops
+ * with constants.  Compiled with -O3, for the fastest possible loops. */
 #include "copies.h"
 
 #include <stddef.h>
@@ -9,7 +8,7 @@
 
 enum { PLACES = 1024, GRID = 64, ROWS = 512 };
 
-/* An element behind a hole, as structs have them. */
+/* An element after a hole, as in structs. */
 struct record {
     double value;
     char mark;
@@ -160,7 +159,8 @@ static MPI_Datatype records(void)
     return type;
 }
 
-/* Blocks of 2 and 3 doubles in turn with the other side's of 3 and 2: the pieces have no length in common. */
+/* Blocks of 2 and 3 doubles in turn, and of 3 and 2 on the other side: the pieces have no length in
+ * common. */
 static MPI_Datatype threes(int stride)
 {
     MPI_Datatype pair = vector(2, 3, 4, MPI_DOUBLE), item, type;

@@ -1,6 +1,5 @@
-/* Data that can be foretold, for the benchmark's checks.
- * A word mixes its seed and its place, so neither a shifted nor an earlier batch's word passes for it.
- * Called by the benchmark's programs. */
+/* Predictable data for the benchmark's checks. A word mixes its seed and its index, so a shifted
+ * word or a word of an earlier batch is detected. */
 #include "data.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* Put and get between contiguous memory at rank 0 and a datatype at rank 1: strided, a matrix's
+/* Put and get between contiguous memory on rank 0 and a datatype on rank 1: strided, a matrix's
  * column, two faces of a cube, irregular blocks, structs with holes; one put that is strided on
  * both sides; and puts whose datatype is new each time. Each shape is described twice: to MPI by a
- * constructor, to the checks by its runs of bytes in the type's order. Driven by timing.c through
- * the table at the end. */
+ * constructor, and to the checks by its byte runs in the type's order. timing.c drives the table at
+ * the end. */
 #include "shapes.h"
 #include "words.h"
 
@@ -11,7 +11,7 @@
 static const int target = WORDS_TARGET;
 enum { LOOKED_BYTES = 16 * 8 };
 
-static struct shape shape; /* the one in hand; what lies between its runs must not change */
+static struct shape shape; /* the current shape; its gaps must not change */
 
 static void shape_end(struct rma_run *run)
 {
@@ -118,7 +118,7 @@ static void structs(struct rma_run *run)
     shape_end(run);
 }
 
-/* MPI asks for matching types on both sides: the same struct without its holes. */
+/* MPI requires matching types on both sides: the same struct without its holes. */
 static void structs_packed(struct rma_run *run)
 {
     MPI_Datatype one, sized, types[] = {MPI_INT32_T, MPI_DOUBLE, MPI_INT32_T};
@@ -158,7 +158,7 @@ static void singles(struct rma_run *run)
 
 /* ---- the operations ---- */
 
-/* What comes first in the type's order: gets bring it to the head of the buffer. */
+/* The first item in the type's order: gets move it to the head of the buffer. */
 static uint64_t head_of(const char *memory)
 {
     char head[sizeof(uint64_t)];
@@ -202,7 +202,7 @@ static void put(struct rma_run *run, uint64_t count)
     }
 }
 
-/* The datatype is made for it, and freed after it. */
+/* The datatype is created for the put, and freed after it. */
 static void put_by_new_type(struct rma_run *run, uint64_t count)
 {
     const uint64_t stamp = words_stamp(run);
@@ -233,7 +233,7 @@ static void get(struct rma_run *run, uint64_t count)
     run->wrong |= differ != 0;
 }
 
-/* The head in the target's memory, wherever the shape has it within the first words. */
+/* The head in the target's memory, which is within the first words of every shape. */
 static void put_look(struct rma_run *run)
 {
     char memory[LOOKED_BYTES] = {0};
@@ -242,7 +242,7 @@ static void put_look(struct rma_run *run)
     run->wrong |= head_of(memory) != words_stamp(run) + run->done - 1;
 }
 
-/* Every run holds what the last operation sent, in the type's order, and every gap what was there before. */
+/* Every run holds the data of the last operation, in the type's order; every gap is unchanged. */
 static bool put_arrived(const struct rma_run *run, bool spread)
 {
     const uint64_t before = rma_target_seed(run, target);
@@ -273,7 +273,7 @@ static void put_check_spread(struct rma_run *run)
         run->wrong |= !put_arrived(run, true);
 }
 
-/* The buffer is longer than what comes: behind that is what the renewal left. */
+/* The buffer is longer than the received data: the rest holds the renewed data. */
 static void get_check(struct rma_run *run)
 {
     size_t packed = 0;

@@ -1,8 +1,7 @@
-/* Passive-target epochs with one put each, of 8 bytes: exclusive, shared, of all ranks at one target, lock_all; and of any
- * length at a busy target.
- * What is put changes with every operation, so the last ones of each rank can be told from those before; exclusive locks of
- * several ranks protect a counter.
- * Driven by timing.c through the table at the end. */
+/* Passive-target epochs with one put each, of 8 bytes: exclusive, shared, of all ranks at one
+ * target, lock_all; and of any length at a busy target. The data change with every operation, so
+ * the last puts of each rank can be identified. Exclusive locks of several ranks protect a counter.
+ * timing.c drives the table at the end. */
 #include "words.h"
 
 static const int target = 1, contended_target = 0;
@@ -49,7 +48,7 @@ static void lock_shared(struct rma_run *run, uint64_t count)
     lock_put_unlock(run, count, MPI_LOCK_SHARED);
 }
 
-/* Each place holds the value of the last operation that came round to it, places that none reached what was there. */
+/* Each slot holds the value of the last operation that used it; unused slots are unchanged. */
 static void places_hold(struct rma_run *run, int from, uint64_t done)
 {
     for (uint64_t slot = 0; slot < RMA_SLOTS; slot++) {
@@ -70,7 +69,7 @@ static void places_check(struct rma_run *run)
         places_hold(run, 0, run->done);
 }
 
-/* ---- a busy target: puts of any length to one place ---- */
+/* ---- a busy target: puts of any length to one area ---- */
 
 static size_t span_one(const struct rma_run *run)
 {
@@ -90,7 +89,8 @@ static void busy_put(struct rma_run *run, uint64_t count)
 
 /* ---- several ranks ---- */
 
-/* Every rank adds one to the target's first word by get and put: where two hold the lock at a time, some of it gets lost. */
+/* Every rank adds one to the target's first word by get and put: if two ranks hold the lock at
+ * once, additions are lost. */
 static void lock_contended(struct rma_run *run, uint64_t count)
 {
     const MPI_Aint begin = run->begin[contended_target];
@@ -116,7 +116,7 @@ static void contended_check(struct rma_run *run)
                                                        rma_target_seed(run, run->rank));
 }
 
-/* Under shared locks the puts must not meet: each rank has places of its own. */
+/* Under shared locks, puts must not conflict: each rank has slots of its own. */
 static size_t place_of_rank(const struct rma_run *run, int rank, uint64_t operation)
 {
     const uint64_t each = RMA_SLOTS / (uint64_t)run->ranks;
@@ -132,7 +132,7 @@ static void lock_contended_shared(struct rma_run *run, uint64_t count)
     }
 }
 
-/* What must be there is made by each rank's last operations. */
+/* Each rank's last operations determine the final contents. */
 static void contended_shared_check(struct rma_run *run)
 {
     char expected[RMA_SLOTS * sizeof(uint64_t)];

@@ -1,7 +1,9 @@
-/* What waking a thread costs beside the same link: bytes over one TCP connection, answered by a thread that is asleep in epoll,
- * that sleeps so beside one that computes, or that polls.  Each answer must be the byte's successor; else there is no figure.
- * Started by link.py in both machines, by hand: `link serve` in one prints its port, `link ask HOST PORT asleep|busy|awake` in
- * the other prints the nanoseconds of a round trip: in the best batch, or with a busy target the median of single ones. */
+/* The cost of waking a thread compared with the link: bytes over one TCP connection, answered by a
+ * thread that sleeps in epoll, that sleeps while another one computes, or that polls.  Each answer
+ * must be the byte's successor; otherwise no figure is printed. link.py starts it on both nodes. By
+ * hand: `link serve` on one prints its port; `link ask HOST PORT asleep|busy|awake` on the other
+ * prints the nanoseconds of a round trip: of the best batch, or with a busy target the median of
+ * single ones. */
 #define _GNU_SOURCE
 #include "schedule.h"
 
@@ -35,7 +37,7 @@ static void send_at_once(int fd)
         fail("TCP_NODELAY");
 }
 
-/* Takes a byte without sleeping; false at the connection's end. */
+/* Receives a byte without sleeping; false at the end of the connection. */
 static bool poll_byte(int fd, unsigned char *out)
 {
     for (;;) {
@@ -129,7 +131,7 @@ static int reach(const char *host, const char *port)
     return fd;
 }
 
-/* There and back, so often; false where an answer is wrong. */
+/* Does `times` round trips; false for a wrong answer. */
 static bool exchange(int fd, uint64_t times, unsigned char *byte)
 {
     unsigned char came;
@@ -160,7 +162,8 @@ static bool measure_batches(int fd, double *best_s)
     return true;
 }
 
-/* One at a time with a pause before each, as the benchmark's busy target is asked: nothing is warm. */
+/* One round trip at a time with a pause before each, like the benchmark's busy target: caches are
+ * cold. */
 static bool measure_once(int fd, double *median_s)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -178,7 +181,7 @@ static bool measure_once(int fd, double *median_s)
     return true;
 }
 
-/* how: its first letter is what the server is told. */
+/* The server receives the first letter of how. */
 static int ask(const char *host, const char *port, const char *how)
 {
     const int fd = reach(host, port);

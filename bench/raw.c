@@ -1,6 +1,7 @@
-/* What this machine does without MPI: times plain instructions and system calls, the limits of the patterns.
- * A time is printed only when the data were right after each batch; otherwise the line says WRONG.
- * Started by `oriel bench`, or by hand: `raw raw-memcpy:65536 raw-barrier:0:8`; its lines are those of rma.c. */
+/* The node's performance without MPI: times plain instructions and system calls, which are the
+ * limits of the patterns. A time is printed only when the data were right after each batch;
+ * otherwise the line has WRONG. Started by `oriel bench`, or by hand: `raw raw-memcpy:65536
+ * raw-barrier:0:8`. Its output has the form of rma.c's. */
 #define _GNU_SOURCE
 #include "raw.h"
 
@@ -63,7 +64,7 @@ static void batch_run(const struct raw_operation *operation, struct raw_run *run
     schedule_advance(plan, elapsed_s);
 }
 
-/* As for the patterns, a batch of more processes than a few outlasts the scheduler's slices. */
+/* As for the patterns, a batch of many processes must be longer than the scheduler's slices. */
 static struct schedule_limits limits_for(const struct schedule_limits *limits, int ranks)
 {
     struct schedule_limits these = *limits;

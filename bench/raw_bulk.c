@@ -1,6 +1,6 @@
-/* Copies, strided copies, sums and touches of whole buffers by the shortest loops that there are: the limits of long transfers.
- * The sum is written with vectors of the compiler's; it is not atomic, so it is more than accumulates may hope for.
- * Driven by raw.c through the table at the end. */
+/* Copies, strided copies, sums and touches of whole buffers in the shortest possible loops: the
+ * limits of long transfers. The sum uses compiler vectors and is not atomic, so accumulates cannot
+ * reach it. raw.c drives the table at the end. */
 #include "raw.h"
 
 #include <string.h>
@@ -88,7 +88,7 @@ static void sums_prepare(struct raw_run *run)
     data_fill_doubles(run->to, run->len_bytes, 2 * run->batch + 1);
 }
 
-/* The best instructions that this processor has, where the compiler can choose at run time. */
+/* Uses the processor's best instructions when the compiler can select them at run time. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -118,7 +118,7 @@ static void sums_check(struct raw_run *run)
                                    run->done);
 }
 
-/* What get_accumulate does: the sum, and what was there before into other memory. */
+/* As get_accumulate does: computes the sum, and copies the previous contents to other memory. */
 static size_t fetched_span(const struct raw_run *run)
 {
     return 2 * run->len_bytes;
@@ -149,7 +149,7 @@ static size_t touched_span(const struct raw_run *run)
     return run->len_bytes;
 }
 
-/* A word of each page. */
+/* One word of each page. */
 static void touch(struct raw_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++)

@@ -1,7 +1,6 @@
-/* The loops that a program writes by hand where it would use a datatype: one for each shape, there and back.
- * They move the bytes of the patterns' shapes between packed memory and a matrix, a cube, blocks or structs; what lies between
- * must stay.
- * Driven by raw.c through the table at the end. */
+/* Hand-written loops in place of a datatype: one for each shape, in both directions. They move the
+ * bytes of the patterns' shapes between packed memory and a matrix, a cube, blocks or structs; the
+ * gaps must stay unchanged. raw.c drives the table at the end. */
 #include "raw.h"
 #include "shapes.h"
 
@@ -9,7 +8,7 @@
 
 static struct shape shape;
 
-/* ---- the loops: put from packed to spread memory, get the other way ---- */
+/* ---- the loops: put from packed to spread memory, get in the other direction ---- */
 
 #define DOUBLES(name, packed_at, spread_at, count)                                                                         \
     static void put_##name(char *spread, const char *packed)                                                               \
@@ -44,7 +43,7 @@ static void get_face_rows(char *packed, const char *spread)
         memcpy(packed + plane * ROW_BYTES, spread + plane * PLANE_BYTES, ROW_BYTES);
 }
 
-/* What a program keeps of irregular blocks: tables of places and lengths. */
+/* A program's tables for irregular blocks: positions and lengths. */
 static struct {
     unsigned place, len;
 } blocks[SHAPE_BLOCKS];
@@ -83,7 +82,7 @@ static void get_structs(char *restrict packed, const char *restrict spread)
     }
 }
 
-/* ---- what all have alike ---- */
+/* ---- common to all ---- */
 
 static size_t span_of(const struct raw_run *run)
 {

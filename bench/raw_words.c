@@ -1,7 +1,6 @@
-/* Single instructions on words of this process's own memory: load, store, store with a full fence, atomic add, compare and
- * swap.
- * They are the limits of one-sided operations of 8 bytes: a flushed put has to be a store and a full fence.
- * Driven by raw.c through the table at the end. */
+/* Single instructions on words of this process's memory: load, store, store with a full fence,
+ * atomic add, compare and swap. They are the limits of one-sided operations of 8 bytes: a flushed
+ * put must be a store and a full fence. raw.c drives the table at the end. */
 #include "raw.h"
 
 #include <stdatomic.h>
@@ -44,7 +43,7 @@ static void loads_prepare(struct raw_run *run)
     data_fill(run->to, RAW_SLOTS * sizeof(uint64_t), run->batch);
 }
 
-/* Into the other memory, as a get does. */
+/* Into other memory, as a get does. */
 static void load(struct raw_run *run, uint64_t count)
 {
     _Atomic uint64_t *into = (_Atomic uint64_t *)(void *)run->from;
@@ -83,7 +82,7 @@ static void counter_check(struct raw_run *run)
     run->wrong |= atomic_load(word_of(run, 0)) != run->batch + run->done;
 }
 
-/* The least that lock, put and unlock have to do: take the lock, store, give it back. */
+/* The minimum of lock, put and unlock: acquire the lock, store, release it. */
 static void locked_store(struct raw_run *run, uint64_t count)
 {
     _Atomic uint64_t *lock = (_Atomic uint64_t *)(void *)run->to + RAW_SLOTS;

@@ -1,6 +1,6 @@
-/* Request-based operations of 8 bytes from rank 0 to rank 1: rput and rget with a wait each, and 64 rputs with one waitall.
- * Waiting completes a put at its origin only, so a flush ends each loop inside its time.
- * Driven by timing.c through the table at the end. */
+/* Request-based operations of 8 bytes from rank 0 to rank 1: rput and rget with a wait each, and 64
+ * rputs with one waitall. A wait completes a put only at its origin, so each timed loop ends with a
+ * flush. timing.c drives the table at the end. */
 #include "words.h"
 
 static const int target = WORDS_TARGET;
@@ -31,7 +31,8 @@ static void rput_wait(struct rma_run *run, uint64_t count)
 /* One operation is one rput. */
 static void rput_waitall(struct rma_run *run, uint64_t count)
 {
-    MPI_Status statuses[RMA_SLOTS]; /* MPICH declares the array so that gcc warns of MPI_STATUSES_IGNORE */
+    /* MPICH declares the array so that gcc warns about MPI_STATUSES_IGNORE */
+    MPI_Status statuses[RMA_SLOTS];
     while (count > 0) {
         int group = count < RMA_SLOTS ? (int)count : RMA_SLOTS;
         for (int i = 0; i < group; i++)

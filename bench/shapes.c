@@ -1,6 +1,5 @@
-/* The runs of the benchmark's shapes.
- * They follow from constants only, so the two programs that use a shape move the same bytes.
- * Called by datatypes.c, elements.c, raw_shapes.c and raw_elements.c. */
+/* The byte runs of the benchmark's shapes. They depend only on constants, so the two programs that
+ * use a shape move the same bytes. */
 #include "shapes.h"
 
 #include <stdio.h>
@@ -82,6 +81,6 @@ void shape_structs(struct shape *shape)
     begin(shape, SHAPE_STRUCTS * SHAPE_STRUCT_BYTES);
     for (size_t i = 0; i < SHAPE_STRUCTS; i++) {
         add(shape, i * SHAPE_STRUCT_BYTES, 4);
-        add(shape, i * SHAPE_STRUCT_BYTES + 8, 12); /* b and c follow each other */
+        add(shape, i * SHAPE_STRUCT_BYTES + 8, 12); /* b and c are adjacent */
     }
 }

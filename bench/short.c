@@ -1,7 +1,7 @@
-/* What programs have for a moment only: memory from MPI that is given back at once, memory that is attached and detached, and
- * windows that are made for a few operations.  And many attached regions, most of which are not accessed often.
- * Rank 0 works, and rank 1, whose memory it is, counts in the end what has come.
- * Driven by timing.c through the table at the end. */
+/* Short-lived objects: memory from MPI that is freed at once, memory that is attached and detached,
+ * and windows for a few operations.  Also many attached regions, most of which are rarely accessed.
+ * Rank 0 works; rank 1, the target, counts at the end what has arrived. timing.c drives the table
+ * at the end. */
 #include "rma.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static size_t span_one(const struct rma_run *run)
 
 /* ---- memory ---- */
 
-/* A word of each page, as who fills it in touches it. */
+/* Touches one word of each page, as initialisation would. */
 static void alloc_touch_free(struct rma_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
@@ -31,7 +31,7 @@ static void alloc_touch_free(struct rma_run *run, uint64_t count)
     }
 }
 
-/* The buffer, which is in no window otherwise. */
+/* The buffer, which is in no other window. */
 static void attach_detach(struct rma_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
@@ -43,7 +43,7 @@ static void attach_detach(struct rma_run *run, uint64_t count)
 /* ---- regions of the program's memory, attached to the dynamic window ---- */
 
 static char *regions[REGIONS];
-static MPI_Aint regions_at[REGIONS]; /* the target's */
+static MPI_Aint regions_at[REGIONS]; /* on the target */
 
 static void regions_attach(struct rma_run *run)
 {
@@ -99,7 +99,7 @@ static void regions_check(struct rma_run *run)
     }
 }
 
-/* ---- windows over the buffer, which say in the end how many there were ---- */
+/* ---- windows over the buffer, which count how many there were ---- */
 
 static void words_clear(struct rma_run *run)
 {

@@ -1,7 +1,7 @@
-/* Does each kind of one-sided operation a given number of times, for counting instructions.
- * Each loop is in a function of its own that calls nothing but MPI, so that a profiler can count the calls of that function
- * alone; what happens at the first call only happens before it.
- * Run by bench/instructions: `mpiexec -n 2 steps COUNT OPERATION...`. */
+/* Does each kind of one-sided operation a given number of times, for counting instructions. Each
+ * loop is in a function of its own that calls only MPI, so that a profiler can count the calls of
+ * that function alone. One-time work at the first call is done before it. Run by
+ * bench/instructions: `mpiexec -n 2 steps COUNT OPERATION...`. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@ enum operation {
     PUT, GET, FLUSH, PUT_FLUSH, PUT_TWO_FLUSH, GET_TWO_FLUSH, FETCH_AND_OP, LOCK_UNLOCK, LOCK_PUT_UNLOCK, ROUND
 };
 
-static MPI_Group self;   /* of the only rank that counts */
-static MPI_Datatype two; /* doubles, with one between them */
+static MPI_Group self;   /* of the only rank that is counted */
+static MPI_Datatype two; /* two doubles with one between them */
 
 static inline __attribute__((always_inline)) void loop(enum operation operation, long count, MPI_Win win)
 {
@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
     }
 }
 
-/* Not inlined and not static: the profiler finds them by their names. */
+/* Not inlined and not static: the profiler finds them by name. */
 #define COUNTED(name, operation)                                                \
     __attribute__((noinline)) void counted_##name(long count, MPI_Win win);     \
     void counted_##name(long count, MPI_Win win)                                \
@@ -96,7 +96,7 @@ static const struct step *find(const char *name)
     return NULL;
 }
 
-/* A few uncounted ones come first: names are bound, and what is looked up once is found. */
+/* A few uncounted operations come first: they resolve symbols and fill caches. */
 static void run(const struct step *step, long count, MPI_Win win)
 {
     if (!step->locks)

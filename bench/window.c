@@ -1,6 +1,6 @@
-/* Windows of the benchmark's MPI program: one for each pattern, of each kind of memory, and the buffers beside it.
- * Window memory begins on a page of its own, or at the run's place, and ends in a guard.
- * Called by rma.c and by the patterns that time creation. */
+/* Windows of the benchmark's MPI program: one for each pattern, of each kind of memory, and their
+ * buffers. Window memory begins on a page of its own, or at the run's alignment, and ends in a
+ * guard. */
 #include "rma.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ void rma_window_close(struct rma_run *run)
     free(run->block);
 }
 
-/* Moves `mine` to its place, and tells everybody. */
+/* Moves `mine` to its alignment, and exchanges the displacements. */
 static void run_align(struct rma_run *run, size_t offset_bytes)
 {
     const size_t found = (size_t)((uintptr_t)run->base % RMA_HUGE_BYTES);
@@ -85,8 +85,9 @@ void rma_run_open(struct rma_run *run)
     run->to = run->from = MPI_GROUP_NULL;
     len_bytes = run->span_bytes + RMA_GUARD_BYTES + (run->place ? RMA_HUGE_BYTES : 0);
     if (len_bytes < RMA_LEAST_BYTES)
-        len_bytes = RMA_LEAST_BYTES; /* what a program has: memory that malloc maps for itself */
-    len_bytes = (len_bytes + 4095) / 4096 * 4096; /* in others MPICH 4.0.2 loses puts of 8 bytes to allocated memory */
+        len_bytes = RMA_LEAST_BYTES; /* typical of programs: memory that malloc maps separately */
+    /* for other sizes MPICH 4.0.2 loses puts of 8 bytes to allocated memory */
+    len_bytes = (len_bytes + 4095) / 4096 * 4096;
     run->buffer = run->buffer_block = pages(run->span_bytes + RMA_GUARD_BYTES);
     rma_window_open(run, len_bytes);
     rma_window_tell(run);
@@ -113,7 +114,7 @@ void rma_run_close(struct rma_run *run)
     free(run->buffer_block);
 }
 
-/* Rank 1's info, which all ranks get. */
+/* Rank 1's info, distributed to all ranks. */
 static bool info_of_target(const struct rma_run *run, const char *key, char *out, size_t size)
 {
     MPI_Info info;

@@ -1,6 +1,8 @@
-/* What windows cost as such: the time to make and to free them, and what a process keeps for the first, for each more, and for
- * each peer that it has reached.  Prints a line "name value value" for each figure, of rank 0 and of rank 1, whose windows hold
- * no common words.  Run by bench/scaling: `mpiexec -n 2 windows BATCHES COUNT LIVE`; of Oriel it knows the file's name only. */
+/* The cost of windows: the time to create and free them, and the memory of a process for the first
+ * window, for each more, and for each peer that it has accessed.  Prints a line "name value value"
+ * for each figure, with the values of rank 0 and rank 1, whose windows share no words. Run by
+ * bench/scaling: `mpiexec -n 2 windows BATCHES COUNT LIVE`. Of Oriel it uses only the memory file's
+ * name. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 
 enum { BYTES = 64, FIGURES = 6 };
 
-/* Of this process, in KiB but for the last two. */
+/* Of this process, in KiB except for the last two. */
 struct footprint {
     long anonymous, file, tables, space, mappings, descriptors;
 };
@@ -43,7 +45,7 @@ static long count_lines(const char *path)
     return lines;
 }
 
-/* Counts the descriptors; *file: what pages the process's own memory file has. */
+/* Counts the descriptors; *file receives the allocated size of the process's own memory file. */
 static long look_at_descriptors(long *file)
 {
     long count = 0;
@@ -107,7 +109,7 @@ static MPI_Win open_window(int given)
     return win;
 }
 
-/* Microseconds for each, the best of the batches. */
+/* Microseconds for each, in the best batch. */
 static double time_pairs(int given, int batches, int count)
 {
     double best = 1e30;
@@ -123,12 +125,13 @@ static double time_pairs(int given, int batches, int count)
     return best;
 }
 
-/* One word to every rank: the window's data must come, and the mappings of all peers are used. */
+/* Puts one word to every rank: verifies the window, and uses the mappings of all peers. */
 static void reach_all(void)
 {
     int *words;
     MPI_Win win;
-    MPI_Aint size_bytes = ((MPI_Aint)sizeof *words * ranks + 63) / 64 * 64; /* one host loses puts to odd sizes */
+    /* one host loses puts to odd sizes */
+    MPI_Aint size_bytes = ((MPI_Aint)sizeof *words * ranks + 63) / 64 * 64;
     MPI_Win_allocate(size_bytes, sizeof *words, MPI_INFO_NULL, MPI_COMM_WORLD, &words, &win);
     MPI_Win_lock_all(0, win);
     for (int to = 0; to < ranks; to++)

@@ -1,7 +1,7 @@
-/* Data of the patterns that put and get words between areas of the same length at rank 0 and rank 1: operation k uses area k
- * of as many as the span holds.
- * A put's first word is a stamp with its number; a get's place is spoilt before it, so that what did not come is seen.
- * Called through the tables of contiguous.c and requests.c. */
+/* Data of the patterns that put and get words between areas of equal length on rank 0 and rank 1.
+ * Operation k uses area k modulo the number of areas in the span. A put's first word is a stamp
+ * with its number. A get's destination is overwritten before it, so that missing data is detected.
+ */
 #include "words.h"
 
 static const uint64_t never = UINT64_MAX;

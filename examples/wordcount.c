@@ -1,16 +1,16 @@
-/* Counts the words of a text in a hash table that is spread over all ranks: a plain MPI program.
- * A slot's text is complete before its state says so, and a published slot changes only in its count.
- * Run it as `mpiexec -n N wordcount [options] [FILE]`; it knows nothing of Oriel.
+/* Counts the words of a text in a hash table that is distributed over all ranks: a plain MPI
+ * program. A slot's text is complete before its state shows it, and a published slot changes only
+ * in its count. Run it as `mpiexec -n N wordcount [options] [FILE]`; it does not depend on Oriel.
  *
- * The table is open-addressed: a word belongs to the first slot, from its hash onwards over all ranks, that
- * is free or holds the same text. Only compare-and-swap touches a slot's state and only sums touch its count,
- * as the window's default promise (same_op_no_op) asks:
+ * The table is open-addressed: a word belongs to the first slot, from its hash onwards over all
+ * ranks, that is free or holds the same text. Only compare-and-swap changes a slot's state and only
+ * sums change its count, as the window's default assertion (same_op_no_op) requires:
  *
  *     FREE (0) --CAS--> CLAIMED (hash, bit 0 clear) --text put and flushed, CAS--> PUBLISHED (hash, bit 0 set)
  *
- * Who finds its own hash claimed but not published asks again until it is; who finds it published reads the
- * text, since two words may have one hash. The claimant publishes before it does anything else, so the wait
- * is short whatever else goes wrong. */
+ * A rank that finds its own hash claimed but not published asks again until it is published. A rank
+ * that finds it published reads the text, because two words may have the same hash. The claimant
+ * publishes before any other operation, so the wait is short in all cases. */
 #define _POSIX_C_SOURCE 200809L
 #include "words.h"
 
@@ -35,18 +35,19 @@ struct slot {
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 
-static const uint64_t FREE = 0, PUBLISHED = 1; /* PUBLISHED is the bit that text_hash() leaves clear */
+/* PUBLISHED is the bit that text_hash() leaves clear */
+static const uint64_t FREE = 0, PUBLISHED = 1;
 
 struct settings {
     const char *path;
-    long repeat, top, slots; /* slots of each rank; 0: as many as the text asks for */
+    long repeat, top, slots; /* slots of each rank; 0: as many as the text needs */
     bool create;
 };
 
 struct table {
     MPI_Win win;
     struct slot *slot; /* this rank's part */
-    void *block;       /* what malloc gave; NULL in a window that MPI allocated */
+    void *block;       /* memory from malloc; NULL in a window that MPI allocated */
     uint64_t slots;    /* of each rank */
     int rank, ranks;
 };
@@ -76,13 +77,13 @@ static void table_open(struct table *table, uint64_t slots, bool create)
             fprintf(stderr, "wordcount: rank %d has no memory for %" PRIu64 " slots\n", table->rank, slots);
             refuse();
         }
-        char *block = table->block; /* a slot's words are atomic only where they are aligned */
+        char *block = table->block; /* a slot's words are atomic only when they are aligned */
         table->slot = (struct slot *)(block + sizeof(struct slot) - (uintptr_t)block % sizeof(struct slot));
         MPI_Win_create(table->slot, len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &table->win);
     } else {
         MPI_Win_allocate(len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &table->slot, &table->win);
     }
-    /* The stores that clear the table come before anybody's first access. */
+    /* The stores that clear the table complete before any rank's first access. */
     MPI_Win_lock_all(0, table->win);
     memset(table->slot, 0, (size_t)len_bytes);
     MPI_Win_sync(table->win);
@@ -96,7 +97,7 @@ static void table_close(struct table *table)
     free(table->block);
 }
 
-/* Returns the state found. */
+/* Returns the previous state. */
 static uint64_t state_swap(const struct table *table, int target, MPI_Aint at, uint64_t expected, uint64_t desired)
 {
     uint64_t found = 0;
@@ -122,7 +123,7 @@ static bool slot_claim(const struct table *table, int target, MPI_Aint at, const
 
     for (int tries = 1; (found = state_swap(table, target, at, FREE, word->hash)) == word->hash; tries++)
         if (tries % PATIENCE == 0)
-            sched_yield(); /* the claimant may want this processor */
+            sched_yield(); /* the claimant may need this processor */
     if (found == FREE) {
         slot_publish(table, target, at, word);
         return true;
@@ -156,7 +157,8 @@ static bool table_count(const struct table *table, const struct word *word)
     return false;
 }
 
-/* Every rank counts its own stretch of the words. Returns the seconds, negative when the table was full. */
+/* Every rank counts its own part of the words. Returns the seconds, negative when the table was
+ * full. */
 static double count_all(const struct table *table, const struct word *words, size_t len_words, long repeat)
 {
     size_t first = len_words * (size_t)table->rank / (size_t)table->ranks;
@@ -170,15 +172,17 @@ static double count_all(const struct table *table, const struct word *words, siz
             full = !table_count(table, &words[i]);
     MPI_Allreduce(MPI_IN_PLACE, &full, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     double elapsed_s = MPI_Wtime() - start_s;
-    MPI_Win_sync(table->win); /* all have flushed and met: the local slots are final */
-    /* The first to leave the barrier saw the whole time; some ranks leave it when others have nearly finished. */
+    /* all ranks have flushed and passed the barrier: the local slots are final */
+    MPI_Win_sync(table->win);
+    /* The first rank to leave the barrier measures the whole time; some ranks leave it when others
+     * have nearly finished. */
     MPI_Allreduce(MPI_IN_PLACE, &elapsed_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return full ? -1.0 : elapsed_s;
 }
 
 /* ---- results ---- */
 
-/* Orders by falling count, then by text. */
+/* Orders by descending count, then by text. */
 static int slot_compare(const void *left, const void *right)
 {
     const struct slot *a = left, *b = right;
@@ -187,7 +191,8 @@ static int slot_compare(const void *left, const void *right)
     return memcmp(a->text, b->text, WORD_BYTES);
 }
 
-/* Moves the used slots to the front, sorted. The checksum does not depend on where a word lies. */
+/* Moves the used slots to the front, sorted. The checksum does not depend on the positions of
+ * words. */
 static struct summary slots_summarise(struct slot *slots, uint64_t len_slots)
 {
     struct summary sum = {0};
@@ -223,7 +228,8 @@ static struct summary count_sequentially(const struct word *words, size_t len_wo
     return sum;
 }
 
-/* Each rank's best `top` words meet on rank 0; a rank with fewer sends slots with a count of 0. */
+/* Rank 0 merges each rank's `top` most frequent words; a rank with fewer sends slots with a count
+ * of 0. */
 static void print_top(const struct table *table, uint64_t distinct, long top)
 {
     struct slot *best = calloc((size_t)top * (size_t)(table->ranks + 1), sizeof *best);
@@ -285,7 +291,7 @@ static bool parse_number(const char *text, long least, long most, long *out)
     return errno == 0 && end != text && *end == '\0' && *out >= least && *out <= most;
 }
 
-/* All ranks read the same command line and agree without a message. */
+/* All ranks parse the same command line and agree without a message. */
 static bool parse_arguments(int argc, char **argv, struct settings *set)
 {
     static const struct option options[] = {{"create", no_argument, NULL, 'c'},

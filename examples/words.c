@@ -1,6 +1,5 @@
-/* Reads a text and splits it into words: the part of the word count that has nothing to do with windows.
- * Every rank has the same words in the same order, since all split the same bytes.
- * Called by wordcount.c. */
+/* Reads a text and splits it into words: the part of the word count that does not involve windows.
+ * Every rank has the same words in the same order, because all split the same bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include "words.h"
 
