@@ -27,7 +27,8 @@ static void put_word(struct rma_run *run, int to, size_t word, uint64_t value)
 {
     const size_t at = word * sizeof value;
     memcpy(run->buffer + at, &value, sizeof value);
-    MPI_Put(run->buffer + at, 1, MPI_UINT64_T, to, run->begin[to] + (MPI_Aint)at, 1, MPI_UINT64_T, run->win);
+    MPI_Put(run->buffer + at, 1, MPI_UINT64_T, to, run->begin[to] + (MPI_Aint)at, 1, MPI_UINT64_T,
+            run->win);
 }
 
 static void expect_word(struct rma_run *run, size_t word, uint64_t value)
@@ -138,7 +139,8 @@ static void all_to_all(struct rma_run *run, uint64_t count)
         MPI_Win_post(run->from, 0, run->win);
         MPI_Win_start(run->to, 0, run->win);
         for (int step = 1; step < run->ranks; step++)
-            put_word(run, (run->rank + step) % run->ranks, (size_t)run->rank, value_of(run, run->rank, run->done));
+            put_word(run, (run->rank + step) % run->ranks, (size_t)run->rank,
+                     value_of(run, run->rank, run->done));
         MPI_Win_complete(run->win);
         MPI_Win_wait(run->win);
         for (int from = 0; from < run->ranks; from++)
@@ -164,15 +166,16 @@ static void create_check(struct rma_run *run)
 {
     struct rma_run other = *run;
     rma_window_open(&other, CREATED_BYTES);
-    rma_window_tell(&other);
+    rma_window_exchange(&other);
     fence_check(&other);
     rma_window_close(&other);
     run->wrong |= other.wrong;
 }
 
-#define ACTIVE(its_name, its_setup, its_repeat, its_check)                                                                 \
-    {                                                                                                                      \
-        .name = its_name, .kind = RMA_ACTIVE, .setup = its_setup, .repeat = its_repeat, .check = its_check                 \
+#define ACTIVE(its_name, its_setup, its_repeat, its_check)                                         \
+    {                                                                                              \
+        .name = its_name, .kind = RMA_ACTIVE, .setup = its_setup, .repeat = its_repeat,            \
+        .check = its_check                                                                         \
     }
 
 const struct rma_pattern rma_active[] = {

@@ -26,8 +26,8 @@ static void counter_check_sum(struct rma_run *run, uint64_t added)
     int64_t word;
     memcpy(&word, run->mine, sizeof word);
     run->wrong |= word != first_value(run) + (int64_t)added;
-    run->wrong |= !data_holds_from(run->mine + sizeof word, sizeof word, RMA_GUARD_BYTES - sizeof word,
-                                   rma_target_seed(run, run->rank));
+    run->wrong |= !data_holds_from(run->mine + sizeof word, sizeof word,
+                                   RMA_GUARD_BYTES - sizeof word, rma_target_seed(run, run->rank));
 }
 
 static void counter_check(struct rma_run *run)
@@ -43,7 +43,8 @@ static void fetch_and_op(struct rma_run *run, uint64_t count)
     const uint64_t end = run->done + count;
     int64_t before[RMA_SLOTS];
     while (run->done < end) { /* accumulates of one origin to one location take effect in order */
-        uint64_t flight = (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
+        uint64_t flight =
+            (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
         for (uint64_t i = 0; i < flight; i++) {
             before[i] = -1;
             MPI_Fetch_and_op(&one, &before[i], MPI_INT64_T, target, begin, MPI_SUM, run->win);
@@ -62,12 +63,14 @@ static void compare_and_swap(struct rma_run *run, uint64_t count)
     /* words[i] is compared, words[i + 1] is desired */
     int64_t words[RMA_SLOTS + 1], found[RMA_SLOTS];
     while (run->done < end) {
-        uint64_t flight = (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
+        uint64_t flight =
+            (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
         words[0] = first + (int64_t)run->done;
         for (uint64_t i = 0; i < flight; i++) {
             words[i + 1] = words[i] + 1;
             found[i] = -1;
-            MPI_Compare_and_swap(&words[i + 1], &words[i], &found[i], MPI_INT64_T, target, begin, run->win);
+            MPI_Compare_and_swap(&words[i + 1], &words[i], &found[i], MPI_INT64_T, target, begin,
+                                 run->win);
         }
         MPI_Win_flush(target, run->win);
         for (uint64_t i = 0; i < flight; i++)
@@ -100,7 +103,11 @@ static void hot_check(struct rma_run *run)
 }
 
 const struct rma_pattern rma_atomics[] = {
-    {.name = "fetch-and-op", .prepare = counter_prepare, .repeat = fetch_and_op, .check = counter_check, .placeable = true},
+    {.name = "fetch-and-op",
+     .prepare = counter_prepare,
+     .repeat = fetch_and_op,
+     .check = counter_check,
+     .placeable = true},
     {.name = "compare-and-swap",
      .prepare = counter_prepare,
      .repeat = compare_and_swap,

@@ -29,11 +29,11 @@ struct pattern {
     /* all ranks use the same memory; otherwise each uses a part of its own */
     bool shared;
     enum order order;
-    size_t block_bytes;  /* of an operation */
+    size_t block_bytes; /* of an operation */
     /* From one position to the next, a divisor of block_bytes; each such part of a block begins
      * with the operation's number. */
     size_t stride_bytes;
-    size_t span_bytes;   /* of one rank's memory at one target */
+    size_t span_bytes; /* of one rank's memory at one target */
 };
 
 static const struct pattern *pattern;
@@ -56,7 +56,7 @@ static struct walk walk_start(int of_rank)
 }
 
 /* Determines the target and position of the next operation. */
-static inline void walk_on(struct walk *walk, int *target_out, size_t *place_out)
+static inline void walk_next(struct walk *walk, int *target_out, size_t *place_out)
 {
     walk->random = walk->random * 6364136223846793005u + 1442695040888963407u;
     size_t drawn = (walk->random >> 32) * (places * RANKS) >> 32;
@@ -75,14 +75,16 @@ static void put_once(int target, MPI_Aint at, uint64_t number)
 {
     for (size_t i = 0; i < pattern->block_bytes / WORD; i += pattern->stride_bytes / WORD)
         block[i] = number;
-    MPI_Put(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes, MPI_BYTE, win);
+    MPI_Put(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes,
+            MPI_BYTE, win);
     MPI_Win_flush(target, win);
 }
 
 /* Each rank gets all memory that it may have put to. */
 static bool puts_are_right(void)
 {
-    const size_t stride = pattern->stride_bytes / WORD, parts = pattern->block_bytes / pattern->stride_bytes;
+    const size_t stride = pattern->stride_bytes / WORD,
+                 parts = pattern->block_bytes / pattern->stride_bytes;
     const size_t words = pattern->span_bytes / WORD;
     uint64_t *last = calloc(RANKS * words, sizeof *last), *found = calloc(words, sizeof *found);
     struct walk walk = walk_start(rank);
@@ -91,16 +93,19 @@ static bool puts_are_right(void)
     for (uint64_t number = 1; right && number <= done; number++) {
         int target;
         size_t place;
-        walk_on(&walk, &target, &place);
+        walk_next(&walk, &target, &place);
         for (size_t part = 0; part < parts; part++)
             last[(size_t)target * words + place + part] = number;
     }
     for (int target = 0; right && target < RANKS; target++) {
-        MPI_Get(found, (int)pattern->span_bytes, MPI_BYTE, target, first, (int)pattern->span_bytes, MPI_BYTE, win);
+        MPI_Get(found, (int)pattern->span_bytes, MPI_BYTE, target, first, (int)pattern->span_bytes,
+                MPI_BYTE, win);
         MPI_Win_flush(target, win);
         for (size_t i = 0; i < words; i++) {
             uint64_t number = last[(size_t)target * words + i / stride];
-            right = right && found[i] == (i % stride == 0 || number == 0 ? number : filling(rank, i % stride));
+            right =
+                right &&
+                found[i] == (i % stride == 0 || number == 0 ? number : filling(rank, i % stride));
         }
     }
     free(found);
@@ -114,7 +119,8 @@ static void get_once(int target, MPI_Aint at, uint64_t number)
 {
     for (size_t i = 0; i < pattern->block_bytes / WORD; i += pattern->stride_bytes / WORD)
         block[i] = number; /* in the sum if no data arrive */
-    MPI_Get(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes, MPI_BYTE, win);
+    MPI_Get(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes,
+            MPI_BYTE, win);
     MPI_Win_flush(target, win);
     for (size_t i = 0; i < pattern->block_bytes / WORD; i += pattern->stride_bytes / WORD)
         fetched += block[i];
@@ -132,7 +138,7 @@ static bool gets_are_right(void)
 
     for (uint64_t number = 1; number <= done; number++) {
         size_t place;
-        walk_on(&walk, &target, &place);
+        walk_next(&walk, &target, &place);
         begin = (size_t)first / WORD + place * stride;
         for (size_t i = 0; i < words; i += stride)
             sum += filling(target, begin + i);
@@ -158,7 +164,8 @@ static void add_once(int target, MPI_Aint at, uint64_t number)
 static bool adds_are_right(void)
 {
     const size_t words = pattern->span_bytes / WORD;
-    uint64_t *added = calloc(RANKS * words, sizeof *added), all_added[RANKS], sums[2] = {0, fetched}, all_sums[2];
+    uint64_t *added = calloc(RANKS * words, sizeof *added), all_added[RANKS],
+             sums[2] = {0, fetched}, all_sums[2];
     bool right = added != NULL;
 
     MPI_Allgather(&done, 1, MPI_UINT64_T, all_added, 1, MPI_UINT64_T, MPI_COMM_WORLD);
@@ -167,7 +174,7 @@ static bool adds_are_right(void)
         for (uint64_t number = 1; number <= all_added[origin]; number++) {
             int target;
             size_t place;
-            walk_on(&walk, &target, &place);
+            walk_next(&walk, &target, &place);
             added[(size_t)target * words + place]++;
         }
     }
@@ -200,10 +207,12 @@ static const struct pattern patterns[] = {
     {"add-far", ADD, .order = RANDOM, WORDS, .span_bytes = 4 * MIB},
     {"put-64k-same", PUT, .order = SAME, BLOCKS(64 * KIB), .span_bytes = 64 * KIB},
     {"put-64k-blocks", PUT, .order = RANDOM, BLOCKS(64 * KIB), .span_bytes = 4 * MIB},
-    {"put-64k-pages", PUT, .order = RANDOM, .block_bytes = 64 * KIB, .stride_bytes = PAGE, .span_bytes = 4 * MIB},
+    {"put-64k-pages", PUT, .order = RANDOM, .block_bytes = 64 * KIB, .stride_bytes = PAGE,
+     .span_bytes = 4 * MIB},
     {"get-64k-same", GET, .order = SAME, BLOCKS(64 * KIB), .span_bytes = 64 * KIB},
     {"get-64k-blocks", GET, .order = RANDOM, BLOCKS(64 * KIB), .span_bytes = 4 * MIB},
-    {"get-64k-pages", GET, .order = RANDOM, .block_bytes = 64 * KIB, .stride_bytes = PAGE, .span_bytes = 4 * MIB},
+    {"get-64k-pages", GET, .order = RANDOM, .block_bytes = 64 * KIB, .stride_bytes = PAGE,
+     .span_bytes = 4 * MIB},
     {"put-1m-same", PUT, .order = SAME, BLOCKS(MIB), .span_bytes = MIB},
 };
 
@@ -215,15 +224,16 @@ static double seconds_of(clockid_t clock)
 }
 
 /* The processor time of the operations, in seconds. */
-static double go_on(struct walk *walk, double seconds)
+static double operations_run(struct walk *walk, double seconds)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double end_s = seconds_of(CLOCK_MONOTONIC) + seconds, start_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    double end_s = seconds_of(CLOCK_MONOTONIC) + seconds,
+           start_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     while (seconds_of(CLOCK_MONOTONIC) < end_s)
         for (int i = 0; i < CHUNK; i++) {
             int target;
             size_t place;
-            walk_on(walk, &target, &place);
+            walk_next(walk, &target, &place);
             pattern->once(target, first + (MPI_Aint)(place * pattern->stride_bytes), ++done);
         }
     return seconds_of(CLOCK_THREAD_CPUTIME_ID) - start_s;
@@ -259,9 +269,9 @@ static void run(double seconds)
     fill(len_bytes / WORD);
 
     struct walk walk = walk_start(rank);
-    go_on(&walk, seconds / 2); /* warm-up */
+    operations_run(&walk, seconds / 2); /* warm-up */
     uint64_t before = done;
-    mine_ns = go_on(&walk, seconds) * 1e9;
+    mine_ns = operations_run(&walk, seconds) * 1e9;
     mine_ns /= (double)(done - before);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_sync(win);
@@ -293,7 +303,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    for (size_t i = 0; argc > 1 && ranks == RANKS && i < sizeof patterns / sizeof patterns[0]; i++) {
+    for (size_t i = 0; argc > 1 && ranks == RANKS && i < sizeof patterns / sizeof patterns[0];
+         i++) {
         pattern = &patterns[i];
         if (!is_wanted(argc - 2, argv + 2, pattern->name))
             continue;
@@ -301,7 +312,8 @@ int main(int argc, char **argv)
         run(atof(argv[1]) / 1000);
     }
     if (!found && rank == 0)
-        fprintf(stderr, "checked: usage: checked MILLISECONDS [PATTERN...], with %d ranks\n", RANKS);
+        fprintf(stderr, "checked: usage: checked MILLISECONDS [PATTERN...], with %d ranks\n",
+                RANKS);
     MPI_Finalize();
     return found ? 0 : 2;
 }

@@ -10,7 +10,9 @@ enum { SMALL_BYTES = 128, SHORT_BYTES = 32, LOOKED_BYTES = 8192 };
  * in flight together. */
 static size_t span(const struct rma_run *run)
 {
-    return run->in_flight > 1 || (run->len_bytes <= SMALL_BYTES && !run->place) ? RMA_SLOTS * run->len_bytes : run->len_bytes;
+    return run->in_flight > 1 || (run->len_bytes <= SMALL_BYTES && !run->place)
+               ? RMA_SLOTS * run->len_bytes
+               : run->len_bytes;
 }
 
 /* Short gets use more areas, so that many can be checked together; they stay in the first-level
@@ -66,7 +68,8 @@ static void put(struct rma_run *run, uint64_t count)
     for (uint64_t k = run->done; k < end; k++) {
         size_t at = (k & loop.area_mask) * loop.len_bytes;
         words_head_set(loop.buffer + at, stamp + k);
-        MPI_Put(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
+        MPI_Put(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at,
+                loop.count, loop.type, loop.win);
         if (((k + 1) & loop.flight_mask) == 0)
             MPI_Win_flush(target, loop.win);
     }
@@ -76,11 +79,13 @@ static void put(struct rma_run *run, uint64_t count)
 }
 
 /* Differences of the heads from `first` to before `end`. */
-static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop, uint64_t first, uint64_t end)
+static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop, uint64_t first,
+                             uint64_t end)
 {
     uint64_t differ = 0;
     for (uint64_t k = first; k < end; k++)
-        differ |= words_head_differs(loop->buffer + (k & loop->area_mask) * loop->len_bytes, run->heads[k & loop->area_mask]);
+        differ |= words_head_differs(loop->buffer + (k & loop->area_mask) * loop->len_bytes,
+                                     run->heads[k & loop->area_mask]);
     return differ;
 }
 
@@ -96,7 +101,8 @@ static void get_look(struct rma_run *run)
 {
     for (uint64_t k = run->looked; run->part && k < run->done; k++) {
         const size_t at = (k & (run->part - 1)) * run->len_bytes;
-        run->wrong |= !data_holds_from(run->buffer + at, at, run->len_bytes, rma_target_seed(run, target));
+        run->wrong |=
+            !data_holds_from(run->buffer + at, at, run->len_bytes, rma_target_seed(run, target));
         /* no byte of the next operation may have arrived already */
         for (size_t i = 0; i < run->len_bytes; i++)
             run->buffer[at + i] = (char)~run->buffer[at + i];
@@ -109,7 +115,8 @@ static void get_short(struct rma_run *run, uint64_t count)
     const uint64_t end = run->done + count;
     for (uint64_t k = run->done; k < end; k++) {
         const size_t at = (k & loop.area_mask) * loop.len_bytes;
-        MPI_Get(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
+        MPI_Get(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at,
+                loop.count, loop.type, loop.win);
         if (((k + 1) & loop.flight_mask) == 0)
             MPI_Win_flush(target, loop.win);
     }
@@ -127,7 +134,8 @@ static void get_long(struct rma_run *run, uint64_t count)
         const size_t at = (k & loop.area_mask) * loop.len_bytes;
         const uint64_t head = heads[k & loop.area_mask];
         words_head_set(loop.buffer + at, ~head);
-        MPI_Get(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
+        MPI_Get(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at,
+                loop.count, loop.type, loop.win);
         if (((k + 1) & loop.flight_mask) != 0)
             continue;
         MPI_Win_flush(target, loop.win);
@@ -177,8 +185,8 @@ static void accumulate(struct rma_run *run, uint64_t count)
     const uint64_t end = run->done + count;
     for (uint64_t k = run->done; k < end; k++) {
         size_t at = (k & loop.area_mask) * loop.len_bytes;
-        MPI_Accumulate(loop.buffer + at, loop.doubles, MPI_DOUBLE, target, loop.begin + (MPI_Aint)at, loop.doubles,
-                       MPI_DOUBLE, MPI_SUM, loop.win);
+        MPI_Accumulate(loop.buffer + at, loop.doubles, MPI_DOUBLE, target,
+                       loop.begin + (MPI_Aint)at, loop.doubles, MPI_DOUBLE, MPI_SUM, loop.win);
         if (((k + 1) & loop.flight_mask) == 0)
             MPI_Win_flush(target, loop.win);
     }
@@ -194,8 +202,9 @@ static void get_accumulate(struct rma_run *run, uint64_t count)
     const uint64_t end = run->done + count;
     for (uint64_t k = run->done; k < end; k++) {
         size_t at = (k & loop.area_mask) * loop.len_bytes;
-        MPI_Get_accumulate(loop.buffer + at, loop.doubles, MPI_DOUBLE, loop.buffer + half_bytes + at, loop.doubles,
-                           MPI_DOUBLE, target, loop.begin + (MPI_Aint)at, loop.doubles, MPI_DOUBLE, MPI_SUM, loop.win);
+        MPI_Get_accumulate(loop.buffer + at, loop.doubles, MPI_DOUBLE,
+                           loop.buffer + half_bytes + at, loop.doubles, MPI_DOUBLE, target,
+                           loop.begin + (MPI_Aint)at, loop.doubles, MPI_DOUBLE, MPI_SUM, loop.win);
         if (((k + 1) & loop.flight_mask) == 0)
             MPI_Win_flush(target, loop.win);
     }
@@ -206,15 +215,17 @@ static void get_accumulate(struct rma_run *run, uint64_t count)
 
 /* Each area received as many additions as operations used it. back_by is 1 for the values that the
  * last operation fetched. */
-static bool areas_hold_sums(const struct rma_run *run, const char *memory, size_t span_bytes, uint64_t back_by)
+static bool areas_hold_sums(const struct rma_run *run, const char *memory, size_t span_bytes,
+                            uint64_t back_by)
 {
     const size_t areas = span_bytes / run->len_bytes, each = run->len_bytes / sizeof(double);
     for (size_t area = 0; area < areas; area++) {
         uint64_t times = run->done / areas + (area < run->done % areas);
         if (times < back_by)
             continue;
-        if (!data_holds_sums(memory + area * run->len_bytes, area * each, each, rma_target_seed(run, target),
-                             rma_origin_seed(run, 0), times - back_by))
+        if (!data_holds_sums(memory + area * run->len_bytes, area * each, each,
+                             rma_target_seed(run, target), rma_origin_seed(run, 0),
+                             times - back_by))
             return false;
     }
     return true;
@@ -237,10 +248,11 @@ static void get_accumulate_check(struct rma_run *run)
 {
     const size_t half_bytes = run->span_bytes / 2;
     if (run->rank == target)
-        run->wrong |= !areas_hold_sums(run, run->mine, half_bytes, 0) ||
-                      !data_holds_sums(run->mine + half_bytes, half_bytes / sizeof(double), half_bytes / sizeof(double),
-                                       rma_target_seed(run, target), 0, 0) ||
-                      !guard_holds(run, run->mine, rma_target_seed(run, target));
+        run->wrong |=
+            !areas_hold_sums(run, run->mine, half_bytes, 0) ||
+            !data_holds_sums(run->mine + half_bytes, half_bytes / sizeof(double),
+                             half_bytes / sizeof(double), rma_target_seed(run, target), 0, 0) ||
+            !guard_holds(run, run->mine, rma_target_seed(run, target));
     if (run->rank == 0)
         run->wrong |= !areas_hold_sums(run, run->buffer + half_bytes, half_bytes, 1) ||
                       !guard_holds(run, run->buffer, rma_origin_seed(run, 0));

@@ -97,7 +97,8 @@ static void measure(struct run *run, const struct copies_shape *shape)
     while (batch(run, shape, MPI_PUT, count) * (double)count < batch_s)
         count *= 2;
     for (int i = 0; i < BATCHES; i++)
-        for (int way = run->there != NULL ? HAND_PUT : MPI_PUT; way < WAYS; way += run->there != NULL ? 1 : 2) {
+        for (int way = run->there != NULL ? HAND_PUT : MPI_PUT; way < WAYS;
+             way += run->there != NULL ? 1 : 2) {
             double each_s = batch(run, shape, (enum way)way, count);
             if (i == 0 || each_s < best_s[way])
                 best_s[way] = each_s;

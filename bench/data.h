@@ -21,6 +21,7 @@ void data_fill_doubles(char *memory, size_t len_bytes, uint64_t seed);
 
 /* True when each double is the first seed's value plus `times` the second's. The first double in
  * memory has the index `first`. */
-bool data_holds_sums(const char *memory, size_t first, size_t count, uint64_t seed, uint64_t added_seed, uint64_t times);
+bool data_holds_sums(const char *memory, size_t first, size_t count, uint64_t seed,
+                     uint64_t added_seed, uint64_t times);
 
 #endif

@@ -197,7 +197,8 @@ static void put(struct rma_run *run, uint64_t count)
     const uint64_t stamp = words_stamp(run);
     for (uint64_t i = 0; i < count; i++, run->done++) {
         words_head_set(run->buffer, stamp + run->done);
-        MPI_Put(run->buffer, origin_count, origin_type, target, run->begin[target], 1, run->target_type, run->win);
+        MPI_Put(run->buffer, origin_count, origin_type, target, run->begin[target], 1,
+                run->target_type, run->win);
         MPI_Win_flush(target, run->win);
     }
 }
@@ -226,7 +227,8 @@ static void get(struct rma_run *run, uint64_t count)
     uint64_t differ = 0;
     for (uint64_t i = 0; i < count; i++, run->done++) {
         words_head_set(run->buffer, ~head);
-        MPI_Get(run->buffer, origin_count, origin_type, target, run->begin[target], 1, run->target_type, run->win);
+        MPI_Get(run->buffer, origin_count, origin_type, target, run->begin[target], 1,
+                run->target_type, run->win);
         MPI_Win_flush(target, run->win);
         differ |= words_head_differs(run->buffer, head);
     }
@@ -237,7 +239,8 @@ static void get(struct rma_run *run, uint64_t count)
 static void put_look(struct rma_run *run)
 {
     char memory[LOOKED_BYTES] = {0};
-    MPI_Get(memory, LOOKED_BYTES, MPI_BYTE, target, run->begin[target], LOOKED_BYTES, MPI_BYTE, run->win);
+    MPI_Get(memory, LOOKED_BYTES, MPI_BYTE, target, run->begin[target], LOOKED_BYTES, MPI_BYTE,
+            run->win);
     MPI_Win_flush(target, run->win);
     run->wrong |= head_of(memory) != words_stamp(run) + run->done - 1;
 }
@@ -258,7 +261,8 @@ static bool put_arrived(const struct rma_run *run, bool spread)
         end = shape.runs[i].offset + shape.runs[i].len;
     }
     free(sent);
-    return right && data_holds_from(run->mine + end, end, run->span_bytes + RMA_GUARD_BYTES - end, before);
+    return right &&
+           data_holds_from(run->mine + end, end, run->span_bytes + RMA_GUARD_BYTES - end, before);
 }
 
 static void put_check(struct rma_run *run)
@@ -280,22 +284,25 @@ static void get_check(struct rma_run *run)
     if (run->rank != 0)
         return;
     for (size_t i = 0; i < shape.runs_len; i++) {
-        run->wrong |= !data_holds_from(run->buffer + packed, shape.runs[i].offset, shape.runs[i].len,
-                                       rma_target_seed(run, target));
+        run->wrong |= !data_holds_from(run->buffer + packed, shape.runs[i].offset,
+                                       shape.runs[i].len, rma_target_seed(run, target));
         packed += shape.runs[i].len;
     }
-    run->wrong |= !data_holds_from(run->buffer + packed, packed, run->span_bytes - packed, rma_renewed_seed(run));
-    run->wrong |= !data_holds_from(run->buffer + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES, rma_origin_seed(run, 0));
+    run->wrong |= !data_holds_from(run->buffer + packed, packed, run->span_bytes - packed,
+                                   rma_renewed_seed(run));
+    run->wrong |= !data_holds_from(run->buffer + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES,
+                                   rma_origin_seed(run, 0));
 }
 
-#define SHAPE(its_name, its_span, its_setup, its_repeat, its_check, its_look, is_placeable)                                \
-    {                                                                                                                      \
-        .name = its_name, .span = its_span, .setup = its_setup, .prepare = prepare, .repeat = its_repeat,                  \
-        .check = its_check, .renew = words_renew, .look = its_look, .placeable = is_placeable                              \
+#define SHAPE(its_name, its_span, its_setup, its_repeat, its_check, its_look, is_placeable)        \
+    {                                                                                              \
+        .name = its_name, .span = its_span, .setup = its_setup, .prepare = prepare,                \
+        .repeat = its_repeat, .check = its_check, .renew = words_renew, .look = its_look,          \
+        .placeable = is_placeable                                                                  \
     }
 
-#define PUT_AND_GET(shape, its_span, its_setup, are_placeable)                                                             \
-    SHAPE("put-" shape, its_span, its_setup, put, put_check, put_look, are_placeable),                                     \
+#define PUT_AND_GET(shape, its_span, its_setup, are_placeable)                                     \
+    SHAPE("put-" shape, its_span, its_setup, put, put_check, put_look, are_placeable),             \
         SHAPE("get-" shape, its_span, its_setup, get, get_check, NULL, are_placeable)
 
 const struct rma_pattern rma_datatypes[] = {

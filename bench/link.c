@@ -78,7 +78,7 @@ static void answer_all(int fd, int epoll_fd, bool sleeps)
     }
 }
 
-static void answer(int fd)
+static void connection_answer(int fd)
 {
     const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN};
@@ -99,13 +99,14 @@ static void answer(int fd)
     pthread_join(thread, NULL);
 }
 
-static int serve(void)
+static int server_run(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t len_bytes = sizeof address;
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
 
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 1) != 0 ||
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listener, 1) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &len_bytes) != 0)
         fail("no port");
     printf("%d\n", ntohs(address.sin_port));
@@ -114,7 +115,7 @@ static int serve(void)
     if (fd < 0)
         fail("accept");
     close(listener);
-    answer(fd);
+    connection_answer(fd);
     return 0;
 }
 
@@ -148,7 +149,8 @@ static bool exchange(int fd, uint64_t times, unsigned char *byte)
 
 static bool measure_batches(int fd, double *best_s)
 {
-    const struct schedule_limits limits = {.batch_s = 0.01, .budget_s = 0.3, .batches = 10, .least = 16};
+    const struct schedule_limits limits = {
+        .batch_s = 0.01, .budget_s = 0.3, .batches = 10, .least = 16};
     struct schedule plan;
     unsigned char byte = 0;
 
@@ -182,7 +184,7 @@ static bool measure_once(int fd, double *median_s)
 }
 
 /* The server receives the first letter of how. */
-static int ask(const char *host, const char *port, const char *how)
+static int client_run(const char *host, const char *port, const char *how)
 {
     const int fd = reach(host, port);
     double took_s = 0;
@@ -199,10 +201,11 @@ static int ask(const char *host, const char *port, const char *how)
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "serve") == 0)
-        return serve();
+        return server_run();
     if (argc == 5 && strcmp(argv[1], "ask") == 0 &&
-        (strcmp(argv[4], "asleep") == 0 || strcmp(argv[4], "busy") == 0 || strcmp(argv[4], "awake") == 0))
-        return ask(argv[2], argv[3], argv[4][1] == 's' ? &argv[4][1] : argv[4]);
+        (strcmp(argv[4], "asleep") == 0 || strcmp(argv[4], "busy") == 0 ||
+         strcmp(argv[4], "awake") == 0))
+        return client_run(argv[2], argv[3], argv[4][1] == 's' ? &argv[4][1] : argv[4]);
     fprintf(stderr, "usage: link serve | link ask HOST PORT asleep|busy|awake\n");
     return 2;
 }

@@ -18,7 +18,7 @@ struct shape;
 struct raw_run {
     const struct raw_operation *operation;
     size_t len_bytes;
-    int ranks; /* number of processes */
+    int ranks;       /* number of processes */
     char *from, *to; /* len_bytes of input and output; twice that in strided operations */
     char *seen;      /* another mapping of the pages of `to` when they are shared; otherwise `to` */
     uint64_t batch;
@@ -37,7 +37,7 @@ struct raw_operation {
     int ranks_least;
     /* size of `from` and `to`; NULL: twice len_bytes */
     size_t (*span)(const struct raw_run *run);
-    void (*shape)(struct shape *shape);                          /* of the hand-written loops */
+    void (*shape)(struct shape *shape); /* of the hand-written loops */
     void (*move)(char *to, const char *from);
     /* Teams define one of the next two: all processes do `count` operations, */
     void (*together)(struct member *me, uint64_t count);

@@ -50,7 +50,8 @@ struct passing {
     void (*pass)(_Atomic uint32_t *turn, uint32_t next);
 };
 
-static _Noreturn void partner(_Atomic uint32_t *turn, const struct passing *how, uint32_t first, uint64_t count)
+static _Noreturn void partner(_Atomic uint32_t *turn, const struct passing *how, uint32_t first,
+                              uint64_t count)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (uint64_t i = 0; i < count; i++, first += 2) {

@@ -10,26 +10,30 @@ static struct shape shape;
 
 /* ---- the loops: put from packed to spread memory, get in the other direction ---- */
 
-#define DOUBLES(name, packed_at, spread_at, count)                                                                         \
-    static void put_##name(char *spread, const char *packed)                                                               \
-    {                                                                                                                      \
-        double *restrict to = (double *)(void *)spread;                                                                    \
-        const double *restrict from = (const double *)(const void *)packed;                                                \
-        for (size_t i = 0; i < (count); i++)                                                                               \
-            to[spread_at] = from[packed_at];                                                                               \
-    }                                                                                                                      \
-    static void get_##name(char *packed, const char *spread)                                                               \
-    {                                                                                                                      \
-        double *restrict to = (double *)(void *)packed;                                                                    \
-        const double *restrict from = (const double *)(const void *)spread;                                                \
-        for (size_t i = 0; i < (count); i++)                                                                               \
-            to[packed_at] = from[spread_at];                                                                               \
+#define DOUBLES(name, packed_at, spread_at, count)                                                 \
+    static void put_##name(char *spread, const char *packed)                                       \
+    {                                                                                              \
+        double *restrict to = (double *)(void *)spread;                                            \
+        const double *restrict from = (const double *)(const void *)packed;                        \
+        for (size_t i = 0; i < (count); i++)                                                       \
+            to[spread_at] = from[packed_at];                                                       \
+    }                                                                                              \
+    static void get_##name(char *packed, const char *spread)                                       \
+    {                                                                                              \
+        double *restrict to = (double *)(void *)packed;                                            \
+        const double *restrict from = (const double *)(const void *)spread;                        \
+        for (size_t i = 0; i < (count); i++)                                                       \
+            to[packed_at] = from[spread_at];                                                       \
     }
 
 DOUBLES(column, i, i *SHAPE_MATRIX, SHAPE_MATRIX)
 DOUBLES(face_points, i, i *SHAPE_CUBE, SHAPE_CUBE *SHAPE_CUBE)
 
-enum { ROW_BYTES = SHAPE_CUBE * SHAPE_WORD, PLANE_BYTES = SHAPE_CUBE * ROW_BYTES, PACKED_STRUCT_BYTES = 16 };
+enum {
+    ROW_BYTES = SHAPE_CUBE * SHAPE_WORD,
+    PLANE_BYTES = SHAPE_CUBE * ROW_BYTES,
+    PACKED_STRUCT_BYTES = 16
+};
 
 static void put_face_rows(char *spread, const char *packed)
 {
@@ -163,15 +167,24 @@ static void both_check(struct raw_run *run)
 {
     for (size_t i = 0; i < shape.runs_len; i++) {
         const size_t at = shape.runs[i].offset;
-        run->wrong |= !is_same(run, at, at, SHAPE_WORD) || !is_untouched(run, at + SHAPE_WORD, at + 2 * SHAPE_WORD);
+        run->wrong |= !is_same(run, at, at, SHAPE_WORD) ||
+                      !is_untouched(run, at + SHAPE_WORD, at + 2 * SHAPE_WORD);
     }
 }
 
-#define LOOPS(its_name, its_shape, its_put, its_get)                                                                       \
-    {.name = "raw-put-" its_name, .shared = true, .shape = its_shape, .span = span_of, .prepare = prepare,                 \
-     .repeat = repeat, .move = its_put, .check = put_check},                                                               \
-        {.name = "raw-get-" its_name, .shape = its_shape, .span = span_of, .prepare = prepare, .repeat = repeat,           \
-         .move = its_get, .check = get_check}
+#define LOOPS(its_name, its_shape, its_put, its_get)                                               \
+    {.name = "raw-put-" its_name,                                                                  \
+     .shared = true,                                                                               \
+     .shape = its_shape,                                                                           \
+     .span = span_of,                                                                              \
+     .prepare = prepare,                                                                           \
+     .repeat = repeat,                                                                             \
+     .move = its_put,                                                                              \
+     .check = put_check},                                                                          \
+    {                                                                                              \
+        .name = "raw-get-" its_name, .shape = its_shape, .span = span_of, .prepare = prepare,      \
+        .repeat = repeat, .move = its_get, .check = get_check                                      \
+    }
 
 const struct raw_operation raw_shapes[] = {
     {.name = "raw-put-strided-both",

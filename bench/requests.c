@@ -14,8 +14,8 @@ static void put_begin(struct rma_run *run, MPI_Request *request)
 {
     const size_t at = place_of(run->done);
     words_head_set(run->buffer + at, words_stamp(run) + run->done++);
-    MPI_Rput(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1, MPI_UINT64_T, run->win,
-             request);
+    MPI_Rput(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1,
+             MPI_UINT64_T, run->win, request);
 }
 
 static void rput_wait(struct rma_run *run, uint64_t count)
@@ -51,18 +51,18 @@ static void rget_wait(struct rma_run *run, uint64_t count)
         const uint64_t head = run->heads[run->done % RMA_SLOTS];
         const size_t at = place_of(run->done);
         words_head_set(run->buffer + at, ~head);
-        MPI_Rget(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1, MPI_UINT64_T, run->win,
-                 &request);
+        MPI_Rget(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1,
+                 MPI_UINT64_T, run->win, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         differ |= words_head_differs(run->buffer + at, head);
     }
     run->wrong |= differ != 0;
 }
 
-#define REQUESTS(its_name, its_repeat, its_check, its_look)                                                                \
-    {                                                                                                                      \
-        .name = its_name, .prepare = words_prepare, .repeat = its_repeat, .check = its_check, .renew = words_renew,        \
-        .look = its_look                                                                                                   \
+#define REQUESTS(its_name, its_repeat, its_check, its_look)                                        \
+    {                                                                                              \
+        .name = its_name, .prepare = words_prepare, .repeat = its_repeat, .check = its_check,      \
+        .renew = words_renew, .look = its_look                                                     \
     }
 
 const struct rma_pattern rma_requests[] = {

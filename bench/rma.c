@@ -18,8 +18,9 @@ static const char *const memory_names[RMA_MEMORIES] = {"allocate", "create", "dy
 static const struct rma_pattern *const groups[] = {rma_contiguous, rma_atomics,  rma_datatypes,
                                                    rma_elements,   rma_epochs,   rma_active,
                                                    rma_requests,   rma_creation, rma_short};
-static const struct rma_place places[] = {{"huge-page", 0}, {"page", 4096},        {"line", 64},           {"element", 8},
-                                          {"odd-byte", 1},  {"line-crossing", 60}, {"page-crossing", 4092}};
+static const struct rma_place places[] = {
+    {"huge-page", 0}, {"page", 4096},        {"line", 64},           {"element", 8},
+    {"odd-byte", 1},  {"line-crossing", 60}, {"page-crossing", 4092}};
 static const char at[] = "-at-";
 enum { GROUPS = sizeof groups / sizeof *groups, PLACES = sizeof places / sizeof *places };
 
@@ -54,7 +55,8 @@ static bool name_parse(const char *name, struct rma_run *run)
     char pattern[64], memory[16], end;
     unsigned long len_bytes;
 
-    if (sscanf(name, "%63[^:]:%15[^:]:%lu:%d%c", pattern, memory, &len_bytes, &run->in_flight, &end) != 4)
+    if (sscanf(name, "%63[^:]:%15[^:]:%lu:%d%c", pattern, memory, &len_bytes, &run->in_flight,
+               &end) != 4)
         return false;
     char *place = strstr(pattern, at);
     if (place) {
@@ -68,7 +70,8 @@ static bool name_parse(const char *name, struct rma_run *run)
             break;
     if (place && !(run->pattern && run->pattern->placeable && run->place && run->in_flight == 1))
         return false;
-    return run->pattern && run->memory < RMA_MEMORIES && (run->in_flight == 1 || run->in_flight == RMA_SLOTS) &&
+    return run->pattern && run->memory < RMA_MEMORIES &&
+           (run->in_flight == 1 || run->in_flight == RMA_SLOTS) &&
            len_bytes % sizeof(double) == 0 && len_bytes <= 1 << 30;
 }
 
@@ -107,7 +110,7 @@ static bool run_one(const char *name, const struct schedule_limits *limits, bool
     rma_run_open(&run);
     bool good = rma_measure(&run, limits, &best_s);
     if (tells_way)
-        rma_way_print(&run, name);
+        rma_path_print(&run, name);
     if (run.rank == 0 && good)
         printf("end %s %.2f\n", name, best_s * 1e9);
     else if (run.rank == 0)
@@ -131,12 +134,13 @@ static void list_print(void)
  * order returns after a wait. */
 static struct schedule_limits limits_usual(int ranks)
 {
-    return (struct schedule_limits){.batch_s = ranks > 2 ? 0.1 : 0.01, .budget_s = 1.5, .batches = 10, .least = 1};
+    return (struct schedule_limits){
+        .batch_s = ranks > 2 ? 0.1 : 0.01, .budget_s = 1.5, .batches = 10, .least = 1};
 }
 
 /* For MPICH versions that hang in MPI_Finalize (--leaves): all output is done, and the launcher
  * must see a normal exit, which it learns through PMI 1.1. */
-_Noreturn static void leave(int status)
+_Noreturn static void exit_without_finalize(int status)
 {
     const char *pmi = getenv("PMI_FD");
     FILE *launcher = pmi ? fdopen(atoi(pmi), "r+") : NULL;
@@ -144,7 +148,8 @@ _Noreturn static void leave(int status)
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
     /* cppcheck-suppress IOWithoutPositioning; it is a socket, and nothing is buffered */
-    if (launcher && (setvbuf(launcher, NULL, _IONBF, 0) != 0 || fputs("cmd=finalize\n", launcher) < 0 || fgetc(launcher) == EOF))
+    if (launcher && (setvbuf(launcher, NULL, _IONBF, 0) != 0 ||
+                     fputs("cmd=finalize\n", launcher) < 0 || fgetc(launcher) == EOF))
         fprintf(stderr, "rma: the launcher says no farewell\n");
     _exit(status);
 }
@@ -179,7 +184,7 @@ int main(int argc, char **argv)
             status |= !run_one(argv[i], &limits, tells_way);
     }
     if (leaves)
-        leave(status);
+        exit_without_finalize(status);
     MPI_Finalize();
     return status;
 }

@@ -13,7 +13,13 @@
 #include "data.h"
 #include "schedule.h"
 
-enum { RMA_RANKS = 64, RMA_SLOTS = 64, RMA_GUARD_BYTES = 64, RMA_LEAST_BYTES = (1 << 20) + 4096, RMA_HUGE_BYTES = 1 << 21 };
+enum {
+    RMA_RANKS = 64,
+    RMA_SLOTS = 64,
+    RMA_GUARD_BYTES = 64,
+    RMA_LEAST_BYTES = (1 << 20) + 4096,
+    RMA_HUGE_BYTES = 1 << 21
+};
 
 enum rma_memory { RMA_ALLOCATE, RMA_CREATE, RMA_DYNAMIC, RMA_SHARED, RMA_MEMORIES };
 
@@ -47,10 +53,10 @@ struct rma_run {
     MPI_Win win;
     /* bytes of window memory and of the buffer that the pattern uses, without the guard */
     size_t span_bytes;
-    char *mine;        /* this rank's window memory */
-    char *buffer;      /* origin buffer of the same length */
-    void *base;        /* the window's memory from MPI; `mine` is inside it */
-    void *block;       /* freed after the window */
+    char *mine;   /* this rank's window memory */
+    char *buffer; /* origin buffer of the same length */
+    void *base;   /* the window's memory from MPI; `mine` is inside it */
+    void *block;  /* freed after the window */
     void *buffer_block;
     /* displacement of each rank's `mine`: an address in a dynamic window */
     MPI_Aint begin[RMA_RANKS];
@@ -63,19 +69,19 @@ struct rma_run {
     uint64_t batch; /* number of the batch, from which its data derive */
     /* Operations so far in this batch. During a check, also those of the rank that did them. */
     uint64_t done;
-    uint64_t part;    /* operations between two inspections; 0: a sixteenth of a batch */
-    uint64_t looked;  /* operations before the last inspection */
-    uint64_t renewed; /* during a check: the first operation after the renewal */
-    uint64_t heads[RMA_SLOTS];   /* the values that gets find at the beginning of each area */
+    uint64_t part;             /* operations between two inspections; 0: a sixteenth of a batch */
+    uint64_t looked;           /* operations before the last inspection */
+    uint64_t renewed;          /* during a check: the first operation after the renewal */
+    uint64_t heads[RMA_SLOTS]; /* the values that gets find at the beginning of each area */
     /* During a check of ranks that do not wait for each other: operations of each rank. */
     uint64_t done_by[RMA_RANKS];
-    bool wrong;     /* this rank found wrong data */
+    bool wrong; /* this rank found wrong data */
 };
 
 struct rma_pattern {
     const char *name;
     enum rma_kind kind;
-    size_t (*span)(const struct rma_run *run);            /* NULL: RMA_SLOTS words */
+    size_t (*span)(const struct rma_run *run); /* NULL: RMA_SLOTS words */
     /* once, after the window is created; may be NULL */
     void (*setup)(struct rma_run *run);
     /* once, before the window is freed; may be NULL */
@@ -84,7 +90,7 @@ struct rma_pattern {
     void (*prepare)(struct rma_run *run);
     /* the timed part; adds count to run->done */
     void (*repeat)(struct rma_run *run, uint64_t count);
-    void (*check)(struct rma_run *run);                   /* after each batch, on every rank */
+    void (*check)(struct rma_run *run); /* after each batch, on every rank */
     /* on rank 0, before its last operations; may be NULL */
     void (*renew)(struct rma_run *run);
     /* RMA_PASSIVE: at times within a batch, on rank 0; may be NULL */
@@ -108,7 +114,7 @@ uint64_t rma_renewed_seed(const struct rma_run *run);
 void rma_window_open(struct rma_run *run, size_t len_bytes);
 
 /* Exchanges the displacements: sets begin. Collective. */
-void rma_window_tell(struct rma_run *run);
+void rma_window_exchange(struct rma_run *run);
 void rma_window_close(struct rma_run *run);
 
 /* Set up and remove everything that the pattern needs. Collective. */
@@ -116,7 +122,7 @@ void rma_run_open(struct rma_run *run);
 void rma_run_close(struct rma_run *run);
 
 /* Prints the path to the window's memory when its info has it; rank 0 prints rank 1's. */
-void rma_way_print(const struct rma_run *run, const char *name);
+void rma_path_print(const struct rma_run *run, const char *name);
 
 /* Times and checks the pattern; rank 0 determines the seconds of one operation. Collective. Returns
  * true when all data were right. */

@@ -37,8 +37,8 @@ static bool may_grow(const struct schedule *plan, double elapsed_s, double spent
 {
     const struct schedule_limits *limits = &plan->limits;
     const bool was_stopped = plan->batches == 1 && elapsed_s < limits->batch_s / 2;
-    return (plan->batches == 0 || was_stopped) && elapsed_s < limits->batch_s && plan->timed_s < limits->budget_s / 2 &&
-           spent_s < GROWING_BUDGETS * limits->budget_s;
+    return (plan->batches == 0 || was_stopped) && elapsed_s < limits->batch_s &&
+           plan->timed_s < limits->budget_s / 2 && spent_s < GROWING_BUDGETS * limits->budget_s;
 }
 
 void schedule_advance(struct schedule *plan, double elapsed_s)
@@ -57,11 +57,12 @@ void schedule_advance(struct schedule *plan, double elapsed_s)
     if (plan->batches == 0 || each_s < plan->best_s)
         plan->best_s = each_s;
     plan->batches++;
-    if (plan->batches >= plan->limits.batches || (plan->batches >= BATCHES_LEAST && spent_s > plan->limits.budget_s))
+    if (plan->batches >= plan->limits.batches ||
+        (plan->batches >= BATCHES_LEAST && spent_s > plan->limits.budget_s))
         plan->count = 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double one = *(const double *)a, other = *(const double *)b;
     return (one > other) - (one < other);
@@ -69,6 +70,6 @@ static int compare(const void *a, const void *b)
 
 double schedule_median(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof *values, compare);
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
     return values[count / 2];
 }

@@ -84,9 +84,11 @@ static double repeat_timed(struct rma_run *run, uint64_t count)
 static double parts_time(struct rma_run *run, uint64_t count)
 {
     const struct rma_pattern *pattern = run->pattern;
-    const uint64_t areas = run->target_type == MPI_DATATYPE_NULL ? run->span_bytes / run->len_bytes : 1;
+    const uint64_t areas =
+        run->target_type == MPI_DATATYPE_NULL ? run->span_bytes / run->len_bytes : 1;
     const uint64_t flight = (uint64_t)run->in_flight;
-    const uint64_t end = run->done + count, part = run->part ? run->part : (count / LOOKS / flight + 1) * flight;
+    const uint64_t end = run->done + count,
+                   part = run->part ? run->part : (count / LOOKS / flight + 1) * flight;
     const uint64_t renewal = end > areas ? (end - areas) / flight * flight : 0;
     double elapsed_s = 0;
 
@@ -198,7 +200,8 @@ static int time_at_busy(struct rma_run *run, int most, double begin_s, double *m
     double took_s[BUSY_SAMPLES];
     int count = 0;
 
-    while (count == 0 || (count < most && schedule_clock_s() - begin_s < compute_s - busy_margin_s)) {
+    while (count == 0 ||
+           (count < most && schedule_clock_s() - begin_s < compute_s - busy_margin_s)) {
         /* longer at first, until rank 1 computes */
         const long pause_ns = count == 0 ? FIRST_PAUSE_NS : BUSY_PAUSE_NS;
         nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
@@ -243,7 +246,7 @@ bool rma_measure(struct rma_run *run, const struct schedule_limits *limits, doub
 {
     const bool busy = run->pattern->kind == RMA_BUSY || run->pattern->kind == RMA_BUSY_AGAIN;
 
-    *best_s_out = busy                         ? measure_busy(run)
+    *best_s_out = busy                          ? measure_busy(run)
                   : is_free(run->pattern->kind) ? measure_free(run, limits)
                                                 : measure_batches(run, limits);
     int wrong = run->wrong;

@@ -30,8 +30,12 @@ void rma_window_open(struct rma_run *run, size_t len_bytes)
 
     run->block = run->base = NULL;
     switch (run->memory) {
-    case RMA_ALLOCATE: MPI_Win_allocate(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win); break;
-    case RMA_SHARED: MPI_Win_allocate_shared(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win); break;
+    case RMA_ALLOCATE:
+        MPI_Win_allocate(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win);
+        break;
+    case RMA_SHARED:
+        MPI_Win_allocate_shared(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win);
+        break;
     case RMA_DYNAMIC: window_open_dynamic(run, len_bytes); break;
     case RMA_CREATE:
     default:
@@ -42,7 +46,7 @@ void rma_window_open(struct rma_run *run, size_t len_bytes)
     run->mine = run->base;
 }
 
-void rma_window_tell(struct rma_run *run)
+void rma_window_exchange(struct rma_run *run)
 {
     MPI_Aint address;
 
@@ -67,7 +71,8 @@ void rma_window_close(struct rma_run *run)
 static void run_align(struct rma_run *run, size_t offset_bytes)
 {
     const size_t found = (size_t)((uintptr_t)run->base % RMA_HUGE_BYTES);
-    MPI_Aint shift = (MPI_Aint)((offset_bytes + RMA_HUGE_BYTES - found) % RMA_HUGE_BYTES), shifts[RMA_RANKS];
+    MPI_Aint shift = (MPI_Aint)((offset_bytes + RMA_HUGE_BYTES - found) % RMA_HUGE_BYTES),
+             shifts[RMA_RANKS];
 
     run->mine = (char *)run->base + shift;
     MPI_Allgather(&shift, 1, MPI_AINT, shifts, 1, MPI_AINT, MPI_COMM_WORLD);
@@ -90,7 +95,7 @@ void rma_run_open(struct rma_run *run)
     len_bytes = (len_bytes + 4095) / 4096 * 4096;
     run->buffer = run->buffer_block = pages(run->span_bytes + RMA_GUARD_BYTES);
     rma_window_open(run, len_bytes);
-    rma_window_tell(run);
+    rma_window_exchange(run);
     if (run->place)
         run_align(run, (size_t)run->place->offset_bytes);
     if (pattern->setup)
@@ -128,7 +133,7 @@ static bool info_of_target(const struct rma_run *run, const char *key, char *out
     return out[0] != '\0';
 }
 
-void rma_way_print(const struct rma_run *run, const char *name)
+void rma_path_print(const struct rma_run *run, const char *name)
 {
     char text[256];
 

@@ -6,7 +6,8 @@
  * ranks, that is free or holds the same text. Only compare-and-swap changes a slot's state and only
  * sums change its count, as the window's default assertion (same_op_no_op) requires:
  *
- *     FREE (0) --CAS--> CLAIMED (hash, bit 0 clear) --text put and flushed, CAS--> PUBLISHED (hash, bit 0 set)
+ *     FREE (0) --CAS--> CLAIMED (hash, bit 0 clear)
+ *     CLAIMED --text put and flushed, CAS--> PUBLISHED (hash, bit 0 set)
  *
  * A rank that finds its own hash claimed but not published asks again until it is published. A rank
  * that finds it published reads the text, because two words may have the same hash. The claimant
@@ -74,11 +75,13 @@ static void table_open(struct table *table, uint64_t slots, bool create)
     if (create) {
         table->block = malloc((size_t)len_bytes + sizeof(struct slot));
         if (!table->block) {
-            fprintf(stderr, "wordcount: rank %d has no memory for %" PRIu64 " slots\n", table->rank, slots);
+            fprintf(stderr, "wordcount: rank %d has no memory for %" PRIu64 " slots\n", table->rank,
+                    slots);
             refuse();
         }
         char *block = table->block; /* a slot's words are atomic only when they are aligned */
-        table->slot = (struct slot *)(block + sizeof(struct slot) - (uintptr_t)block % sizeof(struct slot));
+        table->slot =
+            (struct slot *)(block + sizeof(struct slot) - (uintptr_t)block % sizeof(struct slot));
         MPI_Win_create(table->slot, len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &table->win);
     } else {
         MPI_Win_allocate(len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &table->slot, &table->win);
@@ -98,19 +101,21 @@ static void table_close(struct table *table)
 }
 
 /* Returns the previous state. */
-static uint64_t state_swap(const struct table *table, int target, MPI_Aint at, uint64_t expected, uint64_t desired)
+static uint64_t state_swap(const struct table *table, int target, MPI_Aint at, uint64_t expected,
+                           uint64_t desired)
 {
     uint64_t found = 0;
-    MPI_Compare_and_swap(&desired, &expected, &found, MPI_UINT64_T, target, at + (MPI_Aint)offsetof(struct slot, state),
-                         table->win);
+    MPI_Compare_and_swap(&desired, &expected, &found, MPI_UINT64_T, target,
+                         at + (MPI_Aint)offsetof(struct slot, state), table->win);
     MPI_Win_flush(target, table->win);
     return found;
 }
 
-static void slot_publish(const struct table *table, int target, MPI_Aint at, const struct word *word)
+static void slot_publish(const struct table *table, int target, MPI_Aint at,
+                         const struct word *word)
 {
-    MPI_Put(word->text, WORD_BYTES, MPI_BYTE, target, at + (MPI_Aint)offsetof(struct slot, text), WORD_BYTES, MPI_BYTE,
-            table->win);
+    MPI_Put(word->text, WORD_BYTES, MPI_BYTE, target, at + (MPI_Aint)offsetof(struct slot, text),
+            WORD_BYTES, MPI_BYTE, table->win);
     MPI_Win_flush(target, table->win);
     state_swap(table, target, at, word->hash, word->hash | PUBLISHED);
 }
@@ -121,7 +126,8 @@ static bool slot_claim(const struct table *table, int target, MPI_Aint at, const
     char text[WORD_BYTES];
     uint64_t found;
 
-    for (int tries = 1; (found = state_swap(table, target, at, FREE, word->hash)) == word->hash; tries++)
+    for (int tries = 1; (found = state_swap(table, target, at, FREE, word->hash)) == word->hash;
+         tries++)
         if (tries % PATIENCE == 0)
             sched_yield(); /* the claimant may need this processor */
     if (found == FREE) {
@@ -130,8 +136,8 @@ static bool slot_claim(const struct table *table, int target, MPI_Aint at, const
     }
     if (found != (word->hash | PUBLISHED))
         return false;
-    MPI_Get(text, WORD_BYTES, MPI_BYTE, target, at + (MPI_Aint)offsetof(struct slot, text), WORD_BYTES, MPI_BYTE,
-            table->win);
+    MPI_Get(text, WORD_BYTES, MPI_BYTE, target, at + (MPI_Aint)offsetof(struct slot, text),
+            WORD_BYTES, MPI_BYTE, table->win);
     MPI_Win_flush(target, table->win);
     return memcmp(text, word->text, WORD_BYTES) == 0;
 }
@@ -149,8 +155,8 @@ static bool table_count(const struct table *table, const struct word *word)
         MPI_Aint at = (MPI_Aint)(number / (uint64_t)table->ranks * sizeof(struct slot));
         if (!slot_claim(table, target, at, word))
             continue;
-        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, at + (MPI_Aint)offsetof(struct slot, count), MPI_SUM,
-                         table->win);
+        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target,
+                         at + (MPI_Aint)offsetof(struct slot, count), MPI_SUM, table->win);
         MPI_Win_flush(target, table->win);
         return true;
     }
@@ -159,7 +165,8 @@ static bool table_count(const struct table *table, const struct word *word)
 
 /* Every rank counts its own part of the words. Returns the seconds, negative when the table was
  * full. */
-static double count_all(const struct table *table, const struct word *words, size_t len_words, long repeat)
+static double count_all(const struct table *table, const struct word *words, size_t len_words,
+                        long repeat)
 {
     size_t first = len_words * (size_t)table->rank / (size_t)table->ranks;
     size_t last = len_words * ((size_t)table->rank + 1) / (size_t)table->ranks;
@@ -250,8 +257,8 @@ static void print_top(const struct table *table, uint64_t distinct, long top)
 }
 
 /* Returns the exit status, the same on all ranks. */
-static int report(struct table *table, const struct settings *set, double elapsed_s, const struct word *words,
-                  size_t len_words)
+static int report(struct table *table, const struct settings *set, double elapsed_s,
+                  const struct word *words, size_t len_words)
 {
     struct summary sum = slots_summarise(table->slot, table->slots);
     uint64_t mine[3] = {sum.words, sum.distinct, sum.checksum}, all[3];
@@ -262,11 +269,13 @@ static int report(struct table *table, const struct settings *set, double elapse
     if (table->rank == 0) {
         struct summary right = count_sequentially(words, len_words, set->repeat);
         bool same = all[0] == right.words && all[1] == right.distinct && all[2] == right.checksum;
-        printf("words     %" PRIu64 "\ndistinct  %" PRIu64 "\nseconds   %.6f\nchecksum  %016" PRIx64 "  %s\n", all[0],
-               all[1], elapsed_s, all[2], same ? "confirmed by a sequential count" : "WRONG");
+        printf("words     %" PRIu64 "\ndistinct  %" PRIu64 "\nseconds   %.6f\nchecksum  %016" PRIx64
+               "  %s\n",
+               all[0], all[1], elapsed_s, all[2],
+               same ? "confirmed by a sequential count" : "WRONG");
         if (!same) {
-            printf("expected  %" PRIu64 " words, %" PRIu64 " distinct, checksum %016" PRIx64 "\n", right.words,
-                   right.distinct, right.checksum);
+            printf("expected  %" PRIu64 " words, %" PRIu64 " distinct, checksum %016" PRIx64 "\n",
+                   right.words, right.distinct, right.checksum);
             status = EXIT_WRONG;
         }
     }
@@ -276,12 +285,13 @@ static int report(struct table *table, const struct settings *set, double elapse
 
 /* ---- the command line ---- */
 
-static const char usage[] = "usage: wordcount [--create] [--repeat K] [--top N] [--slots N] [FILE]\n"
-                            "  --create     windows over malloc's memory (MPI_Win_create) instead of MPI_Win_allocate\n"
-                            "  --repeat K   count the text K times over (1)\n"
-                            "  --top N      print the N most frequent words (10)\n"
-                            "  --slots N    slots of the table on each rank (enough for the text)\n"
-                            "  FILE         the text (/usr/share/common-licenses/GPL-3)\n";
+static const char usage[] =
+    "usage: wordcount [--create] [--repeat K] [--top N] [--slots N] [FILE]\n"
+    "  --create     windows over malloc's memory (MPI_Win_create) instead of MPI_Win_allocate\n"
+    "  --repeat K   count the text K times over (1)\n"
+    "  --top N      print the N most frequent words (10)\n"
+    "  --slots N    slots of the table on each rank (enough for the text)\n"
+    "  FILE         the text (/usr/share/common-licenses/GPL-3)\n";
 
 static bool parse_number(const char *text, long least, long most, long *out)
 {
@@ -299,7 +309,8 @@ static bool parse_arguments(int argc, char **argv, struct settings *set)
                                             {"top", required_argument, NULL, 't'},
                                             {"slots", required_argument, NULL, 's'},
                                             {0}};
-    *set = (struct settings){.path = "/usr/share/common-licenses/GPL-3", .repeat = 1, .top = TOP_DEFAULT};
+    *set = (struct settings){
+        .path = "/usr/share/common-licenses/GPL-3", .repeat = 1, .top = TOP_DEFAULT};
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = option == 'c';
@@ -343,7 +354,9 @@ static int run(const struct settings *set, int rank, int ranks)
     if (elapsed_s >= 0)
         status = report(&table, set, elapsed_s, words, len_words);
     else if (rank == 0)
-        fprintf(stderr, "wordcount: the table is full: %" PRIu64 " slots on each of %d ranks do not hold the words\n",
+        fprintf(stderr,
+                "wordcount: the table is full: %" PRIu64
+                " slots on each of %d ranks do not hold the words\n",
                 table.slots, ranks);
     table_close(&table);
     free(words);
