@@ -186,7 +186,7 @@ json_t *oriel_html_window_facts(const struct oriel_html_run *run, uint32_t place
     least = window->n > 0 ? least : 0;
     oriel_json_set(out, "size",
                    json_pack("[I, I, I]", (json_int_t)least, (json_int_t)most, (json_int_t)all));
-    oriel_json_set(out, "ways", window_paths_json(window));
+    oriel_json_set(out, "memory_paths", window_paths_json(window));
     oriel_json_set(out, "rows", window_rows_json(run, window));
     return out;
 }

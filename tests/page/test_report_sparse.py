@@ -162,8 +162,8 @@ class Page(report.Reports):
                 file.event(traces.call("create"), 5, 0)
                 file.close(1000)
         few, many = self.report(self.traces(write))["windows"]
-        self.assertEqual([way["ranks"] for way in few["ways"]], [79, 1])
-        self.assertEqual([way["ranks"] for way in many["ways"]], [1] * 64)
+        self.assertEqual([way["ranks"] for way in few["memory_paths"]], [79, 1])
+        self.assertEqual([way["ranks"] for way in many["memory_paths"]], [1] * 64)
 
 
 if __name__ == "__main__":
