@@ -21,7 +21,7 @@ META_PACKAGE = "linux-image-amd64"
 
 
 class Refused(Exception):
-    """Why there is no guest here, in words."""
+    """The reason for which a guest cannot be started."""
 
 
 class Kernel:
@@ -63,7 +63,7 @@ def _module_name(path):
 
 
 def module_bytes(path):
-    """A module as the kernel takes it: distributions compress theirs in several ways."""
+    """A module in the kernel's format: distributions use several compressions."""
     with open(path, "rb") as file:
         data = file.read()
     if path.endswith(".xz"):
@@ -89,7 +89,7 @@ def _newest_first(names):
 def find():
     """The newest usable kernel of the machine, else of the cache; Refused with the reason if there is none."""
     if platform.machine() != "x86_64":
-        raise Refused("the guest is made for x86-64 alone")
+        raise Refused("the guest supports only x86-64")
     reasons = []
     for root in ("/", cache_folder()):
         for image in _newest_first(glob.glob(os.path.join(root, "boot", "vmlinuz-*"))):
@@ -112,9 +112,9 @@ def _tool(folder, *words):
 
 
 def fetch():
-    """Puts the distribution's current kernel into the cache; Refused if that cannot be. As any user."""
+    """Puts the distribution's current kernel into the cache, or raises Refused. Works for any user."""
     if platform.machine() != "x86_64":
-        raise Refused("the guest is made for x86-64 alone")
+        raise Refused("the guest supports only x86-64")
     cache = cache_folder()
     try:
         os.makedirs(cache, exist_ok=True)
@@ -122,7 +122,7 @@ def fetch():
     except OSError as reason:
         raise Refused(f"{cache}: {reason.strerror}") from None
     try:
-        os.chmod(work, 0o755)  # apt downloads as a user of its own where it can
+        os.chmod(work, 0o755)  # apt downloads as its own user if possible
         told = _tool(work, "apt-cache", "depends", META_PACKAGE)
         package = re.search(r"Depends: (linux-image-\S+)", told)
         if not package:
@@ -138,7 +138,7 @@ def fetch():
             shutil.copy(os.path.join(kernel.folder, path), os.path.join(copy.folder, path))
         os.mkdir(os.path.dirname(copy.image))
         shutil.copy(kernel.image, copy.image)
-        for part in ("lib", "boot"):  # the image last: it is what is looked for
+        for part in ("lib", "boot"):  # the image last: its presence marks a complete cache
             shutil.copytree(os.path.join(kept, part), os.path.join(cache, part), dirs_exist_ok=True)
         return Kernel(cache, version).check()
     finally:
