@@ -1,6 +1,6 @@
 """Starts MPI jobs for the demo and the benchmark, with or without `oriel run`, with a time limit.
-Whatever happens to a job, none of its processes is left when launch() returns.
-Imported by scripts/demo, the scripts in bench/ and `oriel bench`, beside which a copy is installed; standard library only."""
+No process of a job is left when launch() returns.
+`oriel bench` uses an installed copy; standard library only."""
 
 import contextlib
 import os
@@ -210,9 +210,10 @@ def command(host, ranks, program, oriel=None, net=None, mark=""):
 
 def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None, start_s=None,
            net=None):
-    """Runs a job to its end, or until limit_s are over or it made no progress for quiet_s, at its start for start_s.
-    Progress is a line for which on_line returns something true; without on_line, any output. Without a host the program is
-    started as it is; with the words that command a net of machines (scripts/testnet) over those. An ending signal that comes while the job is started or ended waits for that."""
+    """Runs a job to its end, to the limit limit_s, or until it makes no progress for quiet_s (start_s at its start).
+    Progress is a line for which on_line returns true; without on_line, any output. Without a host the program runs without a
+    launcher; with net, a command prefix of scripts/testnet, it runs over those nodes. Termination signals are blocked while the
+    job is started or ended."""
     mark = "JOB_MARK=%d.%d" % (os.getpid(), time.monotonic_ns())
     env = dict(os.environ, **SETTINGS.get(host, {}), **(environment or {}))
     env["JOB_MARK"] = mark.partition("=")[2]

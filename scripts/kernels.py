@@ -1,8 +1,8 @@
-"""Which Linux kernel the guest of scripts/testrdma runs, and which of its modules: one that the machine itself has, or one that
-was fetched into a cache folder, of which only what the guest needs is kept.
+"""Selects the Linux kernel of scripts/testrdma's guest and its modules: the machine's own, or one in a cache folder, which holds
+only the files that the guest needs.
 
-A kernel is usable when its image can be read and every module is there. Nothing is ever installed: that would change what a
-machine boots. Imported by scripts/guest.py and scripts/testrdma; standard library only."""
+A kernel is usable when its image is readable and every module exists. Nothing is installed, because that would change the
+machine's boot kernel. Standard library only."""
 
 import glob
 import gzip

@@ -119,7 +119,7 @@ def _machine(name, net, wire):
         if not wire.recv(16):
             os._exit(1)
         address = f"{SUBNET}.{NAMES.index(name) + 1}/24"
-        _ip(["link set lo up", f"addr add {address} dev eth0", "link set eth0 up"], "the machine's link")
+        _ip(["link set lo up", f"addr add {address} dev eth0", "link set eth0 up"], "the node's link")
         door = Door(INSIDE, name, 0o666)
         wire.sendall(b"up")
         wire.close()
