@@ -19,7 +19,7 @@ static void shape_end(struct rma_run *run)
     MPI_Type_commit(&run->target_type);
     MPI_Type_size(run->target_type, &size);
     if ((size_t)size != run->len_bytes)
-        rma_fail("a shape has other bytes than it was asked for");
+        rma_fail("a shape has the wrong size");
 }
 
 /* ---- the shapes ---- */

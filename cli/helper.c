@@ -1,6 +1,7 @@
-/* Serves one request of the library or the checker. When the process also has a listening socket, it
- * then serves further requests, one connection at a time. It exits when the process that started it
- * ends, or when no request arrives for REQUEST_TIMEOUT_S.
+/* Serves one request of the library or the checker. When the process also has a listening socket,
+ * it then serves further requests, one connection at a time. It exits when the process that started
+ * it ends, or when no request arrives for REQUEST_TIMEOUT_S.
+ *
  * A malformed request, or one whose sender has closed the connection, gets no answer. An alarm ends
  * a helper that hangs. */
 #include "cli/helper.h"

@@ -20,7 +20,7 @@ struct record {
     char library[PIPE_BUF - 512];
     char text[256]; /* the version, or why there is none */
 };
-_Static_assert(sizeof(struct record) <= PIPE_BUF, "a pipe takes a record whole or not at all");
+_Static_assert(sizeof(struct record) <= PIPE_BUF, "writes of a record to a pipe are atomic");
 
 static void record_set_error(struct record *record, const char *reason)
 {
