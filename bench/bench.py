@@ -243,9 +243,9 @@ def available_bytes():
 def fitting(cells, room_bytes):
     """The cells for which memory suffices, and a message for each of the others."""
     left = [cell for cell in cells if room_bytes is not None and catalogue.memory_bytes(cell) > room_bytes]
-    told = {cell._replace(memory=""): "%s, %d B, %d in flight: skipped, because it may need %d MiB of memory, and %d are available"
+    messages = {cell._replace(memory=""): "%s, %d B, %d in flight: skipped, because it may need %d MiB of memory, and %d are available"
             % (cell.pattern, cell.bytes, cell.in_flight, catalogue.memory_bytes(cell) >> 20, room_bytes >> 20) for cell in left}
-    return [cell for cell in cells if cell not in left], list(told.values())
+    return [cell for cell in cells if cell not in left], list(messages.values())
 
 
 def check_outputs(options):

@@ -64,9 +64,9 @@ def asked(net, words):
 
 
 def perftest_ns(net, name, size):
-    told, times = TESTS[name]
+    arguments, times = TESTS[name]
     count = operations(size, "many" in name)
-    words = ["ucx_perftest", "-p", str(PORT), *told, "-s", str(size), "-n", str(count), "-w", str(count // 10 + 1), "-v"]
+    words = ["ucx_perftest", "-p", str(PORT), *arguments, "-s", str(size), "-n", str(count), "-w", str(count // 10 + 1), "-v"]
     server = started(net, "b", ["ucx_perftest", "-p", str(PORT)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         output = asked(net, words[:1] + [machines.host_name("b")] + words[1:])

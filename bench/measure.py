@@ -93,11 +93,11 @@ class Bench:
         """Cells that can share a job: with the same number of ranks and the same environment for Oriel."""
         for ranks in sorted({cell.ranks for cell in self.cells}):
             these = [cell for cell in self.cells if cell.ranks == ranks]
-            told = []
+            environments = []
             for cell in these:
-                if catalogue.MEMORIES[cell.memory][1] not in told:
-                    told.append(catalogue.MEMORIES[cell.memory][1])
-            for settings in told:
+                if catalogue.MEMORIES[cell.memory][1] not in environments:
+                    environments.append(catalogue.MEMORIES[cell.memory][1])
+            for settings in environments:
                 alike = [cell for cell in these if catalogue.MEMORIES[cell.memory][1] == settings]
                 for cell in filter(_is_heavy, alike):
                     yield ranks, [cell]
@@ -163,9 +163,9 @@ class Bench:
         if self.net is not None and column.host == "mpich":
             limits.append("--leaves")  # it often hangs in MPI_Finalize between nodes (docs/network.md)
         oriel = os.path.join(self.prefix, "bin", "oriel") if column.oriel else None
-        told = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else catalogue.MANY_REGIONS.get(column.host, {})
+        settings = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else catalogue.MANY_REGIONS.get(column.host, {})
         result = jobs.launch(column.host, ranks, self._program(column) + limits + list(job.names), oriel, limit_s=1e9,
-                             quiet_s=options.limit, start_s=options.limit + START_S, on_line=job.line, environment=told,
+                             quiet_s=options.limit, start_s=options.limit + START_S, on_line=job.line, environment=settings,
                              net=self.net)
         if job.foreign:
             return job, ("refused", "the job's MPI library is not Oriel's: " + job.foreign[:80])

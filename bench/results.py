@@ -131,7 +131,7 @@ def write_text(text, path):
         return
     place = os.path.realpath(path)
     try:
-        fd, beside = tempfile.mkstemp(prefix=".oriel-bench.", dir=os.path.dirname(place))
+        fd, temporary = tempfile.mkstemp(prefix=".oriel-bench.", dir=os.path.dirname(place))
     except OSError:  # a read-only folder may contain a writable file
         _write_plainly(text, place)
         return
@@ -139,10 +139,10 @@ def write_text(text, path):
         _write_plainly(text, fd)
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(beside, os.stat(place).st_mode & 0o777 if os.path.exists(place) else 0o666 & ~mask)
-        os.replace(beside, place)
+        os.chmod(temporary, os.stat(place).st_mode & 0o777 if os.path.exists(place) else 0o666 & ~mask)
+        os.replace(temporary, place)
     except BaseException:
-        os.remove(beside)
+        os.remove(temporary)
         raise
 
 

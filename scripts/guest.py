@@ -38,8 +38,8 @@ def _which(tool):
 def _busybox():
     """The paths of the file and of the libraries that it needs; a static file needs none."""
     path = _which("busybox")
-    told = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
-    return path, [word for word in told.stdout.split() if word.startswith("/")] if told.returncode == 0 else []
+    listing = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
+    return path, [word for word in listing.stdout.split() if word.startswith("/")] if listing.returncode == 0 else []
 
 
 def check():

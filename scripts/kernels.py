@@ -107,8 +107,8 @@ def _tool(folder, *words):
     except FileNotFoundError:
         raise Refused(f"no {words[0]}") from None
     except subprocess.CalledProcessError as failed:
-        told = (failed.stderr.strip() or failed.stdout.strip()).splitlines()
-        raise Refused(f"{' '.join(words)}: {told[-1] if told else failed.returncode}") from None
+        output = (failed.stderr.strip() or failed.stdout.strip()).splitlines()
+        raise Refused(f"{' '.join(words)}: {output[-1] if output else failed.returncode}") from None
 
 
 def fetch():
@@ -123,8 +123,8 @@ def fetch():
         raise Refused(f"{cache}: {reason.strerror}") from None
     try:
         os.chmod(work, 0o755)  # apt downloads as its own user if possible
-        told = _tool(work, "apt-cache", "depends", META_PACKAGE)
-        package = re.search(r"Depends: (linux-image-\S+)", told)
+        output = _tool(work, "apt-cache", "depends", META_PACKAGE)
+        package = re.search(r"Depends: (linux-image-\S+)", output)
         if not package:
             raise Refused(f"apt knows no {META_PACKAGE}")
         _tool(work, "apt-get", "download", "-qq", package[1])

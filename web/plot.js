@@ -10,7 +10,7 @@ export const canvas = (container, width, height, label) => select(container).htm
 
 /* The tooltip: a heading, and rows of [class or null, name, value]. */
 const box = select("body").append("div").attr("class", "box").attr("hidden", "");
-export const tell = (event, heading, rows, note) => {
+export const showTooltip = (event, heading, rows, note) => {
     box.html(null).attr("hidden", null);
     box.append("strong").text(heading);
     const table = box.append("table");
@@ -27,7 +27,7 @@ export const tell = (event, heading, rows, note) => {
     box.style("left", Math.max(4, right ? event.clientX + 16 : event.clientX - 16 - size.width) + "px")
         .style("top", Math.max(4, Math.min(event.clientY + 12, window.innerHeight - size.height - 4)) + "px");
 };
-export const hush = () => box.attr("hidden", "");
+export const hideTooltip = () => box.attr("hidden", "");
 
 /* Cuts a label to the available width; bold letters of 12 pixels are about 7.3 pixels wide. */
 export const shorten = (text, room) =>

@@ -49,7 +49,7 @@
     const fit = () => plots.filter(plot => Math.floor(plot.container.clientWidth) !== plot.width).forEach(draw);
     const watch = new ResizeObserver(() => setTimeout(fit, 0));
     plots.forEach(plot => watch.observe(plot.container));
-    document.addEventListener("keydown", event => event.key === "Escape" && oriel.hush());
-    document.addEventListener("scroll", oriel.hush, {passive: true});
+    document.addEventListener("keydown", event => event.key === "Escape" && oriel.hideTooltip());
+    document.addEventListener("scroll", oriel.hideTooltip, {passive: true});
     document.documentElement.dataset.drawn = plots.length;
 })();

@@ -63,10 +63,10 @@ oriel.draw.ratios = (container, spec, width, chosen) => {
             .attr("d", item => item.kind < 0 ? "M-4-4L4 4M4-4L-4 4"
                 : d3.symbol().type(oriel.memoryShape(item.memory)).size(58)())
             .attr("transform", item => `translate(${at(item)},${y + lane(item)})`)
-            .on("pointermove pointerdown", (event, item) => oriel.tell(event, row.label + (item.where ? ", " + item.where : ""),
+            .on("pointermove pointerdown", (event, item) => oriel.showTooltip(event, row.label + (item.where ? ", " + item.where : ""),
                 item.figures.map(([name, text]) => [oriel.columnClass(name), oriel.columnTitle(name), text]),
                 item.verdict + "; " + oriel.data.memories[item.memory]))
-            .on("pointerleave", oriel.hush);
+            .on("pointerleave", oriel.hideTooltip);
     });
     oriel.shapeLegend(container, memories);
 };

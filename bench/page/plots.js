@@ -56,14 +56,14 @@ oriel.draw.lines = (container, spec, width) => {
     const show = (event, index) => {
         at = index;
         cursor.attr("hidden", null).attr("x1", x(spec.x.values[at])).attr("x2", x(spec.x.values[at]));
-        oriel.tell(event, spec.x.heads[at],
+        oriel.showTooltip(event, spec.x.heads[at],
                    spec.series.filter(line => line.text[at]).map(line => [oriel.columnClass(line.column),
                        line.names ? line.names[at] : oriel.columnTitle(line.column),
                        (line.failed[at] ? "✕ " : "") + line.text[at]]), spec.x.notes[at]);
     };
     const hide = () => {
         cursor.attr("hidden", "");
-        oriel.hush();
+        oriel.hideTooltip();
     };
     const nearest = event => {
         const here = d3.pointer(event, svg.node())[0];
@@ -122,8 +122,8 @@ oriel.draw.bars = (container, spec, width, chosen) => {
             if (row.limit)
                 entries.push(["c-raw", "limit: " + row.limit[2], row.limit[1]]);
             const notes = [more && oriel.columnTitle(column) + ": " + more, row.limitRatio].filter(Boolean);
-            line.on("pointermove pointerdown", event => oriel.tell(event, row.label, entries, notes.join("; ")))
-                .on("pointerleave", oriel.hush);
+            line.on("pointermove pointerdown", event => oriel.showTooltip(event, row.label, entries, notes.join("; ")))
+                .on("pointerleave", oriel.hideTooltip);
         });
         if (row.limit)
             place.append("path").attr("class", "limit")

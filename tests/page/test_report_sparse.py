@@ -84,7 +84,7 @@ class Text(report.Reports):
             file.window(20, [], 0, "")
             file.event(PUT, 10, 1, window=20, bytes_=8, target=2)
             file.close(1000)
-        text = self.told(write, "of 3 ranks, 2 have no trace")
+        text = self.told(write, "2 of 3 ranks have no readable trace")
         self.assertIn('"later windows"', text)
         self.assertRegex(text, r"several -> \[2\]: 8 B in 1 operations")
 

@@ -2,7 +2,7 @@
  * pairs.  The cells are pixels of a canvas; a tooltip shows their values at the pointer or at a cursor moved with the arrow
  * keys. */
 import {scaleLinear, scaleLog} from "d3-scale";
-import {hush, tell} from "../plot.js";
+import {hideTooltip, showTooltip} from "../plot.js";
 import {colour, figure, fitted, make, pixels, redrawn, section, table} from "./dom.js";
 import {data, rankWords, rowName, selection, shown, watch, windowName, windows} from "./model.js";
 import * as units from "./units.js";
@@ -283,7 +283,7 @@ export const heatSection = () => {
     const say = (event, [i, j]) => {
         const {what, cells, rows, sums} = view,
             cell = cells.get(rows[i] * view.total + rows[j]);
-        tell(
+        showTooltip(
             event,
             `${rankWords(rows[i], each)} ${what.verb} ${rankWords(rows[j], each)}`,
             [
@@ -304,12 +304,12 @@ export const heatSection = () => {
     canvas.addEventListener("pointermove", event => {
         const cell = under(event);
         if (cell) say(event, cell);
-        else hush();
+        else hideTooltip();
     });
-    canvas.addEventListener("pointerleave", hush);
+    canvas.addEventListener("pointerleave", hideTooltip);
     canvas.addEventListener("blur", () => {
         at = null;
-        hush();
+        hideTooltip();
         fit.draw();
     });
     canvas.addEventListener("keydown", event => {

@@ -1,7 +1,7 @@
 /* Sizes of operations and times of calls: a histogram for each kind, below each other on one logarithmic axis. */
 import {scaleLog} from "d3-scale";
 import {select} from "d3-selection";
-import {axisBelow, canvas, hush, tell} from "../plot.js";
+import {axisBelow, canvas, hideTooltip, showTooltip} from "../plot.js";
 import {fitted, make, section} from "./dom.js";
 import {data, kindName, shown, watch} from "./model.js";
 import * as units from "./units.js";
@@ -66,13 +66,13 @@ const draw = (part, rows, width, {edge, text, ticks, label, title}) => {
             .attr("x", left)
             .attr("y", base - BARS - 6)
             .text(name);
-        const told = group.append("text").attr("class", "told");
+        const reading = group.append("text").attr("class", "reading");
         if (right)
-            told.attr("x", width - right)
+            reading.attr("x", width - right)
                 .attr("y", base - 8)
                 .text(words);
         else
-            told.attr("x", left)
+            reading.attr("x", left)
                 .attr("y", base + 14)
                 .text(words);
         bins.forEach((count, bin) => {
@@ -89,9 +89,9 @@ const draw = (part, rows, width, {edge, text, ticks, label, title}) => {
                 .attr("data-bin", bin)
                 .attr("data-count", count)
                 .on("pointermove", event =>
-                    tell(event, `${name}, ${range(bin, edge, text)}`, [[colour, "calls", units.count(count)]]),
+                    showTooltip(event, `${name}, ${range(bin, edge, text)}`, [[colour, "calls", units.count(count)]]),
                 )
-                .on("pointerleave", hush);
+                .on("pointerleave", hideTooltip);
         });
     });
 };

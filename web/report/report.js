@@ -1,5 +1,5 @@
 /* The page of `oriel report`: assembles the sections for which there are data.  Runs when the page is loaded. */
-import {hush} from "../plot.js";
+import {hideTooltip} from "../plot.js";
 import {callsSection} from "./calls.js";
 import {make} from "./dom.js";
 import {findingsSection} from "./findings.js";
@@ -49,6 +49,6 @@ if (data.run)
                 "on other ranks, spinning or sleeping; colours show the cause.",
         ),
     );
-document.addEventListener("keydown", event => event.key === "Escape" && hush());
-document.addEventListener("scroll", hush, {passive: true});
+document.addEventListener("keydown", event => event.key === "Escape" && hideTooltip());
+document.addEventListener("scroll", hideTooltip, {passive: true});
 document.documentElement.dataset.drawn = sections.length;

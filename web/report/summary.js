@@ -40,11 +40,11 @@ const facts = () => {
 /* Limitations of the data that the reader must know first. */
 const troubles = () => {
     const run = data.run,
-        told = [];
+        notes = [];
     if (run.traced < run.ranks)
-        told.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} are there.`);
+        notes.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} are there.`);
     if (run.dropped)
-        told.push(
+        notes.push(
             `${units.plural(run.dropped, "event")} were dropped during the run, in addition to the ` +
                 `${units.count(run.events)} that are here: the figures below are too low.`,
         );
@@ -56,11 +56,11 @@ const troubles = () => {
         ]
             .filter(Boolean)
             .join("; ");
-    if (!told.length && !run.odd) return null;
+    if (!notes.length && !run.odd) return null;
     return make(
         "div",
         {class: "banner", role: "note"},
-        told.join(" "),
+        notes.join(" "),
         run.odd
             ? make(
                   "details",

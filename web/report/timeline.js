@@ -5,7 +5,7 @@ import {brushX} from "d3-brush";
 import {scaleLinear} from "d3-scale";
 import {select as pick} from "d3-selection";
 import {zoom, zoomIdentity} from "d3-zoom";
-import {hush, tell} from "../plot.js";
+import {hideTooltip, showTooltip} from "../plot.js";
 import {colour, fitted, make, pixels, redrawn, section} from "./dom.js";
 import {causeClass, data, kindName, rankWords, rowName, watch, windowName, windows} from "./model.js";
 import {eventWords, paintEvents, paintShares} from "./paint.js";
@@ -131,7 +131,7 @@ export const timelineSection = () => {
             const span = end / event.transform.k,
                 from = ((event.transform.invertX(LEFT) - LEFT) / inner()) * end;
             view = {from: Math.max(0, from), to: Math.min(end, from + span)};
-            hush();
+            hideTooltip();
             draw();
             own = true;
             pick(over).call(
@@ -186,7 +186,7 @@ export const timelineSection = () => {
                 if (!best || far < best.far || (far === best.far && event.duration < best.event.duration)) best = {event, far};
             });
         if (best) {
-            tell(pointer, `rank ${best.event.rank}: ${eventWords(best.event)}`, eventRows(best.event, row));
+            showTooltip(pointer, `rank ${best.event.rank}: ${eventWords(best.event)}`, eventRows(best.event, row));
             return;
         }
         const cell = row * count + Math.min(count - 1, Math.floor(at / bin));
@@ -196,7 +196,7 @@ export const timelineSection = () => {
             [causeClass(sums.cause[cell]), `waiting, mostly ${data.causes[sums.cause[cell]].name}`, sums.waiting],
             ["c-epoch", "in epochs", sums.epoch],
         ].filter(([, , of]) => of[cell] > 0);
-        tell(
+        showTooltip(
             pointer,
             `${rankWords(row, data.timeline.ranks_per_row)}, ${units.moment(Math.floor(at / bin) * bin, bin)} and ${units.duration(bin)} more`,
             figures.length
@@ -218,12 +218,12 @@ export const timelineSection = () => {
     canvas.addEventListener("pointermove", event => {
         const found = event.buttons ? null : under(event);
         if (found) say(event, found.row, found.at);
-        else hush();
+        else hideTooltip();
     });
-    canvas.addEventListener("pointerleave", hush);
+    canvas.addEventListener("pointerleave", hideTooltip);
     canvas.addEventListener("blur", () => {
         cursor = null;
-        hush();
+        hideTooltip();
         draw();
     });
 
@@ -293,7 +293,7 @@ export const timelineSection = () => {
     fitted(plot, resize);
     const change = () => {
         sums = gather();
-        hush();
+        hideTooltip();
         if (width) {
             draw();
             drawStrip();
