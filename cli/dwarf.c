@@ -16,52 +16,53 @@ static const Dwfl_Callbacks callbacks = {
     .find_debuginfo = dwfl_standard_find_debuginfo,
 };
 
-static bool is_same_build(Dwfl_Module *module, const struct oriel_code_address *place)
+static bool is_same_build(Dwfl_Module *module, const struct oriel_code_address *code)
 {
-    static const uint8_t unknown[sizeof place->build_id];
+    static const uint8_t unknown[sizeof code->build_id];
     const unsigned char *id;
     GElf_Addr at;
     int len = dwfl_module_build_id(module, &id, &at);
     size_t compared =
-        len < (int)sizeof place->build_id ? (size_t)(len < 0 ? 0 : len) : sizeof place->build_id;
-    return memcmp(place->build_id, unknown, sizeof unknown) == 0 ||
-           (compared > 0 && memcmp(place->build_id, id, compared) == 0);
+        len < (int)sizeof code->build_id ? (size_t)(len < 0 ? 0 : len) : sizeof code->build_id;
+    return memcmp(code->build_id, unknown, sizeof unknown) == 0 ||
+           (compared > 0 && memcmp(code->build_id, id, compared) == 0);
 }
 
 /* The cache of open modules. Each has its own Dwfl and is at the addresses that its file states. */
-struct opened {
+struct open_module {
     struct oriel_code_address of; /* module file and build id */
     Dwfl *dwfl;
     Dwfl_Module *module;
 };
-static struct opened open_modules[16];
+static struct open_module open_modules[16];
 static size_t open_modules_count;
 
-static bool module_matches(const struct opened *opened, const struct oriel_code_address *place)
+static bool module_matches(const struct open_module *open_module,
+                           const struct oriel_code_address *code)
 {
-    return strcmp(opened->of.module, place->module) == 0 &&
-           memcmp(opened->of.build_id, place->build_id, sizeof place->build_id) == 0;
+    return strcmp(open_module->of.module, code->module) == 0 &&
+           memcmp(open_module->of.build_id, code->build_id, sizeof code->build_id) == 0;
 }
 
 /* NULL when the module cannot be read. */
-static Dwfl_Module *module_open(const struct oriel_code_address *place)
+static Dwfl_Module *module_open(const struct oriel_code_address *code)
 {
     for (size_t i = 0; i < open_modules_count; i++)
-        if (module_matches(&open_modules[i], place))
+        if (module_matches(&open_modules[i], code))
             return open_modules[i].module;
     Dwfl *dwfl = dwfl_begin(&callbacks);
     if (dwfl == NULL)
         return NULL;
-    Dwfl_Module *module = dwfl_report_elf(dwfl, place->module, place->module, -1, 0, true);
+    Dwfl_Module *module = dwfl_report_elf(dwfl, code->module, code->module, -1, 0, true);
     dwfl_report_end(dwfl, NULL, NULL);
-    if (module == NULL || !is_same_build(module, place)) {
+    if (module == NULL || !is_same_build(module, code)) {
         dwfl_end(dwfl);
         return NULL;
     }
     if (open_modules_count == sizeof open_modules / sizeof open_modules[0])
         dwfl_end(open_modules[--open_modules_count].dwfl);
     open_modules[open_modules_count++] =
-        (struct opened){.of = *place, .dwfl = dwfl, .module = module};
+        (struct open_module){.of = *code, .dwfl = dwfl, .module = module};
     return module;
 }
 
@@ -182,14 +183,14 @@ static void address_resolve(Dwfl_Module *module, struct oriel_code_address *out)
     }
 }
 
-void oriel_dwarf_lookup(struct oriel_code_address *places, size_t count)
+void oriel_dwarf_lookup(struct oriel_code_address *codes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct oriel_code_address *place = &places[i];
-        place->module[sizeof place->module - 1] = '\0';
+        struct oriel_code_address *code = &codes[i];
+        code->module[sizeof code->module - 1] = '\0';
         Dwfl_Module *module =
-            place->offset == 0 || place->module[0] == '\0' ? NULL : module_open(place);
+            code->offset == 0 || code->module[0] == '\0' ? NULL : module_open(code);
         if (module != NULL)
-            address_resolve(module, place);
+            address_resolve(module, code);
     }
 }

@@ -11,7 +11,7 @@
 int oriel_helper_serve(const char *what);
 
 /* Fills in file, line and function of each code address from debug information. */
-void oriel_dwarf_lookup(struct oriel_code_address *places, size_t count);
+void oriel_dwarf_lookup(struct oriel_code_address *codes, size_t count);
 
 /* Writes the findings of a request as JSON. Returns "" or the reason for failure, to be freed. */
 char *oriel_findings_write(const void *request, size_t len_bytes);
