@@ -293,11 +293,11 @@ class End(Case):
     def test_the_table_is_printed_once(self):
         job = self.launch("counts", 2)
         self.assertEqual(job.stderr.count("oriel: statistics of counted, 2 ranks on " + given.host), 1)
-        self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, made in counts at ')
+        self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, created in counts at ')
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
 
     def test_a_program_without_windows_says_so(self):
-        self.assertIn("oriel: the program made no windows\n", self.launch("none", 2).stderr)
+        self.assertIn("oriel: the program created no windows\n", self.launch("none", 2).stderr)
 
     def test_more_windows_than_have_records_share_one(self):
         windows = self.statistics("many", 1)
@@ -349,10 +349,10 @@ class End(Case):
         job = subprocess.run([jobs.launcher(given.host), *with_it, ":", *without], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
-        self.assertIn("oriel: no figures came from rank 2: ", job.stderr)
-        self.assertIn("within 10 s: figures so far of rank 1\n", job.stderr)  # it waits as well: all are read
+        self.assertIn("oriel: no statistics from rank 2: ", job.stderr)
+        self.assertIn("within 10 s: statistics so far of rank 1\n", job.stderr)  # it waits as well: all are read
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
-        self.assertIn("figures of 1 of its ranks are missing", job.stderr)
+        self.assertIn("statistics of 1 of its ranks are missing", job.stderr)
         job = subprocess.run([jobs.launcher(given.host), *without, ":", *with_it], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
