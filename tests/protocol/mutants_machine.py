@@ -92,9 +92,9 @@ MACHINE = [
     ("internode/origin/liveness.c", [("        if (i != window->rank && blocks(window, i, watched->win_rank))",
                        "        if (i != window->rank && (true || blocks(window, i, watched->win_rank)))")],
      "faults", "killed_bystander_raises_no_alarm", "only who can block is watched"),
-    ("internode/origin/liveness.c", [("    return status == ORIEL_OK ? watch_blockers(watched, queues) : status;",
-                       "    status = status == ORIEL_OK ? watch_blockers(watched, queues) : status;\n"
-                       "    return status != ORIEL_OK ? status : watch_blockers(watched, reads_all);")],
+    ("internode/origin/liveness.c", [("    return status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;",
+                       "    status = status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;\n"
+                       "    return status != ORIEL_OK ? status : watch_blockers(watched, holds_lock_all);")],
      "faults", "killed_bystander_raises_no_alarm", "whoever is in the queue has passed the gate"),
     ("memory/peer.c", [("== ORIEL_FILE_LEFT;", "== UINT32_MAX;")],
      "faults", "rank_that_left_in_good_order_raises_no_alarm", "a rank that says that it leaves has not died"),
@@ -103,7 +103,7 @@ MACHINE = [
 
     ("create/regions.c", [("    word_set(&regions->version, version + 1);       /* A1 */\n", "")],
      "regions", "regions_p2_lookups_see_one_table", "A1: a change announces itself before it writes"),
-    ("rma/region_lookup.c", [("    return !is_over(regions, version);", "    return true;")],
+    ("rma/region_lookup.c", [("    return !version_is_over(regions, version);", "    return true;")],
      "regions", "regions_p2_lookups_see_one_table", "B5: a search counts only if its table was not written again"),
     ("create/regions.c", [("    int next = (int)(version / 2 + 1) % 2;", "    int next = (int)(version / 2) % 2;"),
                           ("version + 2, memory_order_release", "version + 4, memory_order_release"),
@@ -111,8 +111,8 @@ MACHINE = [
      "regions", "regions_p2_lookups_see_one_table", "A3: the present table is not written"),
     ("create/regions.c", [("    change_apply(&regions->tables[next], &arrays->last);\n", "")],
      "regions", "regions_p2_lookups_see_one_table", "A3: the lagging table gets the last change too"),
-    ("rma/region_lookup.c", [("memory->target == target && memory->version == version;",
-                           "memory->target == target && memory->version <= version;")],
+    ("rma/region_lookup.c", [("cached->target == target && cached->version == version;",
+                           "cached->target == target && cached->version <= version;")],
      "regions", "regions_p1_changes_are_seen_by_who_remembers", "what is remembered counts for one version only"),
     ("create/regions.c", [("    for (uint64_t i = 0; i < count; i++)\n"
                            "        region_move(&regions[i], &own_regions(table)[i]);\n", "")],

@@ -61,10 +61,10 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
 {
     volatile char sum = 0;
     uint64_t len_bytes = 0;
-    const struct oriel_internode_answer *head = answer->head;
+    const struct oriel_internode_reply *head = answer->head;
     REQUIRE(asker->words[1] < MESSAGES_MOST);
     REQUIRE(answer->head_bytes ==
-            (head->status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof *head));
+            (head->status == ORIEL_OK ? ORIEL_INTERNODE_REPLY_OK_BYTES : sizeof *head));
     answers[asker->words[1]]++;
     for (unsigned i = 0; i < answer->pieces; i++) {
         for (size_t at = 0; at < answer->data[i].iov_len; at++)
@@ -141,7 +141,7 @@ void oriel_internode_keys_close(struct oriel_internode *far)
     REQUIRE(far->exposed == NULL); /* withdrawn before */
 }
 
-void oriel_internode_ride_leave(const struct oriel_internode *far)
+void oriel_lazy_lock_free(const struct oriel_internode *far)
 {
     (void)far;
 }
@@ -170,7 +170,7 @@ enum oriel_status oriel_liveness_lock(void *context)
     return world.waits_in_vain ? ORIEL_E_PEER : ORIEL_OK;
 }
 
-enum oriel_status oriel_liveness_reads(void *context)
+enum oriel_status oriel_liveness_lock_all_holders(void *context)
 {
     return oriel_liveness_lock(context);
 }

@@ -22,7 +22,7 @@ uint64_t session_of(int rank)
     return 40 + (uint64_t)rank;
 }
 
-enum oriel_status oriel_liveness_nobody(void *context)
+enum oriel_status oriel_liveness_none(void *context)
 {
     (void)context;
     return ORIEL_OK;
@@ -291,7 +291,7 @@ static void ask_who_serves(int32_t target)
     struct oriel_net_peer *peer;
     int32_t dead = -1;
     if (oriel_internode_peer(&window, target, &peer) == ORIEL_OK)
-        (void)oriel_internode_serves(&window, target, peer, &dead);
+        (void)oriel_internode_check_serving(&window, target, peer, &dead);
     REQUIRE(dead >= -1 && dead < RANKS);
 }
 
@@ -311,7 +311,7 @@ static void act(struct input *input)
         end_buffers(target);
         break;
     case 7:
-        (void)(has_devices && what >= 128 ? oriel_internode_flush_placed
+        (void)(has_devices && what >= 128 ? oriel_internode_flush_rdma
                                           : oriel_internode_flush_local)(&window, target);
         end_buffers(target);
         break;

@@ -399,7 +399,7 @@ static size_t draw_data(const struct oriel_internode_head *head, char *out, size
 static size_t draw_head(char *out)
 {
     const uint8_t how = input_byte(input);
-    struct oriel_internode_answer answer = {.status = ORIEL_OK};
+    struct oriel_internode_reply answer = {.status = ORIEL_OK};
     if (how % 8 == 0) {
         answer.status =
             how % 16 == 0 ? (uint32_t)input_word(input) : input_below(input, ORIEL_STATUS_COUNT);
@@ -409,7 +409,7 @@ static size_t draw_head(char *out)
     memcpy(out, &answer, sizeof answer);
     if (how % 16 == 1)
         return input_below(input, ORIEL_NET_HEAD_BYTES + 1);
-    return answer.status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof answer;
+    return answer.status == ORIEL_OK ? ORIEL_INTERNODE_REPLY_OK_BYTES : sizeof answer;
 }
 
 struct reply {

@@ -387,14 +387,14 @@ static void spoilt_messages_harm_nothing(void **state)
 static unsigned locks_answered;
 static unsigned refusals;
 
-void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data,
+void oriel_internode_reply_ok(const struct oriel_net_asker *asker, const struct iovec *data,
                                  unsigned pieces)
 {
     (void)asker, (void)data, (void)pieces;
     locks_answered++;
 }
 
-void oriel_internode_refuse(const struct oriel_net_asker *asker, enum oriel_status status)
+void oriel_internode_reply_refusal(const struct oriel_net_asker *asker, enum oriel_status status)
 {
     (void)asker, (void)status;
     refusals++;
@@ -430,19 +430,19 @@ enum oriel_status oriel_liveness_lock(void *context)
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_liveness_reads(void *context)
+enum oriel_status oriel_liveness_lock_all_holders(void *context)
 {
     (void)context;
     return ORIEL_OK;
 }
 
 /* The window's end, which none of these come to. */
-void oriel_internode_answers_close(struct oriel_internode *far)
+void oriel_internode_replies_close(struct oriel_internode *far)
 {
     (void)far;
 }
 
-void oriel_internode_withdraw(struct oriel_internode *far)
+void oriel_internode_rdma_withdraw(struct oriel_internode *far)
 {
     (void)far;
 }
@@ -459,7 +459,7 @@ static void serve_lock(struct oriel_window *window, enum oriel_internode_kind ki
     const struct oriel_internode_head head = {
         .kind = kind, .a = ORIEL_INTERNODE_WANTS_SHARED, .b = rides};
     const struct oriel_net_arrived message = {&head, sizeof head, NULL, 0};
-    if (!oriel_internode_keeps(window, &asker, &head, &message, true, NULL))
+    if (!oriel_internode_defers(window, &asker, &head, &message, true, NULL))
         oriel_internode_serve(window, &asker, &head);
 }
 
@@ -476,13 +476,13 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     wire.there.common = &common;
     locks_answered = refusals = 0;
     assert_true(oriel_ticket_is_first(
-        &control.lock, oriel_ticket_take(&control.lock))); /* the target itself has the lock */
+        &control.lock, oriel_ticket_draw(&control.lock))); /* the target itself has the lock */
     serve_lock(&wire.there, ORIEL_INTERNODE_LOCK, false);
     serve_lock(&wire.there, ORIEL_INTERNODE_LOCK, true);
     serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false); /* is kept for the second */
     assert_int_equal(locks_answered + wire.answers, 0);
     oriel_ticket_unlock(&control.lock, true);
-    oriel_internode_look(&wire.there);
+    oriel_internode_advance_locks(&wire.there);
     assert_int_equal(locks_answered, 2);
     assert_int_equal(wire.answers, 1);
     assert_true(far.locks != NULL && far.locks->next == NULL &&
@@ -490,7 +490,7 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false);
     assert_int_equal(wire.answers, 2);
     assert_null(far.locks);
-    assert_int_equal(wire.failures + refusals + far.rides + oriel_internode_waits(), 0);
+    assert_int_equal(wire.failures + refusals + far.lazy_locks + oriel_internode_has_waiting_locks(), 0);
     free(far.spare_lock);
     wire_close();
 }

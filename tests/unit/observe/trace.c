@@ -231,7 +231,7 @@ static void full_disk_is_told_once(void **state)
     FILE *log = fopen(path_of_log(), "r");
     assert_true(fread(text, 1, sizeof text - 1, log) > 0);
     fclose(log);
-    assert_non_null(strstr(text, "rank-0.oriel: File too large; the program goes on"));
+    assert_non_null(strstr(text, "rank-0.oriel: File too large; the program continues"));
     assert_ptr_equal(strchr(text, '\n') + 1, text + strlen(text));
 }
 
@@ -332,7 +332,7 @@ static void find_other_file(void)
 {
     const char *refusal = oriel_trace_writer_open(path, MIB);
     EXPECT(refusal != NULL &&
-           strcmp(refusal, "there is something that is no trace, which is left alone") == 0);
+           strcmp(refusal, "the file exists and is not a trace: it is not overwritten") == 0);
 }
 
 static void other_file_is_left_alone(void **state)
