@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/deadlock_set.h"
 #include "cli/cli.h"
 
 static const uint64_t second_ns = UINT64_C(1000000000);
@@ -193,83 +194,65 @@ void oriel_waits_say(const struct oriel_waits *waits, size_t i, FILE *out)
 
 /* --- rings --- */
 
-enum colour { UNSEEN, ON_PATH, DONE };
-
-struct search {
-    const struct oriel_waits *waits;
-    void (*tell)(const int32_t *ranks, size_t count, void *context);
-    void *context;
-    unsigned char *colours; /* of processes */
-    unsigned char *told;    /* in some ring */
-    int32_t *path;          /* ranks, and behind them each process's own room for whom it waits */
-    size_t depth;
-};
-
 static bool is_arrow(const struct oriel_wait_seen *from, const struct oriel_wait_seen *to)
 {
     return to->what != ORIEL_WAITING_NOTHING && to->since_ns + second_ns < from->looked_ns;
 }
 
-/* The path from process i on closes there. */
-static void tell_ring(struct search *search, size_t i)
+/* One clause: the processes that process i waits for.  A process that waits for itself waits for another of its threads, or in
+ * vain: no other rank is part of that. */
+static void add_arrows(struct oriel_deadlock_set_graph *graph, const struct oriel_waits *waits,
+                       size_t i, int32_t *ranks)
 {
-    size_t first = search->depth;
-    while (first > 0 && search->path[first - 1] != search->waits->processes[i].world_rank)
-        first--;
-    first--;
-    bool told = false;
-    for (size_t k = first; k < search->depth; k++)
-        told = told || search->told[search->waits->by_rank[search->path[k]]];
-    for (size_t k = first; k < search->depth; k++)
-        search->told[search->waits->by_rank[search->path[k]]] = 1;
-    if (!told)
-        search->tell(search->path + first, search->depth - first, search->context);
-}
-
-static void follow(struct search *search, size_t i)
-{
-    const struct oriel_waits *waits = search->waits;
-    int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
     size_t count = oriel_waits_for(waits, i, ranks);
-    int32_t *fewer = realloc(ranks, (count + 1) * sizeof *ranks);
-    ranks = fewer != NULL ? fewer : ranks;
-    search->colours[i] = ON_PATH;
-    search->path[search->depth++] = waits->processes[i].world_rank;
+    oriel_deadlock_set_wait(graph, (int)i, false);
+    oriel_deadlock_set_clause(graph, (int)i, 0, false, false);
     for (size_t k = 0; k < count; k++) {
         int32_t other = waits->by_rank[ranks[k]];
-        const bool is_itself =
-            other ==
-            (int32_t)i; /* for another thread of it, or in vain: no other rank has a part in that */
-        if (other < 0 || is_itself ||
-            !is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
-            continue;
-        if (search->colours[other] == ON_PATH)
-            tell_ring(search, (size_t)other);
-        else if (search->colours[other] == UNSEEN)
-            follow(search, (size_t)other);
+        if (other >= 0 && other != (int32_t)i &&
+            is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
+            oriel_deadlock_set_member(graph, other);
     }
-    search->depth--;
-    search->colours[i] = DONE;
-    free(ranks);
+}
+
+/* Shows the ring that begins at this process and removes its processes from the set. */
+static void remove_ring(const struct oriel_deadlock_set_graph *graph,
+                        const struct oriel_waits *waits, bool *set, int32_t first, int32_t *ranks,
+                        void (*tell)(const int32_t *ranks, size_t count, void *context),
+                        void *context)
+{
+    const struct oriel_deadlock_set_clause *clause;
+    size_t count = 0;
+    int32_t i = first;
+    do {
+        ranks[count++] = waits->processes[i].world_rank;
+        i = oriel_deadlock_set_next(graph, set, i, ORIEL_DEADLOCK_SET_WAITS, &clause);
+    } while (i != first);
+    for (size_t k = 0; k < count; k++)
+        set[waits->by_rank[ranks[k]]] = false;
+    tell(ranks, count, context);
 }
 
 void oriel_waits_rings(const struct oriel_waits *waits,
                        void (*tell)(const int32_t *ranks, size_t count, void *context),
                        void *context)
 {
-    struct search search = {.waits = waits,
-                            .tell = tell,
-                            .context = context,
-                            .colours = oriel_alloc(waits->count + 1),
-                            .told = oriel_alloc(waits->count + 1),
-                            .path = oriel_alloc((waits->count + 1) * sizeof *search.path)};
+    struct oriel_deadlock_set_graph graph;
+    bool *set = oriel_alloc(waits->count + 1);
+    int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
+    oriel_needed(oriel_deadlock_set_open(&graph, (int)waits->count + 1) ? &graph : NULL);
     for (int32_t rank = 0; rank < ORIEL_STATE_RANKS; rank++) {
         int32_t i = waits->by_rank[rank];
-        if (i >= 0 && search.colours[i] == UNSEEN &&
-            waits->processes[i].wait.what != ORIEL_WAITING_NOTHING)
-            follow(&search, (size_t)i);
+        if (i >= 0 && waits->processes[i].wait.what != ORIEL_WAITING_NOTHING) {
+            add_arrows(&graph, waits, (size_t)i, ranks);
+            set[i] = true;
+        }
     }
-    free(search.colours);
-    free(search.told);
-    free(search.path);
+    oriel_needed(graph.failed ? NULL : &graph);
+    while (oriel_deadlock_set_find(&graph, set) > 0)
+        remove_ring(&graph, waits, set, oriel_deadlock_set_cycle(&graph, set), ranks, tell,
+                    context);
+    oriel_deadlock_set_close(&graph);
+    free(ranks);
+    free(set);
 }

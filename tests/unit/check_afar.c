@@ -13,7 +13,7 @@
 #include "check/access/history_proxy.h"
 #include "check/order/rank_clocks.h"
 #include "check/report/call_sites.h"
-#include "check/deadlock/deadlock_set.h"
+#include "base/deadlock_set.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,6 @@
-/* A deadlock in words: one finding for each call of a cycle, with the call that it waits for; or one for each that waits for a
- * rank that has finished.  Equal pairs of calls are one finding, counted.  deadlock.c calls. */
+/* Reports a deadlock: one finding for each call of a cycle, with the call that it waits for, or one
+ * for each rank that waits for a finished rank. Findings with equal pairs of calls are one finding
+ * with a count. */
 #include "check/deadlock/deadlock.h"
 
 #include "check/order/order.h"
@@ -14,36 +15,13 @@
 
 enum { TOLD = 16 };
 
-/* A rank for which this one waits, of the set or finished; the need that says so.  -1: none. */
-static int next_of(const struct oriel_deadlock *finder, int rank, bool finished,
-                   const struct oriel_deadlock_set_clause **by)
-{
-    const struct oriel_deadlock_set_graph *graph = &finder->look.graph;
-    const struct oriel_deadlock_set_rank *of = &graph->ranks[rank];
-    for (uint32_t i = 0; i < of->count; i++) {
-        const struct oriel_deadlock_set_clause *clause = &graph->clauses[of->first + i];
-        if (!oriel_deadlock_set_by(graph, clause, finder->set))
-            continue;
-        for (uint32_t k = 0; k < clause->count; k++) {
-            int32_t member = graph->members[clause->first + k];
-            bool fits = finished ? graph->ranks[member].state == ORIEL_DEADLOCK_SET_FINISHED
-                                 : finder->set[member];
-            if (fits) {
-                *by = clause;
-                return member;
-            }
-        }
-    }
-    return -1;
-}
-
 static const char *call_of(uint16_t call)
 {
     const char *name = oriel_call_name(call);
     return name[0] == '\0' ? "call" : name;
 }
 
-/* What the rank shall do. */
+/* Describes the action that the waiting rank needs from the next one. */
 static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank,
                      const struct oriel_wait_need *need, int next)
 {
@@ -108,6 +86,20 @@ static void tell(struct oriel_deadlock *finder, int rank, int next,
     oriel_finding_tell(&finding);
 }
 
+static int next_in_cycle(const struct oriel_deadlock *finder, int rank,
+                         const struct oriel_deadlock_set_clause **by)
+{
+    return oriel_deadlock_set_next(&finder->look.graph, finder->set, rank, ORIEL_DEADLOCK_SET_WAITS,
+                                   by);
+}
+
+static int next_finished(const struct oriel_deadlock *finder, int rank,
+                         const struct oriel_deadlock_set_clause **by)
+{
+    return oriel_deadlock_set_next(&finder->look.graph, finder->set, rank,
+                                   ORIEL_DEADLOCK_SET_FINISHED, by);
+}
+
 static void tell_finished(struct oriel_deadlock *finder, int told)
 {
     const struct oriel_deadlock_set_clause *by;
@@ -121,7 +113,7 @@ static void tell_finished(struct oriel_deadlock *finder, int told)
                  others == 1 ? " waits" : "s wait");
     for (int rank = 0; rank < finder->look.n && count < TOLD; rank++)
         if (finder->set[rank]) {
-            int next = next_of(finder, rank, true, &by);
+            int next = next_finished(finder, rank, &by);
             if (next >= 0) {
                 tell(finder, rank, next, by, rest);
                 count++;
@@ -129,17 +121,17 @@ static void tell_finished(struct oriel_deadlock *finder, int told)
         }
 }
 
-/* How many of the set wait for one that has finished. */
+/* Counts the ranks of the set that wait for a finished rank. */
 static int count_finished(const struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
     int count = 0;
     for (int rank = 0; rank < finder->look.n; rank++)
-        count += finder->set[rank] && next_of(finder, rank, true, &by) >= 0;
+        count += finder->set[rank] && next_finished(finder, rank, &by) >= 0;
     return count;
 }
 
-/* "0 for 1, 1 for 2, 2 for 0" */
+/* Formats the cycle: "0 for 1, 1 for 2, 2 for 0". */
 static void say_cycle(const struct oriel_deadlock *finder, int first, char *out, size_t room)
 {
     struct oriel_text text = {.bytes = out, .room = room};
@@ -148,7 +140,7 @@ static void say_cycle(const struct oriel_deadlock *finder, int first, char *out,
     out[0] = '\0';
     oriel_text_add(&text, ". The cycle: ");
     do {
-        int next = next_of(finder, rank, false, &by);
+        int next = next_in_cycle(finder, rank, &by);
         oriel_text_add(&text, "%s%d %s%d", rank == first ? "" : ", ", rank,
                        rank == first ? "waits for " : "for ", next);
         rank = next;
@@ -161,16 +153,13 @@ static void tell_cycle(struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
     char rest[160];
-    int rank = 0;
-    while (!finder->set[rank])
-        rank++;
-    for (int i = 0; i < finder->look.n; i++) /* from a rank that waits for the cycle into it */
-        rank = next_of(finder, rank, false, &by);
-    int first = rank;
+    int first = oriel_deadlock_set_cycle(&finder->look.graph, finder->set);
+    int rank = first;
     say_cycle(finder, first, rest, sizeof rest);
     for (int i = 0; i < TOLD && (i == 0 || rank != first); i++) {
-        int next = next_of(finder, rank, false, &by);
-        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): who is in the cycle waits by a clause */
+        int next = next_in_cycle(finder, rank, &by);
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): every rank of the cycle waits by a
+         * clause */
         tell(finder, rank, next, by, rest);
         rank = next;
     }

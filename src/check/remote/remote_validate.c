@@ -1,7 +1,7 @@
 /* Each check names the limit that what is done with the value relies on.  remote_validate.h says who may call. */
 #include "check/remote/remote_validate.h"
 
-#include "check/deadlock/deadlock_set.h"
+#include "base/deadlock_set.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
