@@ -17,12 +17,8 @@ static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex =
     PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of the first look at the predefined ones */
 
-/* How many communicators were made of one parent, call and group. */
-static struct drawn {
-    struct drawn *next;
-    uint64_t key;
-    uint64_t count;
-} * drawn[1024];
+/* By parent, call and group: how many communicators were made of them, as the value itself. */
+static struct oriel_hash_table made_counts = ORIEL_HASH_TABLE_INIT;
 
 static uint64_t mix(uint64_t h, uint64_t word)
 {
@@ -199,19 +195,10 @@ struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, cons
 static uint64_t next_id(uint64_t key)
 {
     pthread_mutex_lock(&mutex);
-    struct drawn **first = &drawn[key % 1024], *found = *first;
-    while (found != NULL && found->key != key)
-        found = found->next;
-    if (found == NULL) {
-        found = calloc(1, sizeof *found);
-        if (found != NULL) {
-            *found = (struct drawn){.next = *first, .key = key};
-            *first = found;
-        }
-    }
-    uint64_t id = found == NULL ? 0 : mix(key, ++found->count);
+    uintptr_t count = (uintptr_t)oriel_hash_table_find(&made_counts, key) + 1;
+    bool counted = oriel_hash_table_set_alone(&made_counts, key, (void *)count);
     pthread_mutex_unlock(&mutex);
-    return id;
+    return counted ? mix(key, count) : 0;
 }
 
 uint64_t oriel_comm_draw(const struct oriel_comm_making *making, const struct oriel_comm *like)

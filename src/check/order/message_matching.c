@@ -11,16 +11,48 @@
  * An entry under a key goes when its number is given to a receive that is complete: each exactly once. */
 #include "check/order/message_matching.h"
 
-#include "check/order/envelope_counts.h"
 #include "check/order/order.h"
 
 #include <stdlib.h>
 
 enum { RANGE_MOST = 64 };
 
+/* How many messages of an envelope were sent, or received by numbered receives. */
+struct envelope_count {
+    uint32_t sent;
+    uint32_t received;
+};
+
+static bool is_same(struct oriel_envelope a, struct oriel_envelope b)
+{
+    return a.peer == b.peer && a.tag == b.tag;
+}
+
+/* NULL when memory is exhausted. */
+static struct envelope_count *count_find_or_make(struct oriel_matching *matching,
+                                                 struct oriel_envelope envelope)
+{
+    uint64_t key = (uint64_t)(uint32_t)envelope.peer << 32 | (uint32_t)envelope.tag;
+    struct envelope_count *count = oriel_hash_table_find(&matching->counts, key);
+    if (count != NULL)
+        return count;
+    count = calloc(1, sizeof *count);
+    if (count != NULL && !oriel_hash_table_set_alone(&matching->counts, key, count)) {
+        free(count);
+        count = NULL;
+    }
+    return count;
+}
+
+static void count_free(void *count, void *nothing)
+{
+    (void)nothing;
+    free(count);
+}
+
 void oriel_matching_open(struct oriel_matching *matching, uint64_t id, int32_t rank)
 {
-    *matching = (struct oriel_matching){.id = id, .rank = rank};
+    *matching = (struct oriel_matching){.id = id, .rank = rank, .counts = ORIEL_HASH_TABLE_INIT};
     pthread_mutex_init(&matching->mutex, NULL);
 }
 
@@ -35,7 +67,8 @@ static void free_list(struct oriel_receiving *receiving)
 
 void oriel_matching_close(struct oriel_matching *matching)
 {
-    oriel_tallies_free(matching);
+    oriel_hash_table_visit(&matching->counts, count_free, NULL);
+    oriel_hash_table_close(&matching->counts);
     free_list(matching->numbered);
     free_list(matching->open_first);
     pthread_mutex_destroy(&matching->mutex);
@@ -69,8 +102,7 @@ static void give_to_others(struct oriel_matching *matching, const struct oriel_s
 {
     uint32_t most = 0;
     for (const struct oriel_sending *other = matching->sending; other != NULL; other = other->next)
-        if (oriel_envelope_same(other->envelope, sending->envelope) &&
-            sending->number - other->number > most)
+        if (is_same(other->envelope, sending->envelope) && sending->number - other->number > most)
             most = sending->number - other->number;
     if (most >= RANGE_MOST)
         oriel_order_doubt();
@@ -85,15 +117,14 @@ struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct o
     struct oriel_sending *sending =
         malloc(sizeof *sending); /* not the caller's: it may be left by a jump */
     pthread_mutex_lock(&matching->mutex);
-    struct oriel_envelope_count *tally =
-        sending == NULL ? NULL : oriel_envelope_count_of(matching, to);
-    if (tally == NULL) {
+    struct envelope_count *count = sending == NULL ? NULL : count_find_or_make(matching, to);
+    if (count == NULL) {
         oriel_order_doubt();
         free(sending);
         sending = NULL;
     } else {
         *sending = (struct oriel_sending){
-            .envelope = to, .number = tally->sent++, .next = matching->sending};
+            .envelope = to, .number = count->sent++, .next = matching->sending};
         give_to_others(matching, sending);
         struct oriel_key key = sent_key(matching, to, sending->number);
         oriel_order_give(&key, 1);
@@ -113,11 +144,11 @@ void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sendi
         link = &(*link)->next;
     *link = sending->next;
     if (failed) {
-        struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, sending->envelope);
-        if (tally != NULL && tally->sent == sending->number + 1) {
+        struct envelope_count *count = count_find_or_make(matching, sending->envelope);
+        if (count != NULL && count->sent == sending->number + 1) {
             struct oriel_key key = sent_key(matching, sending->envelope, sending->number);
             oriel_order_forget(&key);
-            tally->sent--;
+            count->sent--;
         } else {
             oriel_order_doubt();
         }
@@ -195,7 +226,7 @@ static bool one_before_may_get(const struct oriel_matching *matching,
 {
     for (const struct oriel_receiving *open = matching->open_first; open != limit;
          open = open->next)
-        if (open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, envelope)
+        if (open->state == ORIEL_RECEIVE_GOT ? is_same(open->got, envelope)
                                              : fits(open->wanted, envelope))
             return true;
     return false;
@@ -229,13 +260,13 @@ static void look_behind(struct oriel_matching *matching, const struct oriel_rece
                         struct oriel_envelope from, bool uncertain)
 {
     uint32_t more = 0;
-    struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, from);
+    struct envelope_count *count = count_find_or_make(matching, from);
     for (const struct oriel_receiving *open = matching->open_first; open != limit;
          open = open->next)
-        more += open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, from)
-                                                 : fits(open->wanted, from);
-    look_at_range(matching, from, tally == NULL ? 0 : tally->received, more,
-                  uncertain || tally == NULL);
+        more +=
+            open->state == ORIEL_RECEIVE_GOT ? is_same(open->got, from) : fits(open->wanted, from);
+    look_at_range(matching, from, count == NULL ? 0 : count->received, more,
+                  uncertain || count == NULL);
 }
 
 /* M2: whatever is known now gets its number. */
@@ -247,11 +278,11 @@ static void settle(struct oriel_matching *matching)
         struct oriel_envelope envelope = got ? open->got : open->wanted;
         if ((!got && !is_named(open->wanted)) || one_before_may_get(matching, open, envelope))
             continue;
-        struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, envelope);
-        if (tally == NULL)
+        struct envelope_count *count = count_find_or_make(matching, envelope);
+        if (count == NULL)
             continue;
         unlink_open(matching, open);
-        open->number = tally->received++;
+        open->number = count->received++;
         if (got) {
             struct oriel_key key = received_key(matching, envelope, open->number);
             oriel_order_forget(&key);
@@ -287,10 +318,10 @@ struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching,
         note_others(matching->open_first, receiving);
     }
     bool sure = is_named(from) && !one_before_may_get(matching, NULL, from);
-    struct oriel_envelope_count *tally = sure ? oriel_envelope_count_of(matching, from) : NULL;
-    if (tally != NULL) { /* M1 */
+    struct envelope_count *count = sure ? count_find_or_make(matching, from) : NULL;
+    if (count != NULL) { /* M1 */
         receiving->state = ORIEL_RECEIVE_NUMBERED;
-        receiving->number = tally->received++;
+        receiving->number = count->received++;
         add_numbered(matching, receiving);
     } else {
         receiving->state = ORIEL_RECEIVE_OPEN;
@@ -344,12 +375,12 @@ void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *
 /* Numbered ones that were posted behind it move up by one. */
 static void close_gap(struct oriel_matching *matching, const struct oriel_receiving *gone)
 {
-    struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, gone->wanted);
+    struct envelope_count *count = count_find_or_make(matching, gone->wanted);
     for (struct oriel_receiving *other = matching->numbered; other != NULL; other = other->next)
-        if (oriel_envelope_same(other->wanted, gone->wanted) && other->number > gone->number)
+        if (is_same(other->wanted, gone->wanted) && other->number > gone->number)
             other->number--;
-    if (tally != NULL)
-        tally->received--;
+    if (count != NULL)
+        count->received--;
 }
 
 void oriel_receive_cancelled(struct oriel_matching *matching, struct oriel_receiving *receiving)

@@ -6,6 +6,8 @@
 #ifndef ORIEL_CHECK_ORDER_MESSAGE_MATCHING_H
 #define ORIEL_CHECK_ORDER_MESSAGE_MATCHING_H
 
+#include "base/hash_table.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,10 +23,9 @@ struct oriel_envelope {
 /* One communicator's messages of this process. */
 struct oriel_matching {
     pthread_mutex_t mutex;
-    uint64_t id;                           /* the communicator's */
-    int32_t rank;                          /* this process */
-    struct oriel_envelope_count **tallies; /* envelope_counts.h; buckets, a power of 2 */
-    uint32_t buckets, used;
+    uint64_t id;                      /* the communicator's */
+    int32_t rank;                     /* this process */
+    struct oriel_hash_table counts;   /* of envelopes: struct envelope_count */
     struct oriel_sending *sending;    /* sends that threads are posting */
     struct oriel_receiving *numbered; /* outstanding */
     struct oriel_receiving
