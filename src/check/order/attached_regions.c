@@ -1,4 +1,4 @@
-/* Attached regions, newest first.  attached_regions.h says who may call. */
+/* Attached regions, newest first. */
 #include "check/order/attached_regions.h"
 
 struct region {
@@ -41,7 +41,7 @@ void oriel_attached_empty(oriel_shm_offset *list)
         take_out(list);
 }
 
-/* The region that has the byte; NULL: none, and the nearest. */
+/* Returns the region that contains the byte, or NULL and the nearest region. */
 static const struct oriel_member_range *region_of(oriel_shm_offset list, uint64_t at,
                                                   struct oriel_member_range *nearest)
 {
@@ -61,7 +61,8 @@ static const struct oriel_member_range *region_of(oriel_shm_offset list, uint64_
     return NULL;
 }
 
-/* From address on, without a hole: up to end, of which the last bytes may not be wanted. */
+/* Returns the end of the attached memory without a hole from address on, or end if that is lower;
+ * some bytes before end may be unneeded. */
 static uint64_t covered_up(oriel_shm_offset list, uint64_t address,
                            struct oriel_member_range *nearest)
 {
@@ -83,7 +84,7 @@ static uint64_t covered_down(oriel_shm_offset list, uint64_t address)
     return address - begin;
 }
 
-/* How many runs behind this one are attached as it is: in the same regions. */
+/* Returns how many runs after this one are in the same regions as it, and so are attached too. */
 static uint64_t alike(oriel_shm_offset list, struct oriel_member_range run, uint64_t up_bytes,
                       int64_t stride_bytes)
 {

@@ -1,5 +1,5 @@
-/* Moments: clocks in the board that count who refers to them, and go with the last.  The process keeps the one of now, for all
- * that it begins before its clock changes.  clock_snapshots.h and order.h say who calls. */
+/* Clock snapshots in the checker's shared memory, with reference counts. The process caches the
+ * current snapshot for all accesses that it begins before its clock changes. */
 #include "check/order/clock_snapshots.h"
 
 #include "check/order/order.h"
@@ -13,7 +13,8 @@ struct moment {
 };
 
 static int width;
-static oriel_shm_offset kept; /* has a reference; 0 when the clock has changed since */
+/* the cached snapshot, with a reference; 0 when the clock has changed since */
+static oriel_shm_offset kept;
 
 static size_t moment_bytes(void)
 {

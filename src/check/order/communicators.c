@@ -1,6 +1,6 @@
-/* The table of communicators by handle.  An entry goes when the host deletes the attribute that it stands for, that is when the
- * communicator is freed, by whatever way: no stale entry meets a handle that is used again.  communicators.h says who may call.
- * */
+/* The table of communicators by handle. The host deletes an attribute of the communicator when it
+ * is freed, by whatever call, and that removes the entry. So no stale entry is found under a handle
+ * that is used again. */
 #include "check/order/communicators.h"
 
 #include "base/hash_table.h"
@@ -15,9 +15,10 @@ enum { WORLD_ID = 1, SELF_ID = 2 };
 
 static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of the first look at the predefined ones */
+    /* of made_counts, and of the first look at the predefined communicators */
+    PTHREAD_MUTEX_INITIALIZER;
 
-/* By parent, call and group: how many communicators were made of them, as the value itself. */
+/* Communicators made so far, by parent, call and group; the value itself is the count. */
 static struct oriel_hash_table made_counts = ORIEL_HASH_TABLE_INIT;
 
 static uint64_t mix(uint64_t h, uint64_t word)
@@ -48,9 +49,9 @@ void oriel_comm_release(struct oriel_comm *comm)
     free(comm);
 }
 
-/* --- who is in it --- */
+/* --- members --- */
 
-/* The members in MPI_COMM_WORLD; false when one is not in it. */
+/* Translates the members to MPI_COMM_WORLD. Returns false when a member is not in it. */
 static bool translate(MPI_Group group, int size, int *world_ranks)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -104,7 +105,7 @@ struct oriel_comm *oriel_comm_of_group(MPI_Group group)
     return NULL;
 }
 
-/* NULL when it is not modelled. */
+/* NULL: not modelled. */
 static struct oriel_comm *make(MPI_Comm comm)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -139,7 +140,7 @@ void oriel_comm_add(MPI_Comm comm, uint64_t id)
 void oriel_comm_freed(MPI_Comm was, struct oriel_comm *entry)
 {
     oriel_hash_table_remove(&table, handle_key(was),
-                            entry); /* unless the handle is somebody else's already */
+                            entry); /* unless the handle is already used again */
     oriel_comm_release(entry);
 }
 

@@ -1,12 +1,14 @@
-/* Notes of a window on this machine's board.  Whoever notes something answers in the same step what it means beside what others
- * have noted, so that of two calls that do not go together the second one sees the first.  member_state.h says who may call. */
+/* Member states of a window in this node's shared memory. Each step records a call and also checks
+ * it against the records of other members. So of two calls that conflict, the second sees the
+ * first. */
 #include "check/order/member_state.h"
 
 #include "check/order/attached_regions.h"
 
 #include <mpi.h>
 
-/* How often an origin has started epochs to a target, and the target posted to it; in the target's list. */
+/* Epochs that an origin has started to a target, and posts of the target to it; in the target's
+ * list. */
 struct pair {
     oriel_shm_offset next;
     int32_t origin;
@@ -18,8 +20,8 @@ struct pair {
 
 struct member {
     oriel_shm_offset regions;
-    oriel_shm_offset pairs; /* by origin, this member being the target */
-    uint64_t fences;        /* that this member has called */
+    oriel_shm_offset pairs; /* by origin; this member is the target */
+    uint64_t fences;        /* number of fences that this member has called */
     uint64_t no_put[2];     /* number of the fence with MPI_MODE_NOPUT, by its parity */
     struct oriel_site no_put_site[2];
     struct oriel_site fence_site;
@@ -27,7 +29,7 @@ struct member {
     uint32_t freeing; /* this member is in MPI_Win_free */
 };
 
-/* The last fences: no member is two ahead of another. */
+/* The last fences: no member is two fences ahead of another. */
 struct fence {
     uint64_t number;
     int32_t assert;
@@ -37,10 +39,10 @@ struct fence {
 enum { FENCES = 4 };
 
 struct oriel_member_states {
-    struct oriel_shm_lock lock; /* of all that follows */
+    struct oriel_shm_lock lock; /* of everything below */
     int32_t n;
-    int32_t members_here, left; /* of this machine */
-    bool ending;                /* some member is freeing */
+    int32_t members_here, left; /* of this node */
+    bool ending;                /* some member is freeing the window */
     struct fence fences[FENCES];
     struct member members[];
 };
@@ -49,7 +51,7 @@ struct oriel_member_states {
 
 static const int alike = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
-/* The first member that begins a fence notes its assertion, the others compare. */
+/* The first member that begins a fence records its assertion; the others compare theirs. */
 static void compare_fence(struct oriel_member_states *notes,
                           const struct oriel_member_state_ask *ask,
                           struct oriel_member_state_answer *answer)
@@ -63,7 +65,7 @@ static void compare_fence(struct oriel_member_states *notes,
     answer->found = ((fence->assert ^ ask->assert) & alike) != 0;
 }
 
-/* A member that is in MPI_Win_free with fewer fences will not come. */
+/* A member that is in MPI_Win_free with fewer fences never joins this one. */
 static void note_fence(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask,
                        struct oriel_member_state_answer *answer)
 {
@@ -82,7 +84,7 @@ static void note_fence(struct oriel_member_states *notes, const struct oriel_mem
         }
 }
 
-/* Where nobody else has begun the fence, its assertion is nobody's. */
+/* If no other member has begun the fence, its assertion is removed. */
 static void forget_fence(struct oriel_member_states *notes,
                          const struct oriel_member_state_ask *ask)
 {
@@ -109,7 +111,7 @@ static void find_no_put(const struct oriel_member_states *notes,
 
 /* --- posts and starts --- */
 
-/* Made when it is not there; NULL when the board is full. */
+/* Makes the pair if needed. NULL: the shared memory is full. */
 static struct pair *find_pair(struct oriel_member_states *notes, int32_t target, int32_t origin)
 {
     struct member *member = &notes->members[target];
@@ -149,7 +151,7 @@ static void tell_posted(const struct pair *pair, struct oriel_member_state_answe
     answer->site = pair->post_site;
 }
 
-/* found 0: nothing is known of the two. */
+/* found 0: nothing is known of the pair. */
 static void note_start(struct oriel_member_states *notes, const struct oriel_member_state_ask *ask,
                        struct oriel_member_state_answer *answer)
 {
@@ -223,7 +225,7 @@ static void note_end(struct oriel_member_states *notes, const struct oriel_membe
         }
 }
 
-/* A member that waits for a start of this one. */
+/* Finds a member that waits for a start of this one. */
 static void find_waiting_post(const struct oriel_member_states *notes, int32_t origin,
                               struct oriel_member_state_answer *answer)
 {
@@ -348,7 +350,7 @@ bool oriel_member_state_answer(uint64_t window, const struct oriel_member_state_
     return oriel_shm_work(&key, 0, work_under_key, &question) && question.is_right;
 }
 
-/* --- from creation to end --- */
+/* --- creation and end --- */
 
 static void init(void *at)
 {
@@ -364,7 +366,7 @@ struct oriel_member_states *oriel_member_states_find(uint64_t window, int n, int
     struct oriel_member_states *notes = oriel_shm_at(oriel_shm_find(&key, len_bytes, init));
     if (notes == NULL)
         return NULL;
-    notes->members_here = members_here; /* all write the same */
+    notes->members_here = members_here; /* all members write the same values */
     notes->n = n;
     return notes;
 }

@@ -1,14 +1,17 @@
-/* Numbering of messages, argued once.  MPI matches each message with the first posted receive that fits, and messages of one
- * envelope in the order of their sends (3.5).  So the receives that get messages of one envelope get them in the order in which
- * they were posted:
- *   M1  a receive that names its envelope gets its number when it is posted, if no open receive can get a message of that
- *   envelope;
- *   M2  else it is open, as all with wildcards are, and stays so until it is known what it got and until no receive before it in
- *       the list can get that envelope: then it has the next number;
- *   M3  an open receive that is complete while receives before it may have got the same envelope takes what all the numbers that
- *       it may have were given: a sender's clock only grows, so that too much is taken, never too little;
- *   M4  where threads post at once, or a receive was lost, the sender's whole clock is taken.
- * An entry under a key goes when its number is given to a receive that is complete: each exactly once. */
+/* Argument for the numbers of messages. MPI matches each message with the first posted receive that
+ * fits, and messages of one envelope in the order of their sends (3.5). So the receives that get
+ * messages of one envelope get them in the order in which the receives were posted:
+ * M1: A receive that names its envelope gets its number when it is posted, if no open receive can
+ *     get a message of that envelope.
+ * M2: Otherwise it is open, as all receives with wildcards are. It stays open until its message is
+ *     known and no earlier receive in the list can get that envelope: then it gets the next number.
+ * M3: An open receive that completes while earlier receives may have got the same envelope takes
+ *     the clocks of all numbers that it may have. A sender's clock only grows, so it takes too
+ *     much, never too little.
+ * M4: Where several threads post at once, or a receive was lost, the sender's whole clock is taken.
+ *
+ * An entry under a key is freed when its number is given to a complete receive: each exactly once.
+ */
 #include "check/order/message_matching.h"
 
 #include "check/order/order.h"
@@ -17,7 +20,7 @@
 
 enum { RANGE_MOST = 64 };
 
-/* How many messages of an envelope were sent, or received by numbered receives. */
+/* Sent messages of an envelope, and those that numbered receives received. */
 struct envelope_count {
     uint32_t sent;
     uint32_t received;
@@ -28,7 +31,7 @@ static bool is_same(struct oriel_envelope a, struct oriel_envelope b)
     return a.peer == b.peer && a.tag == b.tag;
 }
 
-/* NULL when memory is exhausted. */
+/* Returns NULL when memory is exhausted. */
 static struct envelope_count *count_find_or_make(struct oriel_matching *matching,
                                                  struct oriel_envelope envelope)
 {
@@ -96,8 +99,9 @@ static struct oriel_key received_key(const struct oriel_matching *matching,
 
 /* --- sends --- */
 
-/* M4: a thread that is still posting the same envelope may be overtaken by this message and by all that were numbered since, each
- * of which then comes one place earlier: what stands at these places is given this clock too. */
+/* M4: this message and all messages numbered since may overtake a thread that is still posting the
+ *     same envelope. Each of them then arrives one number earlier, so the entries of these numbers
+ *     are given this clock too. */
 static void give_to_others(struct oriel_matching *matching, const struct oriel_sending *sending)
 {
     uint32_t most = 0;
@@ -115,7 +119,7 @@ static void give_to_others(struct oriel_matching *matching, const struct oriel_s
 struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to)
 {
     struct oriel_sending *sending =
-        malloc(sizeof *sending); /* not the caller's: it may be left by a jump */
+        malloc(sizeof *sending); /* not in the caller's frame: the call may be left by a jump */
     pthread_mutex_lock(&matching->mutex);
     struct envelope_count *count = sending == NULL ? NULL : count_find_or_make(matching, to);
     if (count == NULL) {
@@ -201,14 +205,14 @@ static void unlink_numbered(struct oriel_matching *matching, struct oriel_receiv
         receiving->next->before = receiving->before;
 }
 
-/* Whether a message of the envelope fits what a receive wants. */
+/* Whether a message of the envelope matches what a receive wants. */
 static bool fits(struct oriel_envelope wanted, struct oriel_envelope envelope)
 {
     return (wanted.peer == ORIEL_ANY || wanted.peer == envelope.peer) &&
            (wanted.tag == ORIEL_ANY || wanted.tag == envelope.tag);
 }
 
-/* Whether there may be a message that fits both. */
+/* Whether some message can match both. */
 static bool meet(struct oriel_envelope a, struct oriel_envelope b)
 {
     return (a.peer == ORIEL_ANY || b.peer == ORIEL_ANY || a.peer == b.peer) &&
@@ -220,7 +224,8 @@ static bool is_named(struct oriel_envelope wanted)
     return wanted.peer != ORIEL_ANY && wanted.tag != ORIEL_ANY;
 }
 
-/* Whether an open receive before this one (NULL: any) may get or have got a message of the envelope. */
+/* Whether an open receive before limit (NULL: any open one) may get or have got a message of the
+ * envelope. */
 static bool one_before_may_get(const struct oriel_matching *matching,
                                const struct oriel_receiving *limit, struct oriel_envelope envelope)
 {
@@ -232,7 +237,7 @@ static bool one_before_may_get(const struct oriel_matching *matching,
     return false;
 }
 
-/* --- taking --- */
+/* --- taking clocks --- */
 
 static void take_number(struct oriel_matching *matching, struct oriel_envelope from,
                         uint32_t number, bool uncertain)
@@ -242,7 +247,7 @@ static void take_number(struct oriel_matching *matching, struct oriel_envelope f
         oriel_order_take_rank(from.peer);
 }
 
-/* M3: up to so many more than what is received for sure. */
+/* M3: takes the clocks of first and of up to more numbers after it. */
 static void look_at_range(struct oriel_matching *matching, struct oriel_envelope from,
                           uint32_t first, uint32_t more, bool uncertain)
 {
@@ -255,7 +260,8 @@ static void look_at_range(struct oriel_matching *matching, struct oriel_envelope
         oriel_order_take_rank(from.peer);
 }
 
-/* What a message of the envelope that matches after the open receives before limit may be numbered. */
+/* Takes the clocks of all numbers that a message of the envelope may have, if it matches after the
+ * open receives before limit. */
 static void look_behind(struct oriel_matching *matching, const struct oriel_receiving *limit,
                         struct oriel_envelope from, bool uncertain)
 {
@@ -269,7 +275,7 @@ static void look_behind(struct oriel_matching *matching, const struct oriel_rece
                   uncertain || count == NULL);
 }
 
-/* M2: whatever is known now gets its number. */
+/* M2: numbers every receive whose number is known by now. */
 static void settle(struct oriel_matching *matching)
 {
     for (struct oriel_receiving *open = matching->open_first, *next; open != NULL; open = next) {
@@ -372,7 +378,7 @@ void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *
     pthread_mutex_unlock(&matching->mutex);
 }
 
-/* Numbered ones that were posted behind it move up by one. */
+/* Moves the numbered receives that were posted after the cancelled one up by one. */
 static void close_gap(struct oriel_matching *matching, const struct oriel_receiving *gone)
 {
     struct envelope_count *count = count_find_or_make(matching, gone->wanted);
@@ -404,7 +410,7 @@ void oriel_receive_abandoned(struct oriel_matching *matching, struct oriel_recei
     if (receiving->state == ORIEL_RECEIVE_NUMBERED) {
         unlink_numbered(matching, receiving);
         free(receiving);
-    } /* an open one stays: what comes behind it is never sure */
+    } /* an open receive stays: receives after it are never certain */
     pthread_mutex_unlock(&matching->mutex);
 }
 

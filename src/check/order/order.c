@@ -1,20 +1,27 @@
-/* This process's clock and what others gave it.  The clock lies in the board, where all may read it; only this process takes
- * into it, under the lock below; its own number is raised when it gives, and when others have taken all that it has done.
+/* This process's clock and the clocks that others give it. The clock is in the checker's shared
+ * memory, where every process of the node may read it. Only this process merges clocks into it,
+ * under the mutex below. Its own number is raised when it gives its clock, and after another
+ * process has taken its whole row.
  *
- * Numbers, argued once.  An access is complete with the number n that its process has then.  Whoever takes a clock with n or more
- * for that process must have been given it after the completion:
- *   O1  give: the clock is copied with the own number as it is, n or more for all that is complete; then the number is raised, so
- *       that what completes later has a larger one than what was given.
- *   O2  take_rank: the taker counts in the other's row that a larger number is asked for, and takes the one that there is.  The
- *       other looks at that count before it reads its own number, and raises it where the count has changed: so what it completes
- *       once it could know of the taking has a larger number than what was taken.  What it had completed before that, the taker
- *       finds with the number that it had, or a larger one.
- *   O3  moments: a moment's clock has the number that the process has, or it is made anew, so that a process never seems to know
- *       less of itself than it has completed.
- * The floor: clocks only grow, and the least of all is known to everyone.  A process that has stopped accesses nothing more, and
- * is left out.
- * Other machines: a key has a home, the machine on whose board it stands, and what is given to it or taken from it there is so
- * before the call here returns.  So it makes no difference for O1 to O3 where a key, or a rank's row, lies (remote.h). */
+ * Argument for the numbers. A process completes an access with its current number n. A process that
+ * takes a clock with n or more for that process must have been given this clock after the
+ * completion:
+ * O1: give: the clock is copied with the own number as it is, which is n or more for every complete
+ *     access. Then the number is raised, so a later completion has a larger number than the copy.
+ * O2: take_rank: the taker counts up the request counter in the other process's row, and takes the
+ *     number that is there. The other process looks at the counter before it reads its own number,
+ *     and raises the number if the counter has changed. So an access that it completes once it
+ *     could know of the taking has a larger number than the taken one. An access that it completed
+ *     before has at most the taken number.
+ * O3: snapshots: a clock snapshot has the process's current number, or a new one is made. So a
+ *     process never seems to know less of itself than it has completed.
+ *
+ * The floor: clocks only grow, so every process knows the minimum of all clocks. A process that has
+ * stopped makes no more accesses and is left out.
+ *
+ * Other nodes: a key has a home, the node in whose shared memory its entry is. A give to it or a
+ * take from it has happened there before the call here returns. So O1 to O3 hold wherever a key or
+ * a rank's row is (remote.h). */
 #include "check/order/order.h"
 
 #include "base/log.h"
@@ -28,10 +35,10 @@
 #include <string.h>
 
 static struct {
-    pthread_mutex_t mutex; /* of the row's growth, the kept moment and the scratch */
+    pthread_mutex_t mutex; /* of the row's growth, the cached snapshot and scratch */
     int rank, width;
-    oriel_tick *scratch;               /* a clock on its way */
-    const struct oriel_order_far *far; /* NULL: no other machine is reached */
+    oriel_tick *scratch;               /* buffer for a clock in transfer */
+    const struct oriel_order_far *far; /* NULL: no other node is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
 struct oriel_order_own oriel_order_own;
@@ -109,9 +116,9 @@ static bool is_elsewhere(const struct oriel_key *key)
     return key->words[0] >> ORIEL_ORDER_HOME_SHIFT != 0;
 }
 
-/* --- giving and taking; the own mutex is held --- */
+/* --- give and take; the own mutex is held --- */
 
-/* Where only one thread calls here, it needs no lock. */
+/* A single thread needs no lock here. */
 static inline bool several_threads(void)
 {
     return oriel_unlikely(oriel_check_several || oriel_check_watches);
@@ -302,9 +309,9 @@ bool oriel_order_is_doubtful(void)
     return is_started() && oriel_given_is_doubtful();
 }
 
-/* --- clocks that others keep --- */
+/* --- clocks of word_clocks.c --- */
 
-/* O1.  The moment is found to be of before by its number (O3). */
+/* O1. The cached snapshot shows by its number that it is old (O3). */
 void oriel_order_raise(void)
 {
     raise_number();
@@ -326,7 +333,7 @@ uint64_t oriel_order_news(void)
     return atomic_load_explicit(&oriel_order_own.news, memory_order_relaxed);
 }
 
-/* --- moments --- */
+/* --- snapshots --- */
 
 oriel_shm_offset oriel_order_moment(void)
 {

@@ -1,5 +1,5 @@
-/* Rows of clocks, and clocks under keys.  What is in a row is its process's; who takes all of it asks for a larger number
- * (order.c, O2).  rank_clocks.h says who may call. */
+/* Rows of clocks, and clocks under keys. Only its process writes a row; a taker of a whole row
+ * requests a larger number from it (order.c, O2). */
 #include "check/order/rank_clocks.h"
 
 #include "check/order/order.h"
@@ -11,9 +11,9 @@ struct ranks {
     _Atomic oriel_shm_offset rows[];
 };
 
-/* Under a key that was given. */
+/* An entry under a key. */
 struct given {
-    uint32_t takers; /* 0: stays */
+    uint32_t takers; /* 0: the entry stays */
     uint32_t taken;
     oriel_tick clock[];
 };
@@ -91,7 +91,7 @@ void oriel_ranks_floor(oriel_tick *out, bool *any)
     }
 }
 
-/* --- under keys --- */
+/* --- entries under keys --- */
 
 struct joining {
     uint32_t takers;
