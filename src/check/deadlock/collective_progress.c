@@ -1,6 +1,7 @@
-/* Communicators and windows as places where members meet: how far each has come with collective calls, and who holds which lock.
- * A member writes its own slot and its own row, on its own machine's board; it is said before the call that others may wait in,
- * and taken back before the one that lets them go on.  wait_records.h says who may call. */
+/* Progress of collective calls on communicators and windows, and the locks that members hold. A
+ * member writes its own slot and its own row, in its node's shared memory. It records a call before
+ * entering it, where others may wait for it, and clears a lock before the call that lets others
+ * proceed. */
 #include "check/deadlock/wait_internal.h"
 #include "check/order/order.h"
 
@@ -22,7 +23,7 @@ struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bo
     if (gathering == NULL)
         return NULL;
     gathering->id = id;
-    gathering->is_window = is_window; /* all write the same */
+    gathering->is_window = is_window; /* all members write the same values */
     gathering->has_locks = has_locks;
     for (int i = 0; i < n; i++) {
         int world_rank = world_ranks == NULL ? i : world_ranks[i];

@@ -1,6 +1,7 @@
-/* Whether ranks are stuck for good.  A rank counts when its wait is the same for some time, in which its thread had turns on a
- * processor or slept: then whatever was on its way to it has come.  One that is stopped, or that starves, does not count; nor
- * does a process with threads of its own that may still call.  deadlock.h says who may call. */
+/* Decides whether ranks are deadlocked. A rank counts when its wait has been the same for some time
+ * and its thread ran or slept during that time. By then every event on its way to the rank has
+ * arrived. A stopped or starved rank does not count. A process with other threads that may call MPI
+ * does not count either. */
 #include "check/deadlock/deadlock.h"
 
 #include <inttypes.h>
@@ -11,10 +12,12 @@
 enum {
     LOOKS = 4,
     ALIKE =
-        3, /* looks find as many: who is stuck too, and was seen so a little later, is told with the others */
+        /* consecutive snapshots with the same number of deadlocked ranks; a rank that joins the
+         * deadlock a little later is then reported with the others */
+        3,
     TURNS = 8,
     RAN_NS = 20000000,
-    SLOW = 5, /* times the patience where a message may be on its way that nobody has counted */
+    SLOW = 5, /* times the patience where an uncounted message may be on its way */
     THREADS = 64,
 };
 
@@ -34,7 +37,7 @@ void oriel_deadlock_close(struct oriel_deadlock *finder)
     free(finder->set);
 }
 
-/* --- threads that wait --- */
+/* --- waiting threads --- */
 
 static bool read_small(const char *path, char *text, size_t room)
 {
@@ -46,7 +49,7 @@ static bool read_small(const char *path, char *text, size_t room)
     return len > 0;
 }
 
-/* How long it ran, and how often its turn came. */
+/* Reads how long the thread ran and how often it was scheduled. */
 static bool read_turns(int32_t pid, int32_t tid, uint64_t *ran_ns, uint64_t *turns)
 {
     char path[64];
@@ -56,7 +59,7 @@ static bool read_turns(int32_t pid, int32_t tid, uint64_t *ran_ns, uint64_t *tur
            sscanf(text, "%" SCNu64 " %*u %" SCNu64, ran_ns, turns) == 2;
 }
 
-/* The letter of its state: 'S' of one that sleeps until something comes. */
+/* Reads the letter of the thread's state. 'S': it sleeps until an event. */
 static char read_state(int32_t pid, int32_t tid)
 {
     char path[64];
@@ -76,7 +79,7 @@ static void first_seen(struct oriel_deadlock_seen *seen,
         read_turns(looked->record->pid, looked->record->thread, &seen->ran_ns, &seen->turns);
 }
 
-/* Whether the thread could have gone on if there had been reason to. */
+/* Whether the thread had the chance to proceed. */
 static bool had_turns(const struct oriel_deadlock_seen *seen,
                       const struct oriel_wait_record *record)
 {
@@ -89,7 +92,8 @@ static bool had_turns(const struct oriel_deadlock_seen *seen,
                             (ran_ns - seen->ran_ns >= RAN_NS || turns - seen->turns >= TURNS));
 }
 
-/* A thread of Oriel's own, or that of UCX, which comes with the first window over several machines: they have names. */
+/* Whether it is a thread of Oriel or the UCX thread of the first window over several nodes. Both
+ * have known names. */
 static bool is_oriels(int32_t pid, int32_t tid)
 {
     char path[64];
@@ -99,7 +103,7 @@ static bool is_oriels(int32_t pid, int32_t tid)
            (strncmp(text, "oriel-", 6) == 0 || strcmp(text, "async\n") == 0);
 }
 
-/* No other thread of the process may call MPI, as far as can be known. */
+/* Whether no other thread of the process is known to call MPI. */
 static bool is_alone(const struct oriel_wait_record *record)
 {
     int32_t threads[THREADS];
@@ -116,9 +120,9 @@ static bool is_alone(const struct oriel_wait_record *record)
     return count > 0;
 }
 
-/* --- looks --- */
+/* --- snapshots --- */
 
-/* Whether the wait hangs on a message that may be on its way without anybody having counted it. */
+/* Whether the wait depends on a message that may be on its way uncounted. */
 static bool is_slow(const struct oriel_wait_noted *noted)
 {
     for (uint32_t i = 0; i < noted->count && i < ORIEL_WAIT_NEEDS; i++)
@@ -127,7 +131,7 @@ static bool is_slow(const struct oriel_wait_noted *noted)
     return false;
 }
 
-/* One that has waited long enough, and is what it seems. */
+/* Whether the rank has waited long enough in a wait that only another rank can end. */
 static bool is_steady(const struct oriel_deadlock *finder,
                       const struct oriel_wait_snapshot_rank *looked,
                       const struct oriel_deadlock_seen *seen, uint64_t now_ns)
@@ -140,7 +144,8 @@ static bool is_steady(const struct oriel_deadlock *finder,
            is_alone(looked->record);
 }
 
-/* Who of this machine waits steadily; says so, for whoever looks at all. */
+/* Finds the ranks of this node that wait steadily, and marks their records for a process that looks
+ * at all nodes. */
 static bool look_here(struct oriel_deadlock *finder, uint64_t now_ns)
 {
     bool any = false;

@@ -1,6 +1,6 @@
-/* The thread that looks for deadlocks twice a second, in one process of each machine, and ends the job when it has found one.
- * It is not the program's: it handles none of its signals, and ends before MPI_Finalize is passed on.  start.c starts and stops
- * it. */
+/* The thread that looks for deadlocks twice a second, in one process of each node, and ends the job
+ * when it finds one. It handles none of the program's signals, and ends before MPI_Finalize is
+ * passed on. */
 #include "check/deadlock/deadlock.h"
 
 #include "base/options.h"
@@ -29,7 +29,7 @@ static struct {
     enum oriel_deadlock_reach reach;
 } looking = {.mutex = PTHREAD_MUTEX_INITIALIZER, .bell = PTHREAD_COND_INITIALIZER};
 
-/* Should MPI_Abort not come to an end. */
+/* Ends the process if MPI_Abort does not return within 5 s. */
 static void *end_late(void *closure)
 {
     struct timespec late = {.tv_sec = 5};
@@ -37,8 +37,8 @@ static void *end_late(void *closure)
     _exit(*(const int *)closure);
 }
 
-/* The program hangs: MPI_Abort behind ends all of it, with a status that every launcher passes on.  What this process has
- * written so far is not lost, if its own thread does not hold it. */
+/* The program hangs: MPI_Abort ends all of it, with a status that every launcher passes on. Flushes
+ * standard output, unless a thread of the program holds its lock. */
 static void end_job(void)
 {
     oriel_finding_end_alone();
@@ -56,7 +56,7 @@ static void end_job(void)
     _exit(status);
 }
 
-/* False: it shall end. */
+/* Waits until the next snapshot. Returns false when the thread must end. */
 static bool sleep_some(void)
 {
     struct timespec until;
@@ -76,7 +76,7 @@ static void *watch(void *closure)
 {
     struct oriel_deadlock finder;
     enum oriel_deadlock_reach reach = *(const enum oriel_deadlock_reach *)closure;
-    oriel_check_enter(); /* what it calls is not the program's */
+    oriel_check_enter(); /* calls of this thread are not the program's */
     bool open = oriel_deadlock_open(&finder, oriel_shm_world_size(), patience_ns);
     finder.look.far = reach == ORIEL_DEADLOCK_ALL ? oriel_check_remote_look() : NULL;
     finder.marks = reach == ORIEL_DEADLOCK_MARKS;
@@ -89,7 +89,8 @@ static void *watch(void *closure)
     return NULL;
 }
 
-/* Signals are the program's threads' to handle; but for those of real time, by which threads are stopped for a moment. */
+/* Leaves signals to the program's threads, except real-time signals, which stop threads for a short
+ * time. */
 static void block_signals(sigset_t *before)
 {
     sigset_t blocked;

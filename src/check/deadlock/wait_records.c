@@ -1,6 +1,7 @@
-/* This process's record: what its one thread in MPI waits for.  Needs are written while the serial is even, and it is odd from
- * begin to end, so that who reads needs between two looks at one odd serial has read a wait as it was.  A second thread that
- * waits ends all this, for good: the process then never counts as waiting.  wait_records.h says who may call. */
+/* This process's record: the wait of its one thread in MPI. Needs are written while the serial is
+ * even; the serial is odd from begin to end. So a reader that sees the same odd serial before and
+ * after has read the needs of one wait. A second thread that waits ends the recording for good: the
+ * process never counts as waiting again. */
 #include "check/deadlock/wait_internal.h"
 
 #include "base/identity.h"
@@ -13,9 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct oriel_wait_record *own; /* NULL: nothing is noted */
-static bool noting;                   /* the thread of the record's is between open and end */
-static bool waiting;                  /* and behind begin */
+static struct oriel_wait_record *own; /* NULL: nothing is recorded */
+static bool noting;                   /* the record's thread is between open and end */
+static bool waiting;                  /* and after begin */
 static int32_t before[ORIEL_WAIT_THREADS];
 static int before_count;
 
@@ -64,7 +65,8 @@ void oriel_wait_end(void)
 {
     if (waiting) {
         atomic_fetch_add_explicit(&own->serial, 1,
-                                  memory_order_seq_cst); /* even, before anything is written */
+                                  /* even, before the record is written again */
+                                  memory_order_seq_cst);
         waiting = false;
     }
     noting = false;
@@ -113,7 +115,7 @@ void oriel_wait_add(const struct oriel_wait_need *need)
         noted->needs[noted->count++] = *need;
     else if (noted->mode == ORIEL_WAIT_FOR_ANY)
         noted->needs[0].kind = ORIEL_NEED_UNKNOWN;
-    else /* what may be fulfilled unseen counts only if all that was waited for is known */
+    else /* a need that may be fulfilled unseen counts only if all needs of the wait are recorded */
         for (uint32_t i = 0; i < noted->count; i++)
             if (noted->needs[i].kind & ORIEL_NEED_MAYBE)
                 noted->needs[i].kind = ORIEL_NEED_UNKNOWN;
@@ -232,7 +234,7 @@ static bool is_among(int32_t thread, const int32_t *threads, int count)
     return false;
 }
 
-/* Those that have come up while MPI_Init ran. */
+/* Records the threads that started during MPI_Init. */
 static void note_host_threads(struct oriel_wait_record *record)
 {
     int32_t now[ORIEL_WAIT_THREADS];
@@ -278,7 +280,7 @@ void oriel_waits_finish(const struct oriel_site *site)
 {
     if (own == NULL || !oriel_shm_is_open())
         return;
-    if (!noting) /* else its serial may be odd, and what is noted is read */
+    if (!noting) /* otherwise the serial may be odd, and the record is being read */
         own->noted.site = *site;
     atomic_store_explicit(&own->state, ORIEL_STATE_FINISHED, memory_order_release);
 }

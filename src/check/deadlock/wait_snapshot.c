@@ -1,6 +1,6 @@
-/* Needs become ranks.  Whatever a rank of the set has done, it has done before its serial became what it is; so what is seen of
- * it here is all, as long as that is unchanged behind the look.  Where something was left out of the board, needs count as
- * fulfilled. wait_snapshot.h says who may call. */
+/* Turns needs into ranks. A rank did everything it has done before its serial got its value. So
+ * this look at its effects is complete if the serial is still the same afterwards. Where an entry
+ * found no room in the checker's shared memory, needs count as fulfilled. */
 #include "check/deadlock/wait_snapshot.h"
 
 #include "check/order/order.h"
@@ -30,7 +30,7 @@ static bool is_waiting(uint64_t serial)
     return serial % 2 != 0;
 }
 
-/* Its process has died: it is where no call is. */
+/* The process of the rank has died, in no particular call. */
 static void end_by_death(struct oriel_wait_snapshot_rank *looked)
 {
     looked->state = ORIEL_DEADLOCK_SET_FINISHED;
@@ -114,7 +114,7 @@ size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room)
         struct oriel_wait_snapshot_rank looked = {.serial = 0};
         look_at(&looked, __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
         if (looked.state == ORIEL_DEADLOCK_SET_WAITS && oriel_wait_record_has_died(looked.record))
-            end_by_death(&looked); /* nobody there could ask the kernel */
+            end_by_death(&looked); /* no process of another node could ask this kernel */
         out[count].rank = rank;
         count += report(&out[count], &looked);
     }
@@ -197,7 +197,7 @@ static void add_call(struct oriel_wait_snapshot *look,
     uint16_t call = (uint16_t)(need->words[2] >> 1);
     bool below = need->words[2] & 1;
     if (need->rank >= gathering->n ||
-        (!gathering->is_window && oriel_order_is_doubtful())) /* whose numbers may differ */
+        (!gathering->is_window && oriel_order_is_doubtful())) /* their numbers may differ */
         return;
     int first = below || need->rank < 0 ? 0 : need->rank;
     int end = need->rank < 0 ? gathering->n : below ? need->rank : need->rank + 1;
@@ -227,7 +227,8 @@ static void add_lock(struct oriel_wait_snapshot *look,
     }
 }
 
-/* Whether what the rank does now meets a message of that kind from or to the other: communicator alike, and tag. */
+/* Whether the other rank's current call matches a message of that kind: same communicator and a
+ * matching tag. */
 static bool meets(const struct oriel_wait_snapshot *look, int rank, enum oriel_need kind, int other,
                   const struct oriel_wait_need *need)
 {
@@ -278,7 +279,7 @@ static void add_receive(struct oriel_wait_snapshot *look, int waiter,
         oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
-/* From any member of the gathering. */
+/* A receive from any member. */
 static void add_receive_any(struct oriel_wait_snapshot *look,
                             const struct oriel_collective_progress *gathering, int waiter,
                             const struct oriel_wait_need *need)
@@ -326,7 +327,8 @@ static void add_need(struct oriel_wait_snapshot *look, int waiter, uint32_t numb
         oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
-/* Reports of all machines are as they were while they were copied. */
+/* Reports of all nodes are unchanged from before they were copied, so only a local snapshot is
+ * checked again. */
 static void look_again_here(const struct oriel_wait_snapshot *look, bool *set)
 {
     if (look->far == NULL)

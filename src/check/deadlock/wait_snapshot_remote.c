@@ -1,6 +1,7 @@
-/* A look at the ranks of all machines.  Each machine's looker says of its ranks which wait steadily; their records are copied as
- * they stood all that time, gatherings are put together from each member's own machine, and at last all machines are asked once
- * more: who still has the same serial was in the same wait while all else was read.  wait_snapshot.c and deadlock.c call. */
+/* A snapshot of the ranks of all nodes. The deadlock thread of each node marks the ranks that wait
+ * steadily. Their records are copied as they were all that time, and progress records are merged
+ * from the nodes of their members. Finally all nodes are asked again: a rank with the same serial
+ * was in the same wait while everything else was read. */
 #include "check/deadlock/wait_snapshot.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@ struct oriel_wait_snapshot_met {
     struct oriel_wait_snapshot_met *next;
     uint64_t id;
     bool is_window;
-    struct oriel_collective_progress *gathering; /* NULL: not all know it */
+    struct oriel_collective_progress *gathering; /* NULL: some node has no such record */
 };
 
 static void forget(struct oriel_wait_snapshot *look)
@@ -86,9 +87,9 @@ void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, boo
     free(same);
 }
 
-/* --- gatherings --- */
+/* --- progress records --- */
 
-/* What the members of that machine have written, in the place of what stands there. */
+/* Copies what the members of that node have written into the merged record. */
 static bool add_machine(const struct oriel_wait_snapshot *look, int machine,
                         struct oriel_collective_progress *into)
 {
