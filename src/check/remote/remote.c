@@ -1,5 +1,5 @@
-/* Asking other machines: one connection to each thread of each server, made when it is first needed, used by one thread of this
- * process at a time.  remote.h has the argument. */
+/* Requests to other nodes: one connection to each thread of each server, made on first use, and
+ * used by one thread of this process at a time. The argument is in remote.h. */
 #include "check/remote/remote.h"
 
 #include "base/log.h"
@@ -30,9 +30,9 @@ static struct {
     int world_size;
     int own, count;
     struct oriel_check_remote_address *addresses;
-    struct channel (*channels)[THREADS]; /* by machine */
+    struct channel (*channels)[THREADS]; /* by node */
     _Atomic bool lost;
-    _Atomic bool gap; /* another machine has lost one who asked */
+    _Atomic bool gap; /* the server of another node has lost a process that asked it */
 } far;
 
 bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine,

@@ -1,5 +1,6 @@
-/* One question after the other, on this machine's board.  What is in a question is checked first (remote_validate.h); one that does
- * not hold is not answered, and the connection that it came by ends.  remote_answer.h says who may call. */
+/* Serves one request after the other on this node's shared memory. The contents of a request are
+ * checked first (remote_validate.h). An invalid request gets no answer, and its connection is
+ * closed. */
 #include "check/remote/remote_answer.h"
 
 #include "check/access/history_proxy.h"
@@ -31,7 +32,7 @@ static void collect(const struct oriel_conflict *conflict, void *closure)
         told->conflicts[told->count++] = *conflict;
 }
 
-/* False: it does not hold. */
+/* Returns false if the access is invalid. */
 static bool add(const struct oriel_check_remote_request *request, char *data, struct told *told,
                 uint64_t *ticket)
 {
@@ -77,7 +78,8 @@ static struct iovec answer_note(struct oriel_check_remote_desk *desk,
     return (struct iovec){.iov_base = out, .iov_len = *answered ? sizeof *out : 0};
 }
 
-/* A history that its member leaves meanwhile, in a program that is wrong, stays until this is done. */
+/* If the member leaves a history meanwhile, in an incorrect program, the history stays until this
+ * is done. */
 static bool work_on_part(struct oriel_check_remote_desk *desk,
                          const struct oriel_check_remote_request *request, struct told *told,
                          uint64_t *ticket)
@@ -93,7 +95,7 @@ static bool work_on_part(struct oriel_check_remote_desk *desk,
     return holds;
 }
 
-/* What follows the answer. */
+/* Returns the data that follows the answer. */
 static struct iovec work(struct oriel_check_remote_desk *desk,
                          const struct oriel_check_remote_request *request,
                          struct oriel_check_remote_answer *answer)

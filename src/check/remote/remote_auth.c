@@ -1,17 +1,20 @@
-/* Who connects and who is connected to show each other that they have the key of the server's machine, which the job's ranks have
- * told each other over MPI.  Somebody else may listen at the address, connect to the port, or stand in between.  remote_auth.h says
- * who may call.
+/* Both ends of a connection prove that they have the key of the server's node. The ranks of the job
+ * exchange the key over MPI. A foreign process may listen at the address, connect to the port, or
+ * relay between the two.
  *
- * Why that is enough.
- * P1 The key is not sent.  What is sent are random numbers and digests under the key (base/siphash.h), which nobody makes without
- *    it: a guess is right once in 2^64 connections.
- * P2 Each end draws a number for each connection, and each digest is of both.  So one that was heard before is worth nothing.
- * P3 A digest says which end's it is.  So one's own that comes back is not the other's.
- * P4 A digest says at which address and port the server is, as each end has it from its own socket.  So somebody at an address
- *    where the server is not, who passes on what both say, has neither of the two believe it.  No translation of addresses stands
- *    in between: they are those of the server's own devices.
- * P5 Who asks shows first, so that strangers get no digest of the server's.
- * P6 A message comes in one piece, within some seconds, or it is none: nobody waits for who says a byte now and then. */
+ * Why that is enough:
+ * P1: The key is not sent. The messages contain random numbers and digests under the key
+ *     (base/siphash.h), which cannot be made without the key: a guess succeeds once in 2^64
+ *     connections.
+ * P2: Each end draws a number for each connection, and each digest covers both. So a digest of an
+ *     earlier connection is useless.
+ * P3: A digest names its end. So an end that gets its own digest back does not accept it.
+ * P4: A digest covers the server's address and port, as each end reads them from its own socket. So
+ *     neither end accepts a relay at an address where the server is not. No address translation
+ *     interferes: the addresses are those of the server's own devices.
+ * P5: The client proves first, so strangers get no digest of the server's.
+ * P6: A message arrives in one piece within some seconds, or it is invalid: no end waits for single
+ *     bytes. */
 #include "check/remote/remote_auth.h"
 
 #include "base/siphash.h"
@@ -27,13 +30,13 @@
 
 enum end { ASKS = 1, ANSWERS = 2 };
 
-/* What a digest is of. */
+/* The contents of a digest. */
 struct said {
     uint64_t end;              /* P3 */
     uint64_t challenge[2];     /* P2 */
     uint64_t claim[2];         /* P2 */
-    unsigned char address[16]; /* P4: one of IPv4 as IPv6 has it */
-    uint64_t port;             /* P4: as it is sent */
+    unsigned char address[16]; /* P4: an IPv4 address in its IPv6 form */
+    uint64_t port;             /* P4: in network byte order */
 };
 
 typedef int (*oriel_socket_name)(int fd, struct sockaddr *address, socklen_t *len_bytes);
@@ -86,7 +89,7 @@ static bool take_piece(int fd, void *piece, size_t len_bytes)
     return recv(fd, piece, len_bytes, MSG_DONTWAIT) == (ssize_t)len_bytes;
 }
 
-/* Compared as a whole, in one time whatever differs. */
+/* Compares whole digests in constant time. */
 static bool is_same(uint64_t digest, uint64_t expected)
 {
     return (digest ^ expected) == 0;

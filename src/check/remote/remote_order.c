@@ -1,6 +1,6 @@
-/* Order and call sites over machines: each function is one question to the server of the thing's home, or one to each of the
- * others.  Without an answer nothing is learned, and no conflict is told any more (remote.h, F4).  remote_order.h says who may
- * call. */
+/* Order and call sites of several nodes: each function is one request to the server of the entry's
+ * home, or one to each other node. Without an answer nothing is learnt, and no conflict is reported
+ * any more (remote.h, F4). */
 #include "check/remote/remote_order.h"
 
 #include "check/order/order.h"
@@ -34,7 +34,7 @@ static void give(const struct oriel_key *key, uint32_t takers, bool more, const 
     oriel_check_remote_ask(machine, &request, &part, 1, &answer, NULL, 0);
 }
 
-/* Answers with a clock, which is joined with out. */
+/* Asks for a clock, which is merged into out. */
 static bool ask_clock(int machine, struct oriel_check_remote_request *request, uint64_t *word,
                       oriel_tick *out)
 {
@@ -110,7 +110,7 @@ static uint32_t count(const struct oriel_key *key, uint32_t more)
     return (uint32_t)answer.word;
 }
 
-/* Where nothing is known of a machine, nothing is known to all. */
+/* If nothing is known of some node, nothing is known to all. */
 static void floor_over(oriel_tick *out)
 {
     oriel_tick *clock = calloc(1, clock_bytes());

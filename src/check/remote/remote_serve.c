@@ -1,6 +1,6 @@
-/* The server of a machine, for the ranks of others: two threads of its first rank, of which each answers one question after the
- * other (remote_answer.c).  They are not the program's, and handle none of its signals.  remote.h has the argument and says who may
- * call. */
+/* The server of a node, for ranks of other nodes: two threads of its first rank, each of which
+ * serves one request after the other (remote_answer.c). They are not the program's threads, and
+ * handle none of its signals. The argument is in remote.h. */
 #include "check/remote/remote.h"
 
 #include "base/options.h"
@@ -22,12 +22,12 @@
 #include <unistd.h>
 
 enum { THREADS = 2, STACK_BYTES = 1 << 18, STRANGERS_MOST = 128, PATIENCE_S = 1, REFUSED_MS = 10 };
-enum { LISTENER, BELL, CONNECTIONS }; /* places in fds */
+enum { LISTENER, BELL, CONNECTIONS }; /* indices in fds */
 
-/* Who has connected. */
+/* A connected client. */
 struct asker {
     bool proven;
-    struct oriel_check_remote_challenge challenge; /* what it was told */
+    struct oriel_check_remote_challenge challenge; /* sent to it */
 };
 
 struct server {
@@ -35,8 +35,8 @@ struct server {
     bool runs;
     int bell; /* closing it ends the thread */
     uint64_t key[2];
-    struct pollfd *fds;   /* the listener, the bell, who asks */
-    struct asker *askers; /* by place in fds */
+    struct pollfd *fds;   /* the listener, the bell, the clients */
+    struct asker *askers; /* by index in fds */
     size_t count, room;
     struct oriel_check_remote_desk desk;
 };
@@ -48,14 +48,14 @@ static struct server servers[THREADS];
 static void drop(struct server *server, size_t at)
 {
     if (server->askers[at].proven)
-        oriel_given_lose_asker(); /* F4; at the job's end it makes no difference */
+        oriel_given_lose_asker(); /* F4; at the end of the job it makes no difference */
     close(server->fds[at].fd);
     server->count--;
     server->fds[at] = server->fds[server->count];
     server->askers[at] = server->askers[server->count];
 }
 
-/* Those who connect and say nothing do not use up the descriptors of the program. */
+/* Clients that connect and send nothing do not use up the program's descriptors. */
 static void drop_strangers(struct server *server)
 {
     size_t strangers = 0;
@@ -68,7 +68,8 @@ static void drop_strangers(struct server *server)
         }
 }
 
-/* The kernel refuses a descriptor, or to look at so many: who connects waits on; to ask again at once would take a processor. */
+/* The kernel refuses a descriptor, or a poll of this many: the client waits, and the pause keeps the
+ * retry from using a processor. */
 static void nap(struct server *server)
 {
     poll(&server->fds[BELL], 1, REFUSED_MS);
@@ -88,7 +89,7 @@ static void admit(struct server *server)
         return;
     }
     oriel_check_remote_limit(
-        fd, PATIENCE_S); /* a question comes in one piece: all others wait meanwhile */
+        fd, PATIENCE_S); /* a request comes in one piece: all other clients wait meanwhile */
     if (server->count == server->room) {
         size_t room = 2 * server->room;
         struct pollfd *fds = realloc(server->fds, room * sizeof *fds);
@@ -110,7 +111,7 @@ static void admit(struct server *server)
 static void *serve(void *closure)
 {
     struct server *server = closure;
-    oriel_check_enter(); /* what it calls is not the program's */
+    oriel_check_enter(); /* calls of this thread are not the program's */
     while ((server->fds[BELL].revents & (POLLIN | POLLHUP)) == 0) {
         if (poll(server->fds, server->count, -1) < 0) {
             nap(server);
@@ -140,7 +141,7 @@ static void block_signals(sigset_t *before)
     sigset_t blocked;
     sigfillset(&blocked);
     for (int signal = SIGRTMIN; signal <= SIGRTMAX;
-         signal++) /* by which threads are stopped for a moment */
+         signal++) /* they stop threads for a short time */
         sigdelset(&blocked, signal);
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
@@ -198,7 +199,7 @@ bool oriel_check_remote_serve(struct oriel_check_remote_address *out)
 
 static void stop_one(struct server *server)
 {
-    if (server->runs || server->count > 0) /* as long as it runs, the count is the thread's */
+    if (server->runs || server->count > 0) /* while the thread runs, it owns the count */
         close(server->bell);
     if (server->runs)
         pthread_join(server->thread, NULL);

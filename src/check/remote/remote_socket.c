@@ -1,5 +1,6 @@
-/* TCP between the checkers of a job.  A connection counts only when both sides have shown that they have the key that the job's
- * ranks have told each other over MPI (remote_auth.c); nothing is encrypted.  remote_socket.h says who may call. */
+/* TCP between the checkers of a job. A connection counts only after both sides have proven that
+ * they have the key, which the ranks of the job exchange over MPI (remote_auth.c). Nothing is
+ * encrypted. */
 #include "check/remote/remote_socket.h"
 
 #include "base/options.h"
@@ -56,7 +57,8 @@ int oriel_check_remote_listen(uint16_t *port)
             close(fd);
         return -1;
     }
-    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.CallAndMessage): it is written */
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.CallAndMessage):
+     * it is written */
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)&bound)->sin_port);
     return oriel_reserve_fd_high(fd);
@@ -94,7 +96,7 @@ void oriel_check_remote_addresses(struct oriel_check_remote_address *out)
 
 /* --- waiting --- */
 
-/* For PATIENCE_MS by the clock, since a signal ends it each time. */
+/* Waits for PATIENCE_MS by the clock, because a signal ends each poll. */
 int oriel_check_remote_await(int fd, short events)
 {
     struct pollfd ready = {.fd = fd, .events = events};
@@ -108,7 +110,7 @@ int oriel_check_remote_await(int fd, short events)
     }
 }
 
-/* Behind a signal a call would wait for all of its time limit anew. */
+/* After a signal a call would start its whole time limit again. */
 static bool is_in_time(int fd, int option, uint64_t since_ns)
 {
     struct timeval limit = {.tv_sec = 0};
@@ -168,7 +170,8 @@ int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int 
     }
     for (int i = 0; i < to->count; i++) {
         int fd = connect_one(to, i, thread);
-        if (fd >= 0 && oriel_check_remote_prove(fd, to->key)) { /* somebody else may listen there */
+        /* a foreign process may listen there */
+        if (fd >= 0 && oriel_check_remote_prove(fd, to->key)) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
             oriel_check_remote_limit(fd, oriel_options()->timeout_s);
             return oriel_reserve_fd_high(fd);

@@ -1,4 +1,4 @@
-/* Each check names the limit that what is done with the value relies on.  remote_validate.h says who may call. */
+/* Each check enforces the limit that the user of the value relies on. */
 #include "check/remote/remote_validate.h"
 
 #include "base/deadlock_set.h"
@@ -8,15 +8,15 @@
 
 #include <string.h>
 
-static const uint64_t data_most = UINT64_C(1) << 32;  /* of a question */
-static const int64_t address_most = INT64_C(1) << 57; /* behind the last byte of any process */
+static const uint64_t data_most = UINT64_C(1) << 32;  /* of a request */
+static const int64_t address_most = INT64_C(1) << 57; /* above the last byte of any process */
 
 static bool is_rank(int64_t rank)
 {
     return rank >= 0 && rank < oriel_shm_world_size();
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
 static size_t clock_bytes(void)
 {
@@ -38,7 +38,8 @@ static bool length_holds(const struct oriel_check_remote_request *request)
     }
 }
 
-/* What stands under one kind of key is of one size and form, and the checker keeps more there than clocks. */
+/* Entries under one kind of key have one size and form, and the checker keeps other entries than
+ * clocks too. */
 static bool key_holds(const struct oriel_check_remote_request *request)
 {
     uint64_t kind = request->key.words[0];
@@ -51,8 +52,8 @@ static bool key_holds(const struct oriel_check_remote_request *request)
     }
 }
 
-/* A number that is none would leave an access pending that counts as complete; flags of other kinds say how it was added; no group
- * has a request. */
+/* ORIEL_TICK_PENDING would leave an access pending that counts as complete. Flags of other kinds
+ * describe how the access was added. No group has a request. */
 static bool words_hold(const struct oriel_check_remote_request *request)
 {
     const uint64_t flags = ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;

@@ -1,4 +1,4 @@
-/* Reports, gatherings and keys, asked of any machine, this one included.  remote_waits.h says who may call. */
+/* Requests for reports, progress records and keys to any node, this one included. */
 #include "check/remote/remote_waits.h"
 
 #include "check/remote/remote_validate.h"
@@ -39,7 +39,7 @@ size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *
     }
 }
 
-/* From malloc; NULL: no answer. */
+/* Returns memory from malloc; NULL: no answer. */
 static void *ask(int machine, struct oriel_check_remote_request *request, size_t room_bytes,
                  size_t *len_bytes)
 {
@@ -87,7 +87,7 @@ static struct oriel_collective_progress *gathering(int machine, uint64_t id, boo
     return found;
 }
 
-/* Taken for given where nobody answers. */
+/* A node that does not answer counts as having given the key. */
 static bool is_given(int machine, const struct oriel_key *key)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVEN, .key = *key};
