@@ -1,6 +1,5 @@
-/* The end of a job: what all ranks have found, in one summary and one file.  Each machine's findings are taken to rank 0 once,
- * by the first of its processes; equal ones of several machines are one.  start.c calls in MPI_Finalize, exit_status.c where that
- * did not come. */
+/* The summary and the JSON file at the end of a job. One process of each node sends the node's
+ * findings to rank 0 once; equal findings of several nodes are one. */
 #include "check/report/finding_internal.h"
 
 #include "base/helper_process.h"
@@ -93,7 +92,8 @@ static void counts_merge(struct oriel_summary *summary)
     summary->counts_count = kept;
 }
 
-/* What stands before the colon, with it: counts that have it in common are said behind it once. */
+/* Length of the label up to and including the colon. Counts with the same label are printed after
+ * it together. */
 static size_t label_of(const char *what)
 {
     const char *colon = strstr(what, ": ");
@@ -225,7 +225,8 @@ static bool is_patient(uint64_t begin_ns)
     return oriel_now_ns() - begin_ns < PATIENCE_NS;
 }
 
-/* Another process writes, which MPI_Abort here would end in the middle of it; it may also have died. */
+/* Another process writes the summary; MPI_Abort here would end it in the middle of that. It may
+ * also have died. */
 static void wait_for_writer(const struct oriel_findings *findings)
 {
     static const struct timespec some = {.tv_nsec = 1000000};
@@ -234,7 +235,7 @@ static void wait_for_writer(const struct oriel_findings *findings)
         nanosleep(&some, NULL);
 }
 
-/* MPI_Abort follows, upon which launchers end without reading what is still in the pipes of the ranks. */
+/* MPI_Abort follows, and launchers then end without reading the rest of the ranks' pipes. */
 static void wait_for_reader(void)
 {
     static const struct timespec some = {.tv_nsec = 1000000}, passing_on = {.tv_nsec = 20000000};
