@@ -1,5 +1,5 @@
-/* Arguments of operations and synchronisations against what the window is: ranks, assertions, datatypes, sizes, ranges
- * (MPI-4.1, 13.3).  What is wrong is told with the numbers of both sides.  windows*.c call. */
+/* Checks the arguments of operations and synchronisations against the window: ranks, assertions,
+ * datatypes, sizes, ranges (MPI-4.1, 13.3). Findings name the values of both sides. */
 #include "check/intercept/windows_operate.h"
 
 #include "base/tls_cache.h"
@@ -15,7 +15,7 @@ static bool tell(const struct oriel_checked *window, struct oriel_finding *findi
                  enum oriel_rule rule, const struct oriel_site *site, const char *format, ...)
     __attribute__((format(printf, 5, 6), cold));
 
-/* Always false. */
+/* Reports a finding. Always returns false. */
 static bool tell(const struct oriel_checked *window, struct oriel_finding *finding,
                  enum oriel_rule rule, const struct oriel_site *site, const char *format, ...)
 {
@@ -71,7 +71,8 @@ static bool wrong(struct oriel_operation *operation, enum oriel_rule rule, const
     return tell(operation->window, &finding, rule, &operation->site, "%s", detail);
 }
 
-/* Programs use a few datatypes in turn, of which rma/ keeps the last. */
+/* Finds the type in a cache per thread. Programs use a few datatypes in turn; rma/ caches only the
+ * last. */
 static bool find_type(MPI_Datatype datatype, const struct oriel_type **type)
 {
     static _Thread_local struct {
@@ -133,7 +134,8 @@ static bool fits(struct oriel_operation *operation, const char *from, uint64_t f
            does_not_fit(operation, from, from_bytes, into, into_bytes);
 }
 
-/* Reports an operator that MPI does not define on the elements; true where they are computed all the same. */
+/* Reports an operator that MPI does not define on the elements. Returns true where hosts compute it
+ * nevertheless. */
 static __attribute__((noinline, cold)) bool undefined_operator(struct oriel_operation *operation,
                                                                enum oriel_kind kind)
 {
@@ -154,7 +156,8 @@ static __attribute__((noinline, cold)) bool undefined_swap(struct oriel_operatio
     return true;
 }
 
-/* Reports sides that are not of one predefined datatype; true where the elements are copied all the same. */
+/* Reports sides that are not of one predefined datatype. Returns true where hosts copy the elements
+ * nevertheless. */
 static __attribute__((noinline, cold)) bool unlike_types(struct oriel_operation *operation,
                                                          const struct oriel_type *side, bool copied)
 {
@@ -172,7 +175,8 @@ static uint64_t elements_of(MPI_Count count, const struct oriel_type *type)
     return count > 0 ? type->elements : 0;
 }
 
-/* One predefined datatype on both sides, and an operator that is defined on it, if anything moves. */
+/* Checks that, if any element moves, both sides have one predefined datatype and the operator is
+ * defined on it. */
 static bool accumulate_is_right(struct oriel_operation *operation)
 {
     const struct oriel_type *target = operation->target_type;
@@ -195,7 +199,8 @@ static bool accumulate_is_right(struct oriel_operation *operation)
            undefined_operator(operation, target->kind);
 }
 
-/* Room for the target, and of its type, if anything moves. */
+/* Checks that the result has room for the target's data and, if any element moves, the target's
+ * type. */
 static bool result_is_right(struct oriel_operation *operation, uint64_t at_target)
 {
     const struct oriel_type *target = operation->target_type;
@@ -240,15 +245,19 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     if (operation->kind == ORIEL_ACCESS_GET)
         return fits(operation, "target", at_target, "origin", at_origin);
     operation->moving_bytes =
-        at_origin; /* all that the target names must have its place all the same (MPI-4.1, 13.3.1) */
+        /* the target's whole range must be inside the window even if fewer bytes move (MPI-4.1,
+         * 13.3.1) */
+        at_origin;
     return fits(operation, "origin", at_origin, "target", at_target);
 }
 
 /* --- ranges --- */
 
-/* Whether the window's size is the number of elements that this access takes it for: then the program has forgotten to multiply.
- * That it would have room is not enough, which is so for every step over the end too: it must end where so many elements end, or
- * the size must be none of whole elements, or the access lies more than an element behind the end. */
+/* Guesses whether the program gave the window's size in elements and forgot to multiply it to
+ * bytes. It is not enough that the access would fit then, because that is so for every small
+ * overrun too. In addition the access must end exactly where that many elements end, or the size
+ * must not be a multiple of the element, or the access must be more than an element beyond the end.
+ */
 static bool looks_like_elements(const struct oriel_operation *operation, uint64_t low_bytes,
                                 uint64_t high_bytes, uint64_t *each_bytes)
 {
@@ -328,7 +337,8 @@ static bool attached_range(struct oriel_operation *operation)
     return right;
 }
 
-/* Where the operation begins and ends at a target that is not dynamic, whose displacement is not negative; false: nowhere. */
+/* Computes the range of the operation at a target that is not dynamic; the displacement is not
+ * negative. Returns false on overflow. */
 static bool find_bytes(const struct oriel_operation *operation, int64_t *offset, int64_t *low_bytes,
                        int64_t *high_bytes)
 {

@@ -1,6 +1,6 @@
-/* The rules of MPI-4.1, 13.5 that relate one epoch to another, and the words for what breaks them.  The state is what the
- * program's right calls have made of it; what is wrong changes nothing but what is awaited.  windows*.c call, under the window's
- * lock. */
+/* The rules of MPI-4.1, 13.5 that relate one epoch to another, and the texts of their violations.
+ * Only correct calls change the state; a wrong call changes nothing but the set of expected
+ * counterparts. The caller holds the window's lock. */
 #include "check/rules/epoch_rules.h"
 
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static enum oriel_verdict wrong(struct oriel_finding *finding, enum oriel_rule r
     return ORIEL_VERDICT_WRONG;
 }
 
-/* An epoch that must not be open where another one begins: 13.5 keeps them apart. */
+/* Checks for an open epoch where another one begins, which 13.5 forbids. */
 static enum oriel_verdict mixed(const struct oriel_epochs *epochs, bool fence_counts,
                                 struct oriel_finding *finding)
 {
@@ -152,7 +152,8 @@ enum oriel_verdict oriel_epochs_post(struct oriel_epochs *epochs, const int32_t 
         epochs->post.refused = true;
         return verdict;
     }
-    if (epochs->fence.open && epochs->used) /* told, and opened all the same: nobody refuses it */
+    /* reported, and opened nevertheless: no host refuses it */
+    if (epochs->fence.open && epochs->used)
         verdict = mixed(epochs, true, finding);
     epochs->post = (struct oriel_epoch){.open = true, .site = *site};
     memcpy(epochs->posted, ranks, (size_t)count * sizeof *ranks);

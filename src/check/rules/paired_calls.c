@@ -1,5 +1,6 @@
-/* Calls of two members that go together: posts and starts, fences and their counts, up to the window's end, where what has had no
- * counterpart is told, and who waits for it is helped (windows_free.c).  Whoever comes second tells.  windows*.c call. */
+/* Calls of two members that belong together: posts and starts, fences and their counts. At the end
+ * of the window, calls without a counterpart are reported, and members that wait for one are
+ * released (windows_free.c). The later of two calls makes the report. */
 #include "check/intercept/windows_table.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert,
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
-/* Whether the target's last post comes before what this process does now. */
+/* Whether the target's last post is ordered before this call. */
 static bool is_known(const struct oriel_checked *window, int32_t target, oriel_tick post_tick)
 {
     oriel_shm_offset moment = oriel_order_moment();
@@ -70,9 +71,9 @@ void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool st
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
-/* --- what does not match in the end --- */
+/* --- calls without a counterpart at the end --- */
 
-/* This member's pairs with more starts, or more posts, than the other side. */
+/* Reports this member's pairs with more starts, or more posts, than the other side. */
 static void tell_pairs(struct oriel_checked *window, bool starts, const struct oriel_site *site)
 {
     struct oriel_member_state_answer answer;

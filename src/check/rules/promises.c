@@ -1,13 +1,15 @@
-/* What programs promise by info keys and assertions, and whether they keep it (MPI-4.1, 13.2.1, 13.5.5).  What needs to be known
- * of other members is noted (member_state.h), so that whoever comes second sees it.
+/* Promises of programs by info keys and assertions, and violations of them (MPI-4.1, 13.2.1,
+ * 13.5.5). Member states (member_state.h) hold the calls of other members, so the later of two
+ * calls sees the earlier one.
  *
- * MPI_MODE_NOCHECK of locks.  Each lock held is an access to a history of the window in which a target is a byte: a shared lock
- * reads it, an exclusive one writes it, MPI_Win_lock_all reads all.  Two locks without the assertion exclude each other, also
- * where the order between them is not known yet: a host may take a lock later than its call returns.  One with it takes and
- * gives no order, and conflicts with whatever the program has not ordered otherwise.
+ * MPI_MODE_NOCHECK of locks: each held lock is an access to a history of the window in which each
+ * target is one byte. A shared lock reads it, an exclusive lock writes it, MPI_Win_lock_all reads
+ * all. Two locks without the assertion exclude each other, even where their order is not known yet:
+ * a host may acquire a lock after its call has returned. A lock with the assertion takes and gives
+ * no order, and conflicts with every lock that the program has not ordered otherwise.
  *
- * MPI_MODE_NOSTORE.  The window remembers its process's clock from just before the last synchronisation gave it: what of this
- * process's stores somebody with that clock does not know came after it.  windows*.c call. */
+ * MPI_MODE_NOSTORE: the window keeps its process's clock from just before the last synchronisation
+ * gave it. Stores of this process that are not in that clock came after it. */
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_operate.h"
 #include "check/remote/remote.h"
@@ -109,7 +111,8 @@ void oriel_hint_fence_failed(struct oriel_checked *window)
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
-/* Of the epoch of the operation.  A no is kept: the fence has returned on all members, or the post is there. */
+/* Whether the operation's epoch has the promise. A no is cached: the fence has returned on all
+ * members, or the post exists. */
 static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence,
                          struct oriel_member_state_answer *answer)
 {
@@ -159,7 +162,7 @@ static void note_store(const struct oriel_conflict *conflict, void *closure)
     *stored = (struct stored){.found = true, .site = conflict->earlier.site};
 }
 
-/* Looks with the eyes of somebody who knows nothing of this process since then. */
+/* Looks as a process that has learnt nothing from this one since then. */
 static void look_for_stores(struct oriel_checked *window, int64_t offset, uint64_t len_bytes,
                             struct stored *stored)
 {
@@ -203,7 +206,7 @@ void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct 
         }
 }
 
-enum { CHECKED, UNCHECKED }; /* in the place of a lock's operator */
+enum { CHECKED, UNCHECKED }; /* in place of a lock's operator */
 
 static void nocheck_conflict(const struct oriel_conflict *conflict, void *closure)
 {
