@@ -29,7 +29,7 @@ static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, 
     uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
     switch (need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) {
     case ORIEL_NEED_KEY:
-        oriel_text_add(text, "%s of rank %d",
+        oriel_text_add(text, "%s by rank %d",
                        key_kind == ORIEL_ORDER_POST       ? "MPI_Win_post"
                        : key_kind == ORIEL_ORDER_COMPLETE ? "MPI_Win_complete"
                                                           : "a message",
@@ -41,11 +41,10 @@ static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, 
             if (gathering->slots[i].world_rank - 1 == next &&
                 oriel_wait_snapshot_mismatch(gathering, i, need->words[1],
                                              (uint16_t)(need->words[2] >> 1)))
-                oriel_text_add(text,
-                               "rank %d, which has called another function there in place of %s",
+                oriel_text_add(text, "rank %d, which has called another function instead of %s",
                                next, call_of((uint16_t)(need->words[2] >> 1)));
         if (text->used == 0 || text->bytes[text->used - 1] == ' ')
-            oriel_text_add(text, "%s of rank %d", call_of((uint16_t)(need->words[2] >> 1)), next);
+            oriel_text_add(text, "%s by rank %d", call_of((uint16_t)(need->words[2] >> 1)), next);
         break;
     case ORIEL_NEED_LOCK:
         if ((int64_t)need->words[1] < 0)
@@ -57,7 +56,7 @@ static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, 
     case ORIEL_NEED_SEND: oriel_text_add(text, "rank %d to receive", next); break;
     case ORIEL_NEED_RECEIVE:
         oriel_text_add(
-            text, need->rank < 0 ? "a message of any rank, such as %d" : "a message of rank %d",
+            text, need->rank < 0 ? "a message from any rank, such as %d" : "a message from rank %d",
             next);
         break;
     default: oriel_text_add(text, "rank %d", next);
@@ -109,7 +108,7 @@ static void tell_finished(struct oriel_deadlock *finder, int told)
     for (int rank = 0; rank < finder->look.n; rank++)
         others += finder->set[rank];
     if (others > 0)
-        snprintf(rest, sizeof rest, "; %d other%s for what cannot come then", others,
+        snprintf(rest, sizeof rest, "; %d other rank%s in consequence", others,
                  others == 1 ? " waits" : "s wait");
     for (int rank = 0; rank < finder->look.n && count < TOLD; rank++)
         if (finder->set[rank]) {

@@ -264,7 +264,7 @@ enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads
     struct oriel_wait_record *record = oriel_shm_at(place);
     if (records == NULL || record == NULL)
         return oriel_fail(ORIEL_E_NO_MEM,
-                          "no room for what rank %d waits for in the checker's memory", world_rank);
+                          "no room for the waits of rank %d in the checker's memory", world_rank);
     record->pid = (int32_t)getpid();
     record->process = oriel_identity_make(&identity) ? oriel_identity_own_word() : 0;
     record->threads = threads;

@@ -299,7 +299,7 @@ void oriel_order_doubt(void)
         return;
     oriel_given_doubt();
     oriel_finding_count(
-        "messages that cannot be told apart: from then on each orders all that its sender did");
+        "messages that cannot be told apart: each later one orders everything its sender did");
     if (own.far != NULL)
         own.far->doubt();
 }

@@ -31,7 +31,7 @@ struct oriel_word_clock {
 _Static_assert(sizeof(struct oriel_word_clock) + 4 * sizeof(oriel_tick) == ORIEL_CACHE_LINE,
                "one line");
 _Static_assert(ORIEL_SHM_MOST_BYTES / ORIEL_CACHE_LINE - 1 <= UINT32_MAX,
-               "a link reaches all of the board");
+               "a link reaches all of the shared memory");
 
 enum { ORIEL_WORD_SHIFT = 3 };
 struct oriel_words {

@@ -121,11 +121,10 @@ static void lose(void)
 {
     if (atomic_exchange(&far.lost, true))
         return;
-    oriel_warn(
-        "the checker of another machine does not answer (%s): no conflict is told from now on",
-        oriel_fail_message());
+    oriel_warn("the checker of another node does not answer (%s): conflicts are no longer reported",
+               oriel_fail_message());
     oriel_finding_count(
-        "the checker of another machine did not answer: conflicts after that were not told");
+        "the checker of another node did not answer: later conflicts were not reported");
 }
 
 static bool connect_channel(struct channel *channel, int machine, int thread)
@@ -158,9 +157,9 @@ static bool exchange(int fd, struct iovec *parts, int count,
     if (fits && oriel_check_remote_read(fd, data, answer->len_bytes))
         return true;
     (void)oriel_fail(ORIEL_E_OTHER,
-                     answered && !fits ? "its answer is longer than it can be"
-                     : errno == EAGAIN ? "it was silent for %d s"
-                                       : "its connection ended",
+                     answered && !fits ? "its answer is too long"
+                     : errno == EAGAIN ? "it did not answer for %d s"
+                                       : "the connection was closed",
                      oriel_options()->timeout_s);
     return false;
 }

@@ -51,7 +51,7 @@ int oriel_check_remote_listen(uint16_t *port)
     if (fd < 0)
         fd = bind_any(AF_INET);
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&bound, &len_bytes) != 0) {
-        oriel_fail(ORIEL_E_OTHER, "cannot listen for other machines' checkers: %s",
+        oriel_fail(ORIEL_E_OTHER, "cannot listen for the checkers of other nodes: %s",
                    strerror(errno));
         if (fd >= 0)
             close(fd);
@@ -165,7 +165,7 @@ int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int 
 {
     int yes = 1;
     if (to->ports[thread] == 0 || to->count == 0) {
-        oriel_fail(ORIEL_E_OTHER, "it cannot be asked");
+        oriel_fail(ORIEL_E_OTHER, "its server is not running");
         return -1;
     }
     for (int i = 0; i < to->count; i++) {

@@ -58,9 +58,7 @@ enum oriel_status oriel_finding_start(void)
         oriel_finding_local_watched();
     void *frame;
     if (oriel_options()->check_stacks)
-        backtrace(
-            &frame,
-            1); /* loads its libraries now, not in the middle of a finding */
+        backtrace(&frame, 1); /* loads its libraries now, not in the middle of a finding */
     return ORIEL_OK;
 }
 

@@ -70,7 +70,7 @@ void oriel_text_place(struct oriel_text *text, const struct oriel_code_address *
     if (place->file[0] != '\0')
         return;
     if (place->module[0] == '\0')
-        oriel_text_add(text, "at an unknown place");
+        oriel_text_add(text, "at an unknown location");
     else if (place->function[0] != '\0')
         oriel_text_add(text, " of %s", file_name(place->module));
     else

@@ -130,7 +130,7 @@ static void unseen_add(struct oriel_text *text, const struct oriel_summary *summ
                    summary->local_watched ? "watched"
                                           : "not watched (compile with -fsanitize=thread)");
     if (summary->lost > 0)
-        oriel_text_add(text, "; %" PRIu64 " more findings than there is room for", summary->lost);
+        oriel_text_add(text, "; %" PRIu64 " more findings than fit", summary->lost);
     counts_add(text, summary);
 }
 
@@ -150,7 +150,7 @@ static void text_write(const struct oriel_summary *summary)
     if (summary->complete)
         oriel_text_add(&text, " on %d rank%s", summary->ranks, summary->ranks == 1 ? "" : "s");
     else
-        oriel_text_add(&text, " until the end, which came without MPI_Finalize, on this machine");
+        oriel_text_add(&text, " on this node; the program ended without MPI_Finalize");
     if (summary->records_count == 0) {
         oriel_text_add(&text, "; ");
         unseen_add(&text, summary);
@@ -203,9 +203,9 @@ static void json_write(const struct oriel_summary *summary)
     bool asked = request != NULL &&
                  oriel_helper_ask(ORIEL_HELPER_JSON, request, len_bytes, &answer, &answer_bytes);
     if (!asked || answer_bytes > 0) {
-        oriel_text_add(
-            &text, "oriel: check: %s was not written: %.*s\n", file, asked ? (int)answer_bytes : 64,
-            asked ? (const char *)answer : "the oriel command, which writes it, is mute");
+        oriel_text_add(&text, "oriel: check: %s was not written: %.*s\n", file,
+                       asked ? (int)answer_bytes : 64,
+                       asked ? (const char *)answer : "the oriel command does not answer");
         oriel_text_write(&text);
     }
     free(answer);

@@ -35,7 +35,7 @@ bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken,
     if ((assert & ~taken) == 0)
         return true;
     return tell(window, &finding, ORIEL_RULE_ARGUMENT, site,
-                "The assertion %d has bits that this call does not take.", assert);
+                "The assertion %d has bits that are invalid for this call.", assert);
 }
 
 static __attribute__((noinline, cold)) bool no_rank(const struct oriel_checked *window, int rank,
@@ -58,7 +58,7 @@ bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type,
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     if (lock_type == MPI_LOCK_EXCLUSIVE || lock_type == MPI_LOCK_SHARED)
         return true;
-    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The lock type %d is none.",
+    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The lock type %d is invalid.",
                 lock_type);
 }
 
@@ -107,7 +107,7 @@ static bool find_side(struct oriel_operation *operation, const char *which, MPI_
     if (oriel_likely(find_type(datatype, type)))
         return true;
     return wrong(operation, ORIEL_RULE_DATATYPE,
-                 oriel_words("The %s's datatype is not committed, or not valid.", which));
+                 oriel_words("The %s's datatype is invalid or not committed.", which));
 }
 
 static uint64_t times(MPI_Count count, uint64_t each)
@@ -142,16 +142,17 @@ static __attribute__((noinline, cold)) bool undefined_operator(struct oriel_oper
     if (oriel_kinds[kind].plain[operation->applied] == NULL)
         return wrong(operation, ORIEL_RULE_ARGUMENT,
                      "The operator is not defined on this datatype.");
-    wrong(operation, ORIEL_RULE_ARGUMENT,
-          "The operator is not defined on this datatype. Hosts compute it as on integers of one "
-          "byte, and differ in its sign.");
+    wrong(
+        operation, ORIEL_RULE_ARGUMENT,
+        "The operator is not defined on this datatype. Hosts treat it as integers of one byte, and "
+        "differ in their signedness.");
     return true;
 }
 
 static __attribute__((noinline, cold)) bool undefined_swap(struct oriel_operation *operation)
 {
     wrong(operation, ORIEL_RULE_ARGUMENT,
-          "MPI_Compare_and_swap is not defined on this datatype: it takes integers, logicals and "
+          "MPI_Compare_and_swap is not defined on this datatype, only on integers, logicals and "
           "bytes.");
     return true;
 }
@@ -184,8 +185,7 @@ static bool accumulate_is_right(struct oriel_operation *operation)
     if (!operation->swaps) {
         operation->applied = oriel_operator_find(operation->op);
         if (operation->applied == ORIEL_OPERATOR_NONE)
-            return wrong(operation, ORIEL_RULE_ARGUMENT,
-                         "The operator is none of the predefined ones.");
+            return wrong(operation, ORIEL_RULE_ARGUMENT, "The operator is not predefined.");
     }
     if (elements_of(operation->target_count, target) == 0 ||
         (origin != NULL && elements_of(operation->origin_count, origin) == 0))
@@ -304,7 +304,7 @@ static bool detached(struct oriel_operation *operation, struct oriel_member_rang
                        run.len_bytes);
     if (nearest.len_bytes == 0)
         return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
-                    "Rank %d has attached nothing.", operation->target_rank);
+                    "Rank %d has attached no memory.", operation->target_rank);
     uint64_t end = nearest.address + nearest.len_bytes;
     bool above = run.address < nearest.address;
     return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
@@ -375,7 +375,7 @@ bool oriel_argument_range(struct oriel_operation *operation)
         return wrong(operation, ORIEL_RULE_NEGATIVE_DISPLACEMENT,
                      oriel_words("The displacement is %lld.", (long long)operation->target_disp));
     if (oriel_unlikely(!find_bytes(operation, &offset, &low_bytes, &high_bytes)))
-        return wrong(operation, ORIEL_RULE_RANGE, "The access reaches farther than any memory.");
+        return wrong(operation, ORIEL_RULE_RANGE, "The access is beyond any memory.");
     operation->offset = offset;
     return oriel_likely(low_bytes >= 0 &&
                         high_bytes <=

@@ -80,7 +80,7 @@ static enum oriel_verdict mixed(const struct oriel_epochs *epochs, bool fence_co
     if (fence_counts && epochs->fence.open && epochs->used)
         return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->fence.site,
                      "MPI_Win_fence(MPI_MODE_NOSUCCEED, win) before it, by all ranks of the window",
-                     "Operations followed the last fence, so that its epoch is still open.");
+                     "Operations followed the last fence, so its epoch is still open.");
     return ORIEL_VERDICT_RIGHT;
 }
 
@@ -189,7 +189,7 @@ enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target
     else if (epochs->lock_all.open)
         verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->lock_all.site,
                         "MPI_Win_unlock_all(win) between them",
-                        "MPI_Win_lock_all has locked all ranks already.");
+                        "MPI_Win_lock_all has already locked all ranks.");
     else if (epochs->start.open || (epochs->fence.open && epochs->used))
         verdict = mixed(epochs, true, finding);
     if (verdict != ORIEL_VERDICT_RIGHT) {
@@ -300,16 +300,16 @@ enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t targe
         target < 0 ? "MPI_Win_lock_all(0, win) before it"
                    : oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target);
     if (epochs->locked > 0)
-        return wrong(finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target,
-                     &epochs->sites[epochs->last_locked], missing,
-                     oriel_words("This rank has locked rank %d and not rank %d.",
-                                 epochs->last_locked, target));
+        return wrong(
+            finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, &epochs->sites[epochs->last_locked],
+            missing,
+            oriel_words("This rank has locked rank %d, not rank %d.", epochs->last_locked, target));
     const struct oriel_site *opening = target < 0 ? NULL : oriel_epochs_opening(epochs, target);
     return wrong(
         finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, opening, missing,
         opening == NULL
             ? NULL
-            : "The open epoch is not one of a lock: its own end completes the operations.");
+            : "The open epoch is not a passive target epoch: its end completes the operations.");
 }
 
 static enum oriel_verdict no_epoch(const struct oriel_epochs *epochs, int32_t target,
@@ -319,13 +319,13 @@ static enum oriel_verdict no_epoch(const struct oriel_epochs *epochs, int32_t ta
         return wrong(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->start.site,
                      oriel_words("rank %d in the group of MPI_Win_start", target), NULL);
     if (epochs->locked > 0)
-        return wrong(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->sites[epochs->last_locked],
-                     oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target),
-                     oriel_words("This rank has locked rank %d and not rank %d.",
-                                 epochs->last_locked, target));
+        return wrong(
+            finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->sites[epochs->last_locked],
+            oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target),
+            oriel_words("This rank has locked rank %d, not rank %d.", epochs->last_locked, target));
     if (epochs->no_succeed && !epochs->fence.open)
         return wrong(finding, ORIEL_RULE_NOSUCCEED, target, &epochs->fence.site,
-                     "MPI_Win_fence(0, win) in place of MPI_Win_fence(MPI_MODE_NOSUCCEED, win)",
+                     "MPI_Win_fence(0, win) instead of MPI_Win_fence(MPI_MODE_NOSUCCEED, win)",
                      NULL);
     return wrong(
         finding, ORIEL_RULE_OUTSIDE_EPOCH, target, NULL,

@@ -15,13 +15,13 @@ enum oriel_verdict {
     ORIEL_VERDICT_ECHO,  /* counterpart of an earlier wrong call */
 };
 
-enum oriel_target_state { /* bits, one byte for each target */
-                          ORIEL_TARGET_SHARED = 1,
-                          ORIEL_TARGET_EXCLUSIVE = 2,
-                          ORIEL_TARGET_NOCHECK = 4, /* of a lock */
-                          ORIEL_TARGET_STARTED = 8,
-                          ORIEL_TARGET_REFUSED =
-                              16, /* a lock of it was wrong: its unlock is expected */
+/* Bits, one byte for each target. */
+enum oriel_target_state {
+    ORIEL_TARGET_SHARED = 1,
+    ORIEL_TARGET_EXCLUSIVE = 2,
+    ORIEL_TARGET_NOCHECK = 4, /* of a lock */
+    ORIEL_TARGET_STARTED = 8,
+    ORIEL_TARGET_REFUSED = 16, /* a lock of it was wrong: its unlock is expected */
 };
 #define ORIEL_TARGET_LOCKED (ORIEL_TARGET_SHARED | ORIEL_TARGET_EXCLUSIVE)
 

@@ -58,7 +58,7 @@ void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
     if (window->ordered && (assert &MPI_MODE_NOCHECK) &&
         !(posted && is_known(window, target, answer.tick)))
         tell(window, ORIEL_RULE_NOCHECK_START, target, site, posted ? &answer.site : &none,
-             "Nothing says that the target's MPI_Win_post has returned before this call.");
+             "The target's MPI_Win_post is not ordered before this call.");
 }
 
 void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts)
@@ -99,7 +99,7 @@ void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
         return;
     if (answer.found)
         tell(window, ORIEL_RULE_FENCE_COUNTS, window->rank, &answer.site, site,
-             oriel_words("Rank %d frees the window and does not call this fence.", window->rank));
+             oriel_words("Rank %d frees the window without calling this fence.", window->rank));
     tell_pairs(window, true, site);
 }
 

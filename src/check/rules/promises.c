@@ -63,7 +63,7 @@ void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *
     const struct oriel_checked_member *own = &window->members[window->rank];
     if (own->flavour != first->flavour) {
         tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site,
-             "The ranks make windows of different kinds.");
+             "The ranks create windows of different kinds.");
         return;
     }
     if ((own->promises ^ first->promises) &
@@ -99,8 +99,7 @@ void oriel_hint_fence(struct oriel_checked *window, int assert, const struct ori
              "MPI_MODE_NOPRECEDE and MPI_MODE_NOSUCCEED must be given by all ranks or by none.");
     if (answer.gone_rank >= 0)
         tell(window, ORIEL_RULE_FENCE_COUNTS, answer.gone_rank, site, &answer.gone_site,
-             oriel_words("Rank %d frees the window and does not call this fence.",
-                         answer.gone_rank));
+             oriel_words("Rank %d frees the window without calling this fence.", answer.gone_rank));
 }
 
 void oriel_hint_fence_failed(struct oriel_checked *window)
@@ -143,7 +142,7 @@ void oriel_hint_no_put(const struct oriel_operation *operation)
         !was_promised(operation, epoch, fence, &answer))
         return;
     tell(window, ORIEL_RULE_NOPUT, target, &operation->site, &answer.site,
-         "The target has promised that nothing is put there.");
+         "The target has promised that its window is not changed.");
 }
 
 /* --- stores --- */
@@ -201,7 +200,7 @@ void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct 
     for (int32_t i = 0; i < window->n; i++)
         if (window->members[i].promises & ORIEL_PROMISE_NO_LOCKS) {
             tell(window, ORIEL_RULE_NO_LOCKS, target, site, &window->members[i].site,
-                 "The window was made with no_locks=true.");
+                 "The window was created with no_locks=true.");
             return;
         }
 }
