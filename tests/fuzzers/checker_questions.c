@@ -244,7 +244,7 @@ static void draw_data(struct input *input)
     switch (how % 16 == 0 ? (uint64_t)ORIEL_CHECK_REMOTE_KINDS : wire.request.kind) {
     case ORIEL_CHECK_REMOTE_GIVE: draw_clock(input); return;
     case ORIEL_CHECK_REMOTE_ADD: draw_access(input); return;
-    case ORIEL_CHECK_REMOTE_NOTE: draw_note(input); return;
+    case ORIEL_CHECK_REMOTE_MEMBER_STATE: draw_note(input); return;
     case ORIEL_CHECK_REMOTE_SITE:
         len_bytes = how % 4 == 1 ? SITE_NUMBER_BYTES : how % 4 == 2 ? 0 : SITE_MODULE_BYTES;
         break;
@@ -302,7 +302,7 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
 /* The neighbour's accesses are others' to this process. */
 static void access_here(struct input *input, oriel_shm_offset history)
 {
-    const oriel_shm_offset moment = oriel_order_moment();
+    const oriel_shm_offset moment = oriel_order_snapshot();
     struct oriel_access access = {.kind = (uint8_t)(input_byte(input) % 5),
                                   .origin = OWN,
                                   .moment = moment,

@@ -27,9 +27,9 @@ bool oriel_deadlock_open(struct oriel_deadlock *finder, int world_size, uint64_t
 void oriel_deadlock_close(struct oriel_deadlock *finder);
 
 /* Takes a snapshot. Returns the number of deadlocked ranks; set and look describe them. */
-int oriel_deadlock_look(struct oriel_deadlock *finder, uint64_t now_ns);
+int oriel_deadlock_find(struct oriel_deadlock *finder, uint64_t now_ns);
 
 /* Reports the set that was found. */
-void oriel_deadlock_tell(struct oriel_deadlock *finder);
+void oriel_deadlock_report(struct oriel_deadlock *finder);
 
 #endif

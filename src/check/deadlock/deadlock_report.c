@@ -13,19 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOLD = 16 };
+enum { REPORTS_MOST = 16 };
 
-static const char *call_of(uint16_t call)
+static const char *call_title(uint16_t call)
 {
     const char *name = oriel_call_name(call);
     return name[0] == '\0' ? "call" : name;
 }
 
 /* Describes the action that the waiting rank needs from the next one. */
-static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank,
-                     const struct oriel_wait_need *need, int next)
+static void need_describe(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank,
+                          const struct oriel_wait_need *need, int next)
 {
-    const struct oriel_collective_progress *gathering = NULL;
+    const struct oriel_collective_progress *progress = NULL;
     uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
     switch (need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) {
     case ORIEL_NEED_KEY:
@@ -36,15 +36,16 @@ static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, 
                        next);
         break;
     case ORIEL_NEED_CALL:
-        gathering = oriel_wait_snapshot_gathering(look, rank, need);
-        for (int i = 0; gathering != NULL && i < gathering->n; i++)
-            if (gathering->slots[i].world_rank - 1 == next &&
-                oriel_wait_snapshot_mismatch(gathering, i, need->words[1],
+        progress = oriel_wait_snapshot_need_progress(look, rank, need);
+        for (int i = 0; progress != NULL && i < progress->n; i++)
+            if (progress->slots[i].world_rank - 1 == next &&
+                oriel_wait_snapshot_mismatch(progress, i, need->words[1],
                                              (uint16_t)(need->words[2] >> 1)))
                 oriel_text_add(text, "rank %d, which has called another function instead of %s",
-                               next, call_of((uint16_t)(need->words[2] >> 1)));
+                               next, call_title((uint16_t)(need->words[2] >> 1)));
         if (text->used == 0 || text->bytes[text->used - 1] == ' ')
-            oriel_text_add(text, "%s by rank %d", call_of((uint16_t)(need->words[2] >> 1)), next);
+            oriel_text_add(text, "%s by rank %d", call_title((uint16_t)(need->words[2] >> 1)),
+                           next);
         break;
     case ORIEL_NEED_LOCK:
         if ((int64_t)need->words[1] < 0)
@@ -63,24 +64,25 @@ static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, 
     }
 }
 
-static void tell(struct oriel_deadlock *finder, int rank, int next,
-                 const struct oriel_deadlock_set_clause *by, const char *rest)
+static void waiting_rank_report(struct oriel_deadlock *finder, int rank, int next,
+                                const struct oriel_deadlock_set_clause *by, const char *rest)
 {
-    const struct oriel_wait_snapshot_rank *looked = &finder->look.ranks[rank];
-    const struct oriel_wait_snapshot_rank *waited = &finder->look.ranks[next];
+    const struct oriel_wait_snapshot_rank *waiting = &finder->look.ranks[rank];
+    const struct oriel_wait_snapshot_rank *awaited = &finder->look.ranks[next];
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_text text = {.bytes = finding.detail, .room = sizeof finding.detail};
     finding.rule = ORIEL_RULE_DEADLOCK;
-    finding.here = looked->noted.site;
+    finding.here = waiting->noted.site;
     finding.here.epoch = 0;
-    finding.other = waited->noted.site;
+    finding.other = awaited->noted.site;
     finding.other.epoch = 0;
-    finding.window = looked->noted.name[0] == '\0' ? NULL : looked->noted.name;
+    finding.window = waiting->noted.name[0] == '\0' ? NULL : waiting->noted.name;
     oriel_text_add(&text, "Rank %d waits for ", rank);
-    say_need(&text, &finder->look, rank, oriel_wait_snapshot_need(&finder->look, rank, by), next);
-    if (waited->state == ORIEL_DEADLOCK_SET_FINISHED)
+    need_describe(&text, &finder->look, rank, oriel_wait_snapshot_need(&finder->look, rank, by),
+                  next);
+    if (awaited->state == ORIEL_DEADLOCK_SET_FINISHED)
         oriel_text_add(&text, ", which has %s",
-                       waited->noted.site.call == 0 ? "ended" : "finished");
+                       awaited->noted.site.call == 0 ? "ended" : "finished");
     oriel_text_add(&text, "%s.", rest);
     oriel_finding_tell(&finding);
 }
@@ -99,29 +101,29 @@ static int next_finished(const struct oriel_deadlock *finder, int rank,
                                    ORIEL_DEADLOCK_SET_FINISHED, by);
 }
 
-static void tell_finished(struct oriel_deadlock *finder, int told)
+static void finished_waits_report(struct oriel_deadlock *finder, int reported)
 {
     const struct oriel_deadlock_set_clause *by;
     int count = 0;
-    int others = -told;
+    int others = -reported;
     char rest[64] = "";
     for (int rank = 0; rank < finder->look.n; rank++)
         others += finder->set[rank];
     if (others > 0)
         snprintf(rest, sizeof rest, "; %d other rank%s in consequence", others,
                  others == 1 ? " waits" : "s wait");
-    for (int rank = 0; rank < finder->look.n && count < TOLD; rank++)
+    for (int rank = 0; rank < finder->look.n && count < REPORTS_MOST; rank++)
         if (finder->set[rank]) {
             int next = next_finished(finder, rank, &by);
             if (next >= 0) {
-                tell(finder, rank, next, by, rest);
+                waiting_rank_report(finder, rank, next, by, rest);
                 count++;
             }
         }
 }
 
 /* Counts the ranks of the set that wait for a finished rank. */
-static int count_finished(const struct oriel_deadlock *finder)
+static int finished_waits_count(const struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
     int count = 0;
@@ -131,7 +133,7 @@ static int count_finished(const struct oriel_deadlock *finder)
 }
 
 /* Formats the cycle: "0 for 1, 1 for 2, 2 for 0". */
-static void say_cycle(const struct oriel_deadlock *finder, int first, char *out, size_t room)
+static void cycle_describe(const struct oriel_deadlock *finder, int first, char *out, size_t room)
 {
     struct oriel_text text = {.bytes = out, .room = room};
     const struct oriel_deadlock_set_clause *by;
@@ -148,27 +150,27 @@ static void say_cycle(const struct oriel_deadlock *finder, int first, char *out,
         oriel_text_add(&text, ", and so on");
 }
 
-static void tell_cycle(struct oriel_deadlock *finder)
+static void cycle_report(struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
     char rest[160];
     int first = oriel_deadlock_set_cycle(&finder->look.graph, finder->set);
     int rank = first;
-    say_cycle(finder, first, rest, sizeof rest);
-    for (int i = 0; i < TOLD && (i == 0 || rank != first); i++) {
+    cycle_describe(finder, first, rest, sizeof rest);
+    for (int i = 0; i < REPORTS_MOST && (i == 0 || rank != first); i++) {
         int next = next_in_cycle(finder, rank, &by);
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): every rank of the cycle waits by a
          * clause */
-        tell(finder, rank, next, by, rest);
+        waiting_rank_report(finder, rank, next, by, rest);
         rank = next;
     }
 }
 
-void oriel_deadlock_tell(struct oriel_deadlock *finder)
+void oriel_deadlock_report(struct oriel_deadlock *finder)
 {
-    int finished = count_finished(finder);
+    int finished = finished_waits_count(finder);
     if (finished > 0)
-        tell_finished(finder, finished);
+        finished_waits_report(finder, finished);
     else
-        tell_cycle(finder);
+        cycle_report(finder);
 }

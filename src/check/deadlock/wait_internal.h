@@ -85,11 +85,11 @@ static inline size_t oriel_collective_progress_bytes(int n, bool has_locks)
 }
 
 static inline _Atomic uint8_t *
-oriel_collective_progress_holds(const struct oriel_collective_progress *gathering, int member,
+oriel_collective_progress_holds(const struct oriel_collective_progress *progress, int member,
                                 int target)
 {
-    size_t n = (size_t)(unsigned)gathering->n;
-    _Atomic uint8_t *rows = (_Atomic uint8_t *)(void *)(uintptr_t)(gathering->slots + n);
+    size_t n = (size_t)(unsigned)progress->n;
+    _Atomic uint8_t *rows = (_Atomic uint8_t *)(void *)(uintptr_t)(progress->slots + n);
     return &rows[(size_t)(unsigned)member * (n + 1) + (target < 0 ? n : (size_t)(unsigned)target)];
 }
 

@@ -25,7 +25,7 @@ static _Thread_local enum thread this_thread;
 
 /* --- a wait --- */
 
-static enum thread enter_thread(void)
+static enum thread thread_enter(void)
 {
     int32_t none = 0;
     int32_t tid = (int32_t)syscall(SYS_gettid);
@@ -40,7 +40,7 @@ bool oriel_wait_open(const struct oriel_site *site, const char *name, enum oriel
     if (own == NULL)
         return false;
     if (this_thread == THREAD_UNKNOWN)
-        this_thread = enter_thread();
+        this_thread = thread_enter();
     if (this_thread == THREAD_OTHER || noting ||
         atomic_load_explicit(&own->many, memory_order_relaxed) != 0 || !oriel_shm_is_open())
         return false;
@@ -136,32 +136,32 @@ void oriel_wait_for_key(int world_rank, const struct oriel_key *key)
     oriel_wait_add(&need);
 }
 
-struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering,
-                                       int member, uint64_t number, uint16_t call, bool below)
+struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *progress, int member,
+                                       uint64_t number, uint16_t call, bool below)
 {
     return (struct oriel_wait_need){
         .kind = ORIEL_NEED_CALL,
         .rank = member,
-        .words = {oriel_shm_place(gathering), number,
-                  (uint64_t)call << 1 | below | (gathering->is_window ? ORIEL_NEED_OF_WINDOW : 0),
-                  gathering->id}};
+        .words = {oriel_shm_place(progress), number,
+                  (uint64_t)call << 1 | below | (progress->is_window ? ORIEL_NEED_OF_WINDOW : 0),
+                  progress->id}};
 }
 
-void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member,
+void oriel_wait_for_call(const struct oriel_collective_progress *progress, int member,
                          uint64_t number, uint16_t call, bool below)
 {
-    struct oriel_wait_need need = oriel_need_call(gathering, member, number, call, below);
+    struct oriel_wait_need need = oriel_need_call(progress, member, number, call, below);
     oriel_wait_add(&need);
 }
 
-void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target,
+void oriel_wait_for_lock(const struct oriel_collective_progress *progress, int target,
                          bool exclusive)
 {
     struct oriel_wait_need need = {
         .kind = ORIEL_NEED_LOCK,
         .rank = -1,
-        .words = {oriel_shm_place(gathering), (uint64_t)(int64_t)target, exclusive, gathering->id}};
-    if (gathering->has_locks == 0)
+        .words = {oriel_shm_place(progress), (uint64_t)(int64_t)target, exclusive, progress->id}};
+    if (progress->has_locks == 0)
         need.kind = ORIEL_NEED_UNKNOWN;
     oriel_wait_add(&need);
 }
@@ -173,12 +173,12 @@ struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag)
 }
 
 struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag,
-                                          const struct oriel_collective_progress *gathering)
+                                          const struct oriel_collective_progress *progress)
 {
     return (struct oriel_wait_need){
-        .kind = world_rank < 0 && gathering == NULL ? ORIEL_NEED_UNKNOWN : ORIEL_NEED_RECEIVE,
+        .kind = world_rank < 0 && progress == NULL ? ORIEL_NEED_UNKNOWN : ORIEL_NEED_RECEIVE,
         .rank = world_rank,
-        .words = {comm, (uint64_t)(int64_t)tag, oriel_shm_place(gathering)}};
+        .words = {comm, (uint64_t)(int64_t)tag, oriel_shm_place(progress)}};
 }
 
 void oriel_wait_sending(int peer, int count)
@@ -226,7 +226,7 @@ void oriel_waits_before(void)
     before_count = oriel_wait_threads_list(getpid(), before, ORIEL_WAIT_THREADS);
 }
 
-static bool is_among(int32_t thread, const int32_t *threads, int count)
+static bool thread_is_listed(int32_t thread, const int32_t *threads, int count)
 {
     for (int i = 0; i < count; i++)
         if (threads[i] == thread)
@@ -235,14 +235,15 @@ static bool is_among(int32_t thread, const int32_t *threads, int count)
 }
 
 /* Records the threads that started during MPI_Init. */
-static void note_host_threads(struct oriel_wait_record *record)
+static void host_threads_record(struct oriel_wait_record *record)
 {
     int32_t now[ORIEL_WAIT_THREADS];
     int count = oriel_wait_threads_list(getpid(), now, ORIEL_WAIT_THREADS);
     if (before_count < 0 || count < 0)
         return;
     for (int i = 0; i < count; i++)
-        if (!is_among(now[i], before, before_count) && now[i] != (int32_t)syscall(SYS_gettid))
+        if (!thread_is_listed(now[i], before, before_count) &&
+            now[i] != (int32_t)syscall(SYS_gettid))
             record->host_threads[record->host_threads_count++] = now[i];
 }
 
@@ -269,7 +270,7 @@ enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads
     record->process = oriel_identity_make(&identity) ? oriel_identity_own_word() : 0;
     record->threads = threads;
     if (threads)
-        note_host_threads(record);
+        host_threads_record(record);
     atomic_store(&record->state, ORIEL_STATE_RUNS);
     __atomic_store_n(&records[world_rank], place, __ATOMIC_RELEASE);
     own = record;

@@ -27,27 +27,27 @@ struct oriel_collective_progress *oriel_collective_progress_find(uint64_t id, bo
                                                                  const int *world_ranks);
 
 /* This member no longer needs the record; the last one frees it. */
-void oriel_collective_progress_leave(struct oriel_collective_progress *gathering, uint64_t id);
+void oriel_collective_progress_leave(struct oriel_collective_progress *progress, uint64_t id);
 
 /* Records that this member calls a collective function, blocking or not, before the call. Returns
  * its number, from 1. */
-uint64_t oriel_collective_progress_arrive(struct oriel_collective_progress *gathering, int member,
+uint64_t oriel_collective_progress_arrive(struct oriel_collective_progress *progress, int member,
                                           uint16_t call);
 
 /* Undoes the record: the call failed before it could synchronise with other members. */
-void oriel_collective_progress_return(struct oriel_collective_progress *gathering, int member);
+void oriel_collective_progress_return(struct oriel_collective_progress *progress, int member);
 
 /* Like oriel_collective_progress_arrive, for the call that frees the window. It has no number:
  * calls made on behalf of waiting ranks may come in between. */
 enum { ORIEL_COLLECTIVE_PROGRESS_LAST = -1 };
-uint64_t oriel_collective_progress_arrive_last(struct oriel_collective_progress *gathering,
+uint64_t oriel_collective_progress_arrive_last(struct oriel_collective_progress *progress,
                                                int member);
 
 enum oriel_holding { ORIEL_HOLDS_NOTHING, ORIEL_HOLDS_SHARED, ORIEL_HOLDS_EXCLUSIVE };
 
 /* Records, after the lock call, that a member has locked a target (-1: all); ORIEL_HOLDS_NOTHING
  * before the unlock call. Locks with MPI_MODE_NOCHECK are not recorded. */
-void oriel_collective_progress_hold(struct oriel_collective_progress *gathering, int member,
+void oriel_collective_progress_hold(struct oriel_collective_progress *progress, int member,
                                     int target, enum oriel_holding how);
 
 /* --- a wait --- */
@@ -118,15 +118,15 @@ void oriel_wait_add(const struct oriel_wait_need *need);
 void oriel_wait_for_rank(int world_rank);
 struct oriel_key;
 void oriel_wait_for_key(int world_rank, const struct oriel_key *key);
-void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member,
+void oriel_wait_for_call(const struct oriel_collective_progress *progress, int member,
                          uint64_t number, uint16_t call, bool below);
-void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target,
+void oriel_wait_for_lock(const struct oriel_collective_progress *progress, int target,
                          bool exclusive);
-struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering,
-                                       int member, uint64_t number, uint16_t call, bool below);
+struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *progress, int member,
+                                       uint64_t number, uint16_t call, bool below);
 struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag);
 struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag,
-                                          const struct oriel_collective_progress *gathering);
+                                          const struct oriel_collective_progress *progress);
 
 /* --- messages with requests --- */
 

@@ -19,22 +19,23 @@ struct oriel_wait_snapshot_rank {
 /* How nodes are asked, this one included (remote_waits.c). Results are from malloc. NULL: no
  * answer, or no such entry. */
 struct oriel_wait_snapshot_remote {
-    int (*machines)(void);
+    int (*nodes)(void);
     int (*machine_of)(int world_rank);
     struct oriel_wait_report *(*reports)(int machine, size_t *count);
-    struct oriel_collective_progress *(*gathering)(int machine, uint64_t id, bool is_window);
+    struct oriel_collective_progress *(*progress)(int machine, uint64_t id, bool is_window);
     bool (*is_given)(int machine, const struct oriel_key *key);
 };
 
-struct oriel_wait_snapshot_met;
+struct oriel_wait_snapshot_progress_of;
 
 struct oriel_wait_snapshot {
     int n;
     struct oriel_wait_snapshot_rank *ranks;
     struct oriel_deadlock_set_graph graph;
-    const struct oriel_wait_snapshot_remote *far; /* NULL: ranks of this node only */
-    struct oriel_wait_report **reports;           /* by node; valid if far is set */
-    struct oriel_wait_snapshot_met *met; /* progress records of all nodes, as of this snapshot */
+    const struct oriel_wait_snapshot_remote *remote; /* NULL: ranks of this node only */
+    struct oriel_wait_report **reports;              /* by node; valid if remote is set */
+    struct oriel_wait_snapshot_progress_of
+        *met; /* progress records of all nodes, as of this snapshot */
 };
 
 bool oriel_wait_snapshot_open(struct oriel_wait_snapshot *look, int n);
@@ -47,7 +48,7 @@ void oriel_wait_snapshot_states(struct oriel_wait_snapshot *look);
 void oriel_wait_snapshot_waits(struct oriel_wait_snapshot *look, bool *set);
 
 /* Removes from set the ranks that have proceeded since. */
-void oriel_wait_snapshot_again(const struct oriel_wait_snapshot *look, bool *set);
+void oriel_wait_snapshot_recheck(const struct oriel_wait_snapshot *look, bool *set);
 
 /* --- wait_snapshot_remote.c --- */
 
@@ -55,21 +56,22 @@ void oriel_wait_snapshot_again(const struct oriel_wait_snapshot *look, bool *set
  * steadily. Returns false if a node does not answer. */
 bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set);
 
-/* Like oriel_wait_snapshot_again, for all nodes. */
-void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, bool *set);
+/* Like oriel_wait_snapshot_recheck, for all nodes. */
+void oriel_wait_snapshot_nodes_recheck(const struct oriel_wait_snapshot *look, bool *set);
 void oriel_wait_snapshot_nodes_close(struct oriel_wait_snapshot *look);
 
 /* Returns the progress record merged from the members' nodes; waiter is the rank that needs it.
  * NULL: some node has freed its record. */
 const struct oriel_collective_progress *
-oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window);
+oriel_wait_snapshot_progress_of(struct oriel_wait_snapshot *look, int waiter, uint64_t id,
+                                bool is_window);
 
 /* --- needs --- */
 
 /* Returns the progress record that a need of the rank names. NULL: nothing is known of it. */
 const struct oriel_collective_progress *
-oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank,
-                              const struct oriel_wait_need *need);
+oriel_wait_snapshot_need_progress(struct oriel_wait_snapshot *look, int rank,
+                                  const struct oriel_wait_need *need);
 
 /* Returns the need from which a clause of the rank was made. */
 static inline const struct oriel_wait_need *
@@ -80,7 +82,7 @@ oriel_wait_snapshot_need(const struct oriel_wait_snapshot *look, int rank,
 }
 
 /* Whether the member called another function in place of the call that others wait in. */
-bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member,
+bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *progress, int member,
                                   uint64_t number, uint16_t call);
 
 #endif

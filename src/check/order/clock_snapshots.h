@@ -6,16 +6,16 @@
 #include "check/order/rank_clocks.h"
 
 /* Starts with clocks of clock_width numbers and an empty cache. */
-void oriel_moments_start(int clock_width);
+void oriel_clock_snapshots_start(int clock_width);
 
 /* Returns a snapshot of the row with a reference for the caller: the cached one, unless the rank's
  * own number has changed since. Returns 0 when the shared memory is full. */
-oriel_shm_offset oriel_moment_of_row(const struct oriel_rank *row, int rank);
+oriel_shm_offset oriel_clock_snapshot_of_row(const struct oriel_rank *row, int rank);
 
 /* Drops the cached snapshot after the clock has changed. */
-void oriel_moments_drop(void);
+void oriel_clock_snapshots_drop(void);
 
 /* NULL for 0. */
-const oriel_tick *oriel_moment_clock(oriel_shm_offset place);
+const oriel_tick *oriel_clock_snapshot_clock(oriel_shm_offset place);
 
 #endif

@@ -23,13 +23,12 @@ struct oriel_envelope {
 /* This process's messages of one communicator. */
 struct oriel_matching {
     pthread_mutex_t mutex;
-    uint64_t id;                      /* the communicator's */
-    int32_t rank;                     /* of this process */
-    struct oriel_hash_table counts;   /* by envelope: struct envelope_count */
-    struct oriel_sending *sending;    /* sends that threads are posting */
-    struct oriel_receiving *numbered; /* outstanding */
-    struct oriel_receiving
-        *open_first; /* receives without a number, in the order of posting */
+    uint64_t id;                        /* the communicator's */
+    int32_t rank;                       /* of this process */
+    struct oriel_hash_table counts;     /* by envelope: struct envelope_count */
+    struct oriel_sending *sending;      /* sends that threads are posting */
+    struct oriel_receiving *numbered;   /* outstanding */
+    struct oriel_receiving *open_first; /* receives without a number, in the order of posting */
     struct oriel_receiving *open_last;
     uint32_t posting; /* receives whose calls have not returned */
 };
@@ -55,7 +54,7 @@ struct oriel_receiving {
     struct oriel_envelope got;
     enum oriel_receive_state state;
     uint32_t number;
-    bool posting;   /* its call has not returned */
+    bool posting; /* its call has not returned */
     /* another thread has posted a receive at the same time that may get the same message */
     bool uncertain;
 };

@@ -37,8 +37,8 @@
 static struct {
     pthread_mutex_t mutex; /* of the row's growth, the cached snapshot and scratch */
     int rank, width;
-    oriel_tick *scratch;               /* buffer for a clock in transfer */
-    const struct oriel_order_far *far; /* NULL: no other node is reached */
+    oriel_tick *scratch;                  /* buffer for a clock in transfer */
+    const struct oriel_order_remote *far; /* NULL: no other node is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
 struct oriel_order_own oriel_order_own;
@@ -55,7 +55,7 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
     own.rank = world_rank;
     own.width = world_size;
     own.far = NULL;
-    oriel_moments_start(world_size);
+    oriel_clock_snapshots_start(world_size);
     atomic_store(&oriel_order_own.asked, 0);
     own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
     oriel_order_own.row =
@@ -70,7 +70,7 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
                       world_rank);
 }
 
-void oriel_order_span(const struct oriel_order_far *far)
+void oriel_order_remote_set(const struct oriel_order_remote *far)
 {
     own.far = far;
 }
@@ -79,7 +79,7 @@ void oriel_order_stop(void)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        oriel_moments_drop();
+        oriel_clock_snapshots_drop();
         atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
                               memory_order_release);
     }
@@ -111,7 +111,7 @@ uint64_t oriel_order_home(int world_rank)
     return own.far == NULL ? 0 : own.far->home(world_rank);
 }
 
-static bool is_elsewhere(const struct oriel_key *key)
+static bool key_is_remote(const struct oriel_key *key)
 {
     return key->words[0] >> ORIEL_ORDER_HOME_SHIFT != 0;
 }
@@ -124,7 +124,7 @@ static inline bool several_threads(void)
     return oriel_unlikely(oriel_check_several || oriel_check_watches);
 }
 
-static inline void raise_number(void)
+static inline void own_number_raise(void)
 {
     if (several_threads())
         atomic_fetch_add_explicit(oriel_order_own.number, 1, memory_order_relaxed);
@@ -133,31 +133,31 @@ static inline void raise_number(void)
 }
 
 /* O1 */
-static void raise_own(void)
+static void own_clock_advance(void)
 {
-    raise_number();
-    oriel_moments_drop();
+    own_number_raise();
+    oriel_clock_snapshots_drop();
 }
 
 void oriel_order_raise_as_asked(void)
 {
     uint64_t asked = atomic_load_explicit(&oriel_order_own.row->asked, memory_order_acquire);
-    raise_number();
+    own_number_raise();
     atomic_store_explicit(&oriel_order_own.asked, asked, memory_order_release);
 }
 
-static void copy_own(oriel_tick *out)
+static void own_clock_copy(oriel_tick *out)
 {
     for (int i = 0; i < own.width; i++)
         out[i] = oriel_rank_tick(oriel_order_own.row, i);
 }
 
-static oriel_tick *empty_scratch(void)
+static oriel_tick *scratch_clear(void)
 {
     return memset(own.scratch, 0, (size_t)own.width * sizeof *own.scratch);
 }
 
-static void learn(const oriel_tick *ticks)
+static void own_clock_merge(const oriel_tick *ticks)
 {
     bool news = false;
     for (int i = 0; i < own.width; i++)
@@ -168,60 +168,60 @@ static void learn(const oriel_tick *ticks)
     if (!news)
         return;
     atomic_fetch_add_explicit(&oriel_order_own.news, 1, memory_order_relaxed);
-    oriel_moments_drop();
+    oriel_clock_snapshots_drop();
 }
 
-static void give(const struct oriel_key *key, int takers, bool more)
+static void clock_give(const struct oriel_key *key, int takers, bool more)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        copy_own(own.scratch);
-        if (oriel_unlikely(is_elsewhere(key)))
+        own_clock_copy(own.scratch);
+        if (oriel_unlikely(key_is_remote(key)))
             own.far->give(key, (uint32_t)takers, more, own.scratch);
         else
             oriel_given_join(key, (uint32_t)takers, more, own.scratch);
-        raise_own();
+        own_clock_advance();
     }
     pthread_mutex_unlock(&own.mutex);
 }
 
 void oriel_order_give(const struct oriel_key *key, int takers)
 {
-    give(key, takers, false);
+    clock_give(key, takers, false);
 }
 
-void oriel_order_give_more(const struct oriel_key *key)
+void oriel_order_give_again(const struct oriel_key *key)
 {
-    give(key, 0, true);
+    clock_give(key, 0, true);
 }
 
-static void take_all(void)
+static void all_clocks_take(void)
 {
-    oriel_tick *ticks = empty_scratch();
+    oriel_tick *ticks = scratch_clear();
     oriel_ranks_take_all(own.rank, ticks);
     if (own.far != NULL)
         own.far->take_all(ticks);
-    learn(ticks);
+    own_clock_merge(ticks);
 }
 
-static bool take(const struct oriel_key *key, int takers, unsigned how)
+static bool clock_take(const struct oriel_key *key, int takers, unsigned how)
 {
     bool found = false;
     bool made = false;
     bool lost = false;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        oriel_tick *ticks = empty_scratch();
-        if (oriel_unlikely(is_elsewhere(key))) {
+        oriel_tick *ticks = scratch_clear();
+        if (oriel_unlikely(key_is_remote(key))) {
             found = own.far->take(key, (uint32_t)takers, how, ticks, &made, &lost);
         } else {
             found = oriel_given_take(key, (uint32_t)takers, how, ticks, &made);
             lost = oriel_given_was_lost();
         }
         if (found && (how & ORIEL_GIVEN_TAKES))
-            learn(ticks);
+            own_clock_merge(ticks);
         if ((how & ORIEL_GIVEN_TAKES) && (!found || made) && oriel_unlikely(lost))
-            take_all();
+            all_clocks_take();
     }
     pthread_mutex_unlock(&own.mutex);
     return found;
@@ -229,22 +229,22 @@ static bool take(const struct oriel_key *key, int takers, unsigned how)
 
 bool oriel_order_take(const struct oriel_key *key)
 {
-    return take(key, 0, ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS);
+    return clock_take(key, 0, ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS);
 }
 
-bool oriel_order_look(const struct oriel_key *key)
+bool oriel_order_peek(const struct oriel_key *key)
 {
-    return take(key, 0, ORIEL_GIVEN_TAKES);
+    return clock_take(key, 0, ORIEL_GIVEN_TAKES);
 }
 
 void oriel_order_end(const struct oriel_key *key, int takers, bool takes)
 {
-    take(key, takers, takes ? ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS : ORIEL_GIVEN_COUNTS);
+    clock_take(key, takers, takes ? ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS : ORIEL_GIVEN_COUNTS);
 }
 
 void oriel_order_forget(const struct oriel_key *key)
 {
-    if (is_elsewhere(key))
+    if (key_is_remote(key))
         own.far->forget(key);
     else
         oriel_shm_drop(key);
@@ -252,7 +252,7 @@ void oriel_order_forget(const struct oriel_key *key)
 
 uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more)
 {
-    return is_elsewhere(key) ? own.far->count(key, more) : oriel_given_count(key, more);
+    return key_is_remote(key) ? own.far->count(key, more) : oriel_given_count(key, more);
 }
 
 /* --- more than was given --- */
@@ -262,10 +262,10 @@ bool oriel_order_take_rank(int world_rank)
     bool taken = false;
     pthread_mutex_lock(&own.mutex);
     if (is_started() && world_rank != own.rank) {
-        oriel_tick *ticks = empty_scratch();
+        oriel_tick *ticks = scratch_clear();
         taken = oriel_rank_take(world_rank, ticks) ||
                 (own.far != NULL && own.far->take_rank(world_rank, ticks));
-        learn(ticks);
+        own_clock_merge(ticks);
     }
     pthread_mutex_unlock(&own.mutex);
     return taken || (world_rank == own.rank && is_started());
@@ -277,7 +277,7 @@ void oriel_order_unknown_begin(const char *call)
     pthread_mutex_lock(&own.mutex);
     bool works = is_started();
     if (works)
-        raise_own();
+        own_clock_advance();
     pthread_mutex_unlock(&own.mutex);
     if (works && call != NULL) {
         snprintf(text, sizeof text, "calls not modelled: %s", call);
@@ -289,7 +289,7 @@ void oriel_order_unknown_end(void)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started())
-        take_all();
+        all_clocks_take();
     pthread_mutex_unlock(&own.mutex);
 }
 
@@ -297,7 +297,7 @@ void oriel_order_doubt(void)
 {
     if (!is_started() || oriel_given_is_doubtful())
         return;
-    oriel_given_doubt();
+    oriel_given_set_doubtful();
     oriel_finding_count(
         "messages that cannot be told apart: each later one orders everything its sender did");
     if (own.far != NULL)
@@ -314,34 +314,34 @@ bool oriel_order_is_doubtful(void)
 /* O1. The cached snapshot shows by its number that it is old (O3). */
 void oriel_order_raise(void)
 {
-    raise_number();
+    own_number_raise();
 }
 
-void oriel_order_learn(const oriel_tick *clock)
+void oriel_order_merge(const oriel_tick *clock)
 {
     bool threads = several_threads();
     if (threads)
         pthread_mutex_lock(&own.mutex);
     if (is_started())
-        learn(clock);
+        own_clock_merge(clock);
     if (threads)
         pthread_mutex_unlock(&own.mutex);
 }
 
-uint64_t oriel_order_news(void)
+uint64_t oriel_order_merge_count(void)
 {
     return atomic_load_explicit(&oriel_order_own.news, memory_order_relaxed);
 }
 
 /* --- snapshots --- */
 
-oriel_shm_offset oriel_order_moment(void)
+oriel_shm_offset oriel_order_snapshot(void)
 {
     oriel_shm_offset place = 0;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        oriel_order_heed();
-        place = oriel_moment_of_row(oriel_order_own.row, own.rank); /* O3 */
+        oriel_order_raise_if_requested();
+        place = oriel_clock_snapshot_of_row(oriel_order_own.row, own.rank); /* O3 */
     }
     pthread_mutex_unlock(&own.mutex);
     return place;
@@ -351,7 +351,7 @@ const oriel_tick *oriel_order_moment_clock(oriel_shm_offset place)
 {
     if (place == ORIEL_MOMENT_NOW)
         return oriel_order_own.row == NULL ? NULL : (const oriel_tick *)oriel_order_own.row->known;
-    return oriel_moment_clock(place);
+    return oriel_clock_snapshot_clock(place);
 }
 
 oriel_tick oriel_order_now(void)
@@ -365,14 +365,14 @@ void oriel_order_clock(oriel_tick *out)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started())
-        copy_own(out);
+        own_clock_copy(out);
     pthread_mutex_unlock(&own.mutex);
 }
 
 void oriel_order_floor(oriel_tick *out)
 {
     bool any = false;
-    const struct oriel_order_far *far = own.far;
+    const struct oriel_order_remote *far = own.far;
     if (is_started())
         oriel_ranks_floor(out, &any);
     if (any && far != NULL)

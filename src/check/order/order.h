@@ -16,7 +16,7 @@ enum oriel_order_kind {
     ORIEL_ORDER_MESSAGE =
         /* communicator's id; source << 32 | destination (world ranks); tag << 32 | number, from
          * 0 */
-        1,
+    1,
     ORIEL_ORDER_COLLECTIVE, /* communicator's id; number of the collective on it; 0 */
     ORIEL_ORDER_POST,       /* window's id; target << 32 | origin; number */
     ORIEL_ORDER_COMPLETE,   /* window's id; origin << 32 | target; number */
@@ -39,7 +39,7 @@ int oriel_order_rank(void);
 /* Access to other nodes (remote.c), set before the first give or take. Each function does what
  * order.c's function of that name does for this node. lost: the shared memory there has lost
  * entries, so a take that finds nothing takes all clocks. */
-struct oriel_order_far {
+struct oriel_order_remote {
     uint64_t (*home)(int world_rank);
     void (*give)(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock);
     bool (*take)(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out,
@@ -51,7 +51,7 @@ struct oriel_order_far {
     void (*doubt)(void);
     uint32_t (*count)(const struct oriel_key *key, uint32_t more);
 };
-void oriel_order_span(const struct oriel_order_far *far);
+void oriel_order_remote_set(const struct oriel_order_remote *far);
 
 /* Added to words[0]: the key's entry is in the shared memory of that rank's node. All users of a
  * key must name the same rank, or ranks of the same node. */
@@ -59,7 +59,7 @@ uint64_t oriel_order_home(int world_rank);
 
 /* Returns the key's home node, -1 if it names none; *there: the key as it is stored on that node. A
  * key from another node may contain any number, also one beyond int. */
-static inline int oriel_order_machine(const struct oriel_key *key, struct oriel_key *there)
+static inline int oriel_order_key_home(const struct oriel_key *key, struct oriel_key *there)
 {
     *there = *key;
     there->words[0] &= (UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1;
@@ -74,14 +74,14 @@ static inline int oriel_order_machine(const struct oriel_key *key, struct oriel_
 void oriel_order_give(const struct oriel_key *key, int takers);
 
 /* Does the same if an entry exists, otherwise nothing. */
-void oriel_order_give_more(const struct oriel_key *key);
+void oriel_order_give_again(const struct oriel_key *key);
 
 /* Merges the key's clock into the own clock. Returns false if there is none: not given yet, or by a
  * rank that is not checked. */
 bool oriel_order_take(const struct oriel_key *key);
 
 /* Does the same without counting as one of the takers. */
-bool oriel_order_look(const struct oriel_key *key);
+bool oriel_order_peek(const struct oriel_key *key);
 
 /* Ends this process's use of the key as one of takers, whether or not it takes and whether or not
  * the entry exists yet: for calls that may return before other ranks have given. */
@@ -121,10 +121,10 @@ bool oriel_order_is_doubtful(void);
 void oriel_order_raise(void);
 
 /* Merges the clock into the own clock. */
-void oriel_order_learn(const oriel_tick *clock);
+void oriel_order_merge(const oriel_tick *clock);
 
 /* Returns a number that changes whenever a clock was merged with effect. */
-uint64_t oriel_order_news(void);
+uint64_t oriel_order_merge_count(void);
 
 /* --- snapshots for accesses --- */
 
@@ -134,9 +134,9 @@ enum { ORIEL_MOMENT_NOW = 1 };
 
 /* Returns a snapshot of the current clock in shared memory, with a reference for the caller. The
  * snapshot is the same until the clock changes by a give or a take. */
-oriel_shm_offset oriel_order_moment(void);
+oriel_shm_offset oriel_order_snapshot(void);
 /* Makes a snapshot of another process's clock. */
-oriel_shm_offset oriel_order_moment_of(const oriel_tick *clock);
+oriel_shm_offset oriel_order_snapshot_of(const oriel_tick *clock);
 void oriel_order_moment_release(oriel_shm_offset moment);
 const oriel_tick *oriel_order_moment_clock(oriel_shm_offset moment);
 

@@ -11,8 +11,7 @@ extern struct oriel_order_own {
     struct oriel_rank *row;     /* NULL: not started */
     _Atomic oriel_tick *number; /* the own number in the row */
     _Atomic uint64_t news;      /* how often a clock was merged with effect */
-    _Atomic uint64_t
-        asked; /* value of the row's request counter at the last raise for a request */
+    _Atomic uint64_t asked; /* value of the row's request counter at the last raise for a request */
 } oriel_order_own __attribute__((visibility("hidden")));
 
 /* Raises the own number because others have requested a larger one. */
@@ -26,7 +25,7 @@ static inline bool oriel_order_is_heeded(void)
 }
 
 /* O2. Each of several threads raises it before it proceeds. */
-static inline void oriel_order_heed(void)
+static inline void oriel_order_raise_if_requested(void)
 {
     if (!oriel_order_is_heeded())
         oriel_order_raise_as_asked();
@@ -40,7 +39,7 @@ static inline oriel_tick oriel_order_own_number(void)
 /* oriel_order_now, once started. */
 static inline oriel_tick oriel_order_own_now(void)
 {
-    oriel_order_heed();
+    oriel_order_raise_if_requested();
     return oriel_order_own_number();
 }
 

@@ -67,7 +67,7 @@ bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
 
 /* A given clock found no room: a taker that finds no entry takes all clocks. */
-enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_ASKER = 2 };
+enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_CLIENT = 2 };
 extern const _Atomic uint32_t *oriel_given_lost
     __attribute__((visibility("hidden"))); /* in this node's shared memory */
 void oriel_given_lose(void);
@@ -78,15 +78,15 @@ static inline bool oriel_given_was_lost(void)
 
 /* The same, and a process that asks this node's server was lost: its counts will not arrive
  * here. */
-void oriel_given_lose_asker(void);
-static inline bool oriel_given_lost_asker(void)
+void oriel_given_set_client_lost(void);
+static inline bool oriel_given_client_was_lost(void)
 {
     return (atomic_load_explicit(oriel_given_lost, memory_order_acquire) &
-            ORIEL_GIVEN_LOST_ASKER) != 0;
+            ORIEL_GIVEN_LOST_CLIENT) != 0;
 }
 
 /* Message numbers are unreliable. */
-void oriel_given_doubt(void);
+void oriel_given_set_doubtful(void);
 bool oriel_given_is_doubtful(void);
 
 #endif

@@ -84,8 +84,8 @@ void oriel_words_free(oriel_shm_offset place)
 
 /* Returns the offset's word, or the word that it shares. NULL: no process has given, and *link is
  * the end of its chain. */
-static struct oriel_word_clock *find(struct oriel_words *words, uint64_t offset,
-                                     _Atomic oriel_word_link **link)
+static struct oriel_word_clock *word_find(struct oriel_words *words, uint64_t offset,
+                                          _Atomic oriel_word_link **link)
 {
     struct oriel_word_clock *first = NULL;
     *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
@@ -102,7 +102,7 @@ static struct oriel_word_clock *find(struct oriel_words *words, uint64_t offset,
 }
 
 /* The first link of a chain always gets a word. */
-static bool is_first(const struct oriel_words *words, const _Atomic oriel_word_link *link)
+static bool is_first_link(const struct oriel_words *words, const _Atomic oriel_word_link *link)
 {
     return link >= words->first && link < words->first + words->chains;
 }
@@ -114,9 +114,9 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
     oriel_shm_offset place = 0;
     bool linked = false;
     struct oriel_word_clock *word;
-    while ((word = find(words, offset, &link)) == NULL) {
+    while ((word = word_find(words, offset, &link)) == NULL) {
         oriel_word_link end = 0;
-        if (!is_first(words, link) &&
+        if (!is_first_link(words, link) &&
             atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST) {
             oriel_delay();
             atomic_compare_exchange_strong(link, &end, SHARED);
@@ -172,8 +172,8 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
         word->clock[rank] = oriel_order_now();
     } else {
         if (fetches && !mine)
-            oriel_order_learn(word->clock);
-        atomic_store_explicit(&word->news, oriel_order_news(), memory_order_release);
+            oriel_order_merge(word->clock);
+        atomic_store_explicit(&word->news, oriel_order_merge_count(), memory_order_release);
         oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW),
                          oriel_shm_world_size());
     }
@@ -197,16 +197,16 @@ bool oriel_word_give(oriel_shm_offset place, uint64_t offset, bool fetches)
     return word != NULL;
 }
 
-void oriel_word_learn(struct oriel_word_clock *word)
+void oriel_word_merge(struct oriel_word_clock *word)
 {
     oriel_shm_word_lock(&word->owner);
-    oriel_order_learn(word->clock);
+    oriel_order_merge(word->clock);
     oriel_shm_word_unlock(&word->owner);
 }
 
 bool oriel_word_take(oriel_shm_offset place, uint64_t offset)
 {
     _Atomic oriel_word_link *link;
-    struct oriel_word_clock *word = find(oriel_shm_at(place), offset, &link);
+    struct oriel_word_clock *word = word_find(oriel_shm_at(place), offset, &link);
     return word != NULL && oriel_word_take_again(word, (uint32_t)oriel_order_rank());
 }

@@ -67,7 +67,7 @@ void oriel_word_give_to(struct oriel_word_clock *word, bool fetches);
 bool oriel_word_enter(struct oriel_word_clock *word, bool fetches);
 void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine);
 void oriel_word_leave(struct oriel_word_clock *word);
-void oriel_word_learn(struct oriel_word_clock *word);
+void oriel_word_merge(struct oriel_word_clock *word);
 
 /* Finds a word in two steps. Most words are the first of their chains, and the first step
  * prefetches that line. */
@@ -133,7 +133,7 @@ static inline void oriel_word_give_offered(struct oriel_word_clock *word, uint32
 static inline bool oriel_word_take_again(struct oriel_word_clock *word, uint32_t rank)
 {
     if (oriel_unlikely(!oriel_word_is_giver(word, rank))) /* W2 */
-        oriel_word_learn(word);
+        oriel_word_merge(word);
     return !oriel_given_was_lost();
 }
 

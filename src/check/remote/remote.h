@@ -15,7 +15,7 @@
  *     serves exactly these, and asks no node.
  * F4: A node whose server has ended takes its shared memory with it. A process that notices this
  *     reports no conflict any more, because unknown order may exist. A server that loses a process
- *     that asked it records this in its shared memory (oriel_given_lose_asker): from then on more
+ *     that asked it records this in its shared memory (oriel_given_set_client_lost): from then on more
  *     order is assumed. */
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_H
 #define ORIEL_CHECK_REMOTE_REMOTE_H
@@ -29,8 +29,7 @@ enum { ORIEL_CHECK_REMOTE_ADDRESSES = 8 };
 
 /* The addresses of a node's server, for all ranks of other nodes. */
 struct oriel_check_remote_address {
-    uint64_t
-        key[2]; /* authenticates both ends; sent over MPI only (remote_auth.c) */
+    uint64_t key[2];   /* authenticates both ends; sent over MPI only (remote_auth.c) */
     uint16_t ports[2]; /* of the two threads; 0: none */
     uint16_t count;
     uint16_t families[ORIEL_CHECK_REMOTE_ADDRESSES];
@@ -65,14 +64,14 @@ bool oriel_check_remote_is_lost(void);
 
 /* Whether the counts of all members arrive: no process has lost this node's server, nor the server
  * of a node on which this process has counted and that has reported a loss
- * (oriel_check_remote_note_gap). */
+ * (oriel_check_remote_set_gap). */
 bool oriel_check_remote_counts_all(void);
-void oriel_check_remote_note_gap(void);
+void oriel_check_remote_set_gap(void);
 
 /* --- requests --- */
 
 enum oriel_check_remote_kind {
-    ORIEL_CHECK_REMOTE_GIVE,      /* key; takers, add only to an existing entry; a clock */
+    ORIEL_CHECK_REMOTE_GIVE, /* key; takers, add only to an existing entry; a clock */
     /* key; takers, how. Answer: found | made << 1 | lost << 2; a clock */
     ORIEL_CHECK_REMOTE_TAKE,
     ORIEL_CHECK_REMOTE_FORGET,    /* key */
@@ -93,13 +92,13 @@ enum oriel_check_remote_kind {
     ORIEL_CHECK_REMOTE_FLOOR = ORIEL_CHECK_REMOTE_LEAVES,
     /* window; struct oriel_member_state_ask. Answer: whether it was processed; struct
      * oriel_member_state_answer */
-    ORIEL_CHECK_REMOTE_NOTE,
+    ORIEL_CHECK_REMOTE_MEMBER_STATE,
     /* table, slot; the entry to store if the slot is empty, or nothing. Answer: the slot's entry */
     ORIEL_CHECK_REMOTE_SITE,
     ORIEL_CHECK_REMOTE_QUIET, /* from here on: a missing answer does no harm */
     ORIEL_CHECK_REMOTE_WAITS = ORIEL_CHECK_REMOTE_QUIET, /* Answer: struct oriel_wait_report */
-    ORIEL_CHECK_REMOTE_GATHERING, /* id, is_window. Answer: struct oriel_collective_progress */
-    ORIEL_CHECK_REMOTE_GIVEN,     /* key. Answer: whether it was given */
+    ORIEL_CHECK_REMOTE_PROGRESS, /* id, is_window. Answer: struct oriel_collective_progress */
+    ORIEL_CHECK_REMOTE_GIVEN,    /* key. Answer: whether it was given */
     ORIEL_CHECK_REMOTE_KINDS,
 };
 

@@ -20,37 +20,37 @@ enum { CONFLICTS = 16 };
 _Static_assert(sizeof(struct oriel_member_state_answer) <= ORIEL_SITE_SLOT_BYTES,
                "an answer to a question about a window has room");
 
-struct told {
+struct found {
     struct oriel_conflict conflicts[CONFLICTS];
     size_t count;
 };
 
-static void collect(const struct oriel_conflict *conflict, void *closure)
+static void conflict_collect(const struct oriel_conflict *conflict, void *closure)
 {
-    struct told *told = closure;
-    if (told->count < CONFLICTS)
-        told->conflicts[told->count++] = *conflict;
+    struct found *found = closure;
+    if (found->count < CONFLICTS)
+        found->conflicts[found->count++] = *conflict;
 }
 
 /* Returns false if the access is invalid. */
-static bool add(const struct oriel_check_remote_request *request, char *data, struct told *told,
-                uint64_t *ticket)
+static bool access_add(const struct oriel_check_remote_request *request, char *data,
+                       struct found *found, uint64_t *ticket)
 {
     size_t clock_bytes = (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
     struct oriel_access *access = (struct oriel_access *)(void *)data;
     struct oriel_access_extent *extents =
         (struct oriel_access_extent *)(void *)(data + sizeof *access + clock_bytes);
     size_t count = (request->len_bytes - sizeof *access - clock_bytes) / sizeof *extents;
-    if (!oriel_check_remote_access_holds(access, extents, count))
+    if (!oriel_check_remote_access_is_valid(access, extents, count))
         return false;
     access->moment =
-        oriel_order_moment_of((const oriel_tick *)(const void *)(data + sizeof *access));
-    *ticket = oriel_history_add(request->words[0], access, extents, count, collect, told);
+        oriel_order_snapshot_of((const oriel_tick *)(const void *)(data + sizeof *access));
+    *ticket = oriel_history_add(request->words[0], access, extents, count, conflict_collect, found);
     oriel_order_moment_release(access->moment);
     return true;
 }
 
-static void work_on_history(const struct oriel_check_remote_request *request)
+static void history_update_serve(const struct oriel_check_remote_request *request)
 {
     const uint64_t *words = request->words;
     switch (request->kind) {
@@ -67,9 +67,9 @@ static void work_on_history(const struct oriel_check_remote_request *request)
     }
 }
 
-static struct iovec answer_note(struct oriel_check_remote_desk *desk,
-                                const struct oriel_check_remote_request *request,
-                                uint64_t *answered)
+static struct iovec member_state_serve(struct oriel_check_remote_desk *desk,
+                                       const struct oriel_check_remote_request *request,
+                                       uint64_t *answered)
 {
     struct oriel_member_state_ask ask;
     struct oriel_member_state_answer *out = (struct oriel_member_state_answer *)(void *)desk->data;
@@ -80,25 +80,25 @@ static struct iovec answer_note(struct oriel_check_remote_desk *desk,
 
 /* If the member leaves a history meanwhile, in an incorrect program, the history stays until this
  * is done. */
-static bool work_on_part(struct oriel_check_remote_desk *desk,
-                         const struct oriel_check_remote_request *request, struct told *told,
-                         uint64_t *ticket)
+static bool history_request_serve(struct oriel_check_remote_desk *desk,
+                                  const struct oriel_check_remote_request *request,
+                                  struct found *found, uint64_t *ticket)
 {
     bool holds = true;
     if (!oriel_part_enter(request->words[0]))
         return true;
     if (request->kind == ORIEL_CHECK_REMOTE_ADD)
-        holds = add(request, desk->data, told, ticket);
+        holds = access_add(request, desk->data, found, ticket);
     else
-        work_on_history(request);
+        history_update_serve(request);
     oriel_part_leave(request->words[0]);
     return holds;
 }
 
 /* Returns the data that follows the answer. */
-static struct iovec work(struct oriel_check_remote_desk *desk,
-                         const struct oriel_check_remote_request *request,
-                         struct oriel_check_remote_answer *answer)
+static struct iovec request_serve(struct oriel_check_remote_desk *desk,
+                                  const struct oriel_check_remote_request *request,
+                                  struct oriel_check_remote_answer *answer)
 {
     const uint64_t *words = request->words;
     size_t clock_bytes = (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
@@ -121,16 +121,16 @@ static struct iovec work(struct oriel_check_remote_desk *desk,
         answer->word = oriel_rank_take((int)words[0], desk->clock);
         return clock;
     case ORIEL_CHECK_REMOTE_TAKE_ALL: oriel_ranks_take_all(-1, desk->clock); return clock;
-    case ORIEL_CHECK_REMOTE_DOUBT: oriel_given_doubt(); return nothing;
+    case ORIEL_CHECK_REMOTE_DOUBT: oriel_given_set_doubtful(); return nothing;
     case ORIEL_CHECK_REMOTE_COUNT:
         answer->word = oriel_given_count(&request->key, (uint32_t)words[0]) |
-                       (uint64_t)oriel_given_lost_asker() << 32;
+                       (uint64_t)oriel_given_client_was_lost() << 32;
         return nothing;
     case ORIEL_CHECK_REMOTE_FLOOR:
         oriel_ranks_floor(desk->clock, &any);
         answer->word = any;
         return clock;
-    case ORIEL_CHECK_REMOTE_NOTE: return answer_note(desk, request, &answer->word);
+    case ORIEL_CHECK_REMOTE_MEMBER_STATE: return member_state_serve(desk, request, &answer->word);
     case ORIEL_CHECK_REMOTE_SITE:
         return (struct iovec){.iov_base = desk->data,
                               .iov_len = oriel_site_slot((uint32_t)words[0], (uint32_t)words[1],
@@ -143,7 +143,7 @@ static struct iovec work(struct oriel_check_remote_desk *desk,
     }
 }
 
-static bool make_room(struct oriel_check_remote_desk *desk, size_t len_bytes)
+static bool data_reserve(struct oriel_check_remote_desk *desk, size_t len_bytes)
 {
     if (len_bytes <= desk->data_bytes)
         return true;
@@ -161,7 +161,7 @@ static size_t answer_room_bytes(const struct oriel_check_remote_request *request
                                                     : oriel_check_remote_waits_bytes();
 }
 
-static bool is_of_part(const struct oriel_check_remote_request *request)
+static bool is_history_request(const struct oriel_check_remote_request *request)
 {
     return request->kind >= ORIEL_CHECK_REMOTE_ADD &&
            request->kind <= ORIEL_CHECK_REMOTE_REQUEST_DONE;
@@ -171,19 +171,19 @@ bool oriel_check_remote_answer(struct oriel_check_remote_desk *desk, int fd)
 {
     struct oriel_check_remote_request request;
     struct oriel_check_remote_answer answer = {.word = 0};
-    struct told told = {.count = 0};
+    struct found found = {.count = 0};
     struct iovec parts[2] = {{.iov_base = &answer, .iov_len = sizeof answer}};
     if (!oriel_check_remote_read(fd, &request, sizeof request) ||
-        !oriel_check_remote_request_holds(&request) ||
+        !oriel_check_remote_request_is_valid(&request) ||
         (request.kind >= ORIEL_CHECK_REMOTE_LEAVES) != desk->leaf ||
-        !make_room(desk, request.len_bytes + answer_room_bytes(&request)) ||
+        !data_reserve(desk, request.len_bytes + answer_room_bytes(&request)) ||
         !oriel_check_remote_read(fd, desk->data, request.len_bytes))
         return false;
-    if (!is_of_part(&request))
-        parts[1] = work(desk, &request, &answer);
-    else if (work_on_part(desk, &request, &told, &answer.word))
-        parts[1] = (struct iovec){.iov_base = told.conflicts,
-                                  .iov_len = told.count * sizeof told.conflicts[0]};
+    if (!is_history_request(&request))
+        parts[1] = request_serve(desk, &request, &answer);
+    else if (history_request_serve(desk, &request, &found, &answer.word))
+        parts[1] = (struct iovec){.iov_base = found.conflicts,
+                                  .iov_len = found.count * sizeof found.conflicts[0]};
     else
         return false;
     answer.len_bytes = parts[1].iov_len;

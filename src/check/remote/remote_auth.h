@@ -28,7 +28,7 @@ bool oriel_check_remote_prove(int fd, const uint64_t key[2]);
 /* Server: the first message, and once data arrives, the third. Neither waits. Returns false if the
  * client is not of the job. */
 bool oriel_check_remote_challenge(int fd, struct oriel_check_remote_challenge *out);
-bool oriel_check_remote_admits(int fd, const uint64_t key[2],
-                               const struct oriel_check_remote_challenge *challenge);
+bool oriel_check_remote_client_is_proven(int fd, const uint64_t key[2],
+                                         const struct oriel_check_remote_challenge *challenge);
 
 #endif

@@ -3,6 +3,6 @@
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_ORDER_H
 #define ORIEL_CHECK_REMOTE_REMOTE_ORDER_H
 
-void oriel_check_remote_order_span(void);
+void oriel_check_remote_order_set(void);
 
 #endif

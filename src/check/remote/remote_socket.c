@@ -25,7 +25,7 @@ enum { PATIENCE_MS = 3000, BACKLOG = 128 };
 
 /* --- listening --- */
 
-static int bind_any(int family)
+static int listener_bind(int family)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
     struct sockaddr_in four = {.sin_family = AF_INET};
@@ -47,9 +47,9 @@ int oriel_check_remote_listen(uint16_t *port)
 {
     struct sockaddr_storage bound;
     socklen_t len_bytes = sizeof bound;
-    int fd = bind_any(AF_INET6);
+    int fd = listener_bind(AF_INET6);
     if (fd < 0)
-        fd = bind_any(AF_INET);
+        fd = listener_bind(AF_INET);
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&bound, &len_bytes) != 0) {
         oriel_fail(ORIEL_E_OTHER, "cannot listen for the checkers of other nodes: %s",
                    strerror(errno));
@@ -64,7 +64,7 @@ int oriel_check_remote_listen(uint16_t *port)
     return oriel_reserve_fd_high(fd);
 }
 
-static void add_address(struct oriel_check_remote_address *out, const struct sockaddr *address)
+static void address_add(struct oriel_check_remote_address *out, const struct sockaddr *address)
 {
     const struct sockaddr_in6 *six = (const void *)address;
     const struct sockaddr_in *four = (const void *)address;
@@ -90,7 +90,7 @@ void oriel_check_remote_addresses(struct oriel_check_remote_address *out)
         for (const struct ifaddrs *one = all; one != NULL; one = one->ifa_next)
             if (one->ifa_addr != NULL && (one->ifa_flags & IFF_UP) &&
                 !(one->ifa_flags & IFF_LOOPBACK) == !loopback)
-                add_address(out, one->ifa_addr);
+                address_add(out, one->ifa_addr);
     freeifaddrs(all);
 }
 
@@ -127,7 +127,7 @@ static bool is_in_time(int fd, int option, uint64_t since_ns)
 
 /* --- connecting --- */
 
-static bool wait_connected(int fd)
+static bool connection_wait(int fd)
 {
     int error = 0;
     socklen_t len_bytes = sizeof error;
@@ -140,7 +140,7 @@ static bool wait_connected(int fd)
     return error == 0;
 }
 
-static int connect_one(const struct oriel_check_remote_address *to, int which, int thread)
+static int address_connect(const struct oriel_check_remote_address *to, int which, int thread)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(to->ports[thread])};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(to->ports[thread])};
@@ -152,7 +152,7 @@ static int connect_one(const struct oriel_check_remote_address *to, int which, i
     if (fd < 0)
         return -1;
     bool connected = connect(fd, address, is_six ? sizeof six : sizeof four) == 0 ||
-                     (errno == EINPROGRESS && wait_connected(fd));
+                     (errno == EINPROGRESS && connection_wait(fd));
     if (connected && fcntl(fd, F_SETFL, 0) == 0)
         return fd;
     int reason = errno;
@@ -169,7 +169,7 @@ int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int 
         return -1;
     }
     for (int i = 0; i < to->count; i++) {
-        int fd = connect_one(to, i, thread);
+        int fd = address_connect(to, i, thread);
         /* a foreign process may listen there */
         if (fd >= 0 && oriel_check_remote_prove(fd, to->key)) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

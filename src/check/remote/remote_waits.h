@@ -11,8 +11,8 @@ const struct oriel_wait_snapshot_remote *oriel_check_remote_look(void);
 /* The maximum size of an answer. */
 size_t oriel_check_remote_waits_bytes(void);
 
-/* Writes the data after the answer to data, which has room for oriel_check_remote_waits_bytes(), and
- * sets word of the answer. */
+/* Writes the data after the answer to data, which has room for oriel_check_remote_waits_bytes(),
+ * and sets word of the answer. */
 size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data,
                                        uint64_t *word);
 

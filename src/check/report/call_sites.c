@@ -132,7 +132,7 @@ size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_
     return len_bytes;
 }
 
-void oriel_sites_span(oriel_site_ask_fn *first_machine)
+void oriel_sites_remote_set(oriel_site_ask_fn *first_machine)
 {
     ask = first_machine;
 }
@@ -179,7 +179,7 @@ struct known {
     bool binding;
 };
 
-static struct known *known_find(uint64_t address)
+static struct known *code_cache_find(uint64_t address)
 {
     static _Thread_local struct known cache[CACHED];
     struct known *known = &cache[(address ^ address >> 7) & (CACHED - 1)];
@@ -198,10 +198,10 @@ static struct known *known_find(uint64_t address)
 static uint64_t code_behind_binding(uint64_t binding)
 {
     void *frames[BINDING_FRAMES];
-    uint64_t own = known_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
+    uint64_t own = code_cache_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
     int count = oriel_code_address_stack(frames, BINDING_FRAMES);
     for (int i = 0; i < count; i++) {
-        const struct known *known = known_find((uint64_t)(uintptr_t)frames[i]);
+        const struct known *known = code_cache_find((uint64_t)(uintptr_t)frames[i]);
         if (!known->binding && known->code >> CODE_SHIFT != own)
             return known->code;
     }
@@ -210,7 +210,7 @@ static uint64_t code_behind_binding(uint64_t binding)
 
 uint64_t oriel_site_code(const void *address)
 {
-    const struct known *known = known_find((uint64_t)(uintptr_t)address);
+    const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
     if (oriel_unlikely(known == NULL))
         return (uint64_t)(uintptr_t)address;
     return oriel_likely(!known->binding) ? known->code : code_behind_binding(known->code);
@@ -218,7 +218,7 @@ uint64_t oriel_site_code(const void *address)
 
 bool oriel_site_is_bound(const void *address)
 {
-    const struct known *known = known_find((uint64_t)(uintptr_t)address);
+    const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
     return known == NULL || known->binding;
 }
 

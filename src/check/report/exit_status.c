@@ -16,7 +16,7 @@ static _Atomic uint64_t
     *own_slot; /* in shared memory; NULL before MPI_Init and when there are too many processes */
 static pid_t own_pid;
 
-void oriel_ending_enter(void)
+void oriel_exit_status_enter(void)
 {
     struct oriel_findings *findings = oriel_findings();
     struct oriel_identity identity;
@@ -30,7 +30,7 @@ void oriel_ending_enter(void)
 
 /* Whether no other process of the node will still get here. Each process removes itself before it
  * looks, so the last one to do so finds none. A process that has died never gets here. */
-static bool others_ended(struct oriel_findings *findings)
+static bool other_processes_ended(struct oriel_findings *findings)
 {
     for (size_t at = 0; at < ORIEL_FINDING_PROCESSES; at++) {
         uint64_t word = findings->processes[at];
@@ -40,7 +40,7 @@ static bool others_ended(struct oriel_findings *findings)
     return true;
 }
 
-static void at_end(int status, void *closure)
+static void exit_handler(int status, void *closure)
 {
     (void)closure;
     struct oriel_findings *findings = oriel_findings();
@@ -49,7 +49,7 @@ static void at_end(int status, void *closure)
     *own_slot = 0; /* seq_cst: before the look at the other slots */
     if (findings->met == 0)
         oriel_finding_end_alone();
-    else if (!others_ended(findings))
+    else if (!other_processes_ended(findings))
         return;
     if (status != 0 || !oriel_options()->check_fail || findings->total == 0)
         return;
@@ -57,7 +57,7 @@ static void at_end(int status, void *closure)
     _exit(ORIEL_FINDINGS_STATUS);
 }
 
-__attribute__((constructor)) static void watch(void)
+__attribute__((constructor)) static void exit_handler_register(void)
 {
-    on_exit(at_end, NULL);
+    on_exit(exit_handler, NULL);
 }

@@ -53,7 +53,7 @@ enum oriel_status oriel_finding_start(void)
     findings = oriel_shm_at(oriel_shm_find(&findings_key, sizeof *findings, findings_init));
     if (findings == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for findings");
-    oriel_ending_enter();
+    oriel_exit_status_enter();
     if (watched)
         oriel_finding_local_watched();
     void *frame;
@@ -164,7 +164,7 @@ static void record_fill(const struct oriel_finding *finding, struct oriel_record
 }
 
 /* Whether it is the C library's caller of main, or a frame before it. */
-static bool is_start(const struct oriel_code_address *place)
+static bool is_start_frame(const struct oriel_code_address *place)
 {
     return strncmp(place->function, "__libc_start", 12) == 0 ||
            strncmp(place->function, "_start", 6) == 0;
@@ -176,7 +176,8 @@ static void stack_fill(const struct oriel_code_address *frames, int count, const
 {
     struct oriel_text text = {.bytes = out, .room = room};
     for (int i = 0; i < count; i++) {
-        if (frames[i].offset == 0 || strcmp(frames[i].module, own) == 0 || is_start(&frames[i]))
+        if (frames[i].offset == 0 || strcmp(frames[i].module, own) == 0 ||
+            is_start_frame(&frames[i]))
             continue;
         oriel_text_place(&text, &frames[i]);
         oriel_text_add(&text, "\n");

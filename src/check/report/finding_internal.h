@@ -37,10 +37,9 @@ struct oriel_findings {
         total; /* findings of the job, once merged at rank 0, or of this node, once written */
     _Atomic uint32_t met;     /* 1: findings were merged in MPI_Finalize */
     _Atomic uint32_t written; /* 1: the summary of this node alone was written */
+    _Atomic uint64_t helper; /* finds lines for all processes of the node (base/helper_process.h) */
     _Atomic uint64_t
-        helper; /* finds lines for all processes of the node (base/helper_process.h) */
-    _Atomic uint64_t processes
-        [ORIEL_FINDING_PROCESSES]; /* running processes: identity words; 0: ended */
+        processes[ORIEL_FINDING_PROCESSES]; /* running processes: identity words; 0: ended */
     _Atomic uint64_t hashes[ORIEL_FINDINGS];
     struct {
         _Atomic uint64_t count;
@@ -100,6 +99,6 @@ void oriel_summary_write(struct oriel_summary *summary);
 void oriel_summary_collect(struct oriel_summary *out);
 
 /* Adds this process to those whose ends are awaited. */
-void oriel_ending_enter(void);
+void oriel_exit_status_enter(void);
 
 #endif

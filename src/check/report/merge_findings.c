@@ -101,7 +101,7 @@ static bool summary_make(const char *bytes, const int *lens_bytes, const int *st
 }
 
 /* Whether rank 0 has the memory for the next step; if not, no rank sends anything. */
-static bool rank_0_can(const struct collectives *all, const void *room)
+static bool rank_0_has_memory(const struct collectives *all, const void *room)
 {
     int can = room != NULL;
     all->bcast(&can, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -116,7 +116,7 @@ static bool parcels_meet(const struct collectives *all, int rank, int size, char
     int *starts_bytes = lens_bytes == NULL ? NULL : lens_bytes + size;
     *bytes = NULL;
     *all_bytes = 0;
-    if (!rank_0_can(all, lens_bytes))
+    if (!rank_0_has_memory(all, lens_bytes))
         return false;
     all->gather(&len_bytes, 1, MPI_INT, lens_bytes, 1, MPI_INT, 0, MPI_COMM_WORLD);
     for (int i = 0; i < size && rank == 0 && starts_bytes != NULL; i++) {
@@ -125,7 +125,7 @@ static bool parcels_meet(const struct collectives *all, int rank, int size, char
     }
     if (rank == 0)
         *bytes = malloc(*all_bytes + 1);
-    if (!rank_0_can(all, *bytes))
+    if (!rank_0_has_memory(all, *bytes))
         return false;
     all->gatherv(own, len_bytes, MPI_BYTE, *bytes, lens_bytes, starts_bytes, MPI_BYTE, 0,
                  MPI_COMM_WORLD);
@@ -133,8 +133,8 @@ static bool parcels_meet(const struct collectives *all, int rank, int size, char
 }
 
 /* At rank 0: returns a lower bound of the number of findings. */
-static uint32_t write_all(const char *bytes, const int *lens_bytes, int size, size_t all_bytes,
-                          bool *done)
+static uint32_t merged_findings_write(const char *bytes, const int *lens_bytes, int size,
+                                      size_t all_bytes, bool *done)
 {
     struct oriel_summary summary;
     *done = summary_make(bytes, lens_bytes, lens_bytes + size, size, all_bytes, &summary);
@@ -165,7 +165,7 @@ void oriel_finding_end(void)
     uint32_t total = 0;
     bool done = parcels_meet(&all, rank, size, own, len_bytes, lens_bytes, &bytes, &all_bytes);
     if (rank == 0 && done)
-        total = write_all(bytes, lens_bytes, size, all_bytes, &done);
+        total = merged_findings_write(bytes, lens_bytes, size, all_bytes, &done);
     if (rank == 0 && !done) {
         oriel_warn("the checker has no memory for a summary; findings were reported as they were "
                    "found");

@@ -94,7 +94,7 @@ static void counts_merge(struct oriel_summary *summary)
 
 /* Length of the label up to and including the colon. Counts with the same label are printed after
  * it together. */
-static size_t label_of(const char *what)
+static size_t label_bytes(const char *what)
 {
     const char *colon = strstr(what, ": ");
     return colon == NULL ? strlen(what) : (size_t)(colon - what) + 2;
@@ -102,8 +102,8 @@ static size_t label_of(const char *what)
 
 static bool same_label(const struct oriel_record_count *a, const struct oriel_record_count *b)
 {
-    size_t len_bytes = label_of(a->what);
-    return label_of(b->what) == len_bytes && memcmp(a->what, b->what, len_bytes) == 0;
+    size_t len_bytes = label_bytes(a->what);
+    return label_bytes(b->what) == len_bytes && memcmp(a->what, b->what, len_bytes) == 0;
 }
 
 static void counts_add(struct oriel_text *text, const struct oriel_summary *summary)
@@ -119,12 +119,12 @@ static void counts_add(struct oriel_text *text, const struct oriel_summary *summ
         for (uint32_t k = i + 1; k < summary->counts_count; k++)
             if (same_label(&summary->counts[k], first))
                 oriel_text_add(text, ", %s (%" PRIu64 ")",
-                               summary->counts[k].what + label_of(first->what),
+                               summary->counts[k].what + label_bytes(first->what),
                                summary->counts[k].count);
     }
 }
 
-static void unseen_add(struct oriel_text *text, const struct oriel_summary *summary)
+static void not_checked_add(struct oriel_text *text, const struct oriel_summary *summary)
 {
     oriel_text_add(text, "local accesses were %s",
                    summary->local_watched ? "watched"
@@ -153,7 +153,7 @@ static void text_write(const struct oriel_summary *summary)
         oriel_text_add(&text, " on this node; the program ended without MPI_Finalize");
     if (summary->records_count == 0) {
         oriel_text_add(&text, "; ");
-        unseen_add(&text, summary);
+        not_checked_add(&text, summary);
         oriel_text_add(&text, "\n");
         oriel_text_write(&text);
         return;
@@ -167,7 +167,7 @@ static void text_write(const struct oriel_summary *summary)
     }
     text.used = 0;
     oriel_text_add(&text, "oriel:     ");
-    unseen_add(&text, summary);
+    not_checked_add(&text, summary);
     oriel_text_add(&text, "\n");
     oriel_text_write(&text);
 }
@@ -220,7 +220,7 @@ void oriel_summary_write(struct oriel_summary *summary)
     json_write(summary);
 }
 
-static bool is_patient(uint64_t begin_ns)
+static bool is_within_patience(uint64_t begin_ns)
 {
     return oriel_now_ns() - begin_ns < PATIENCE_NS;
 }
@@ -231,7 +231,7 @@ static void wait_for_writer(const struct oriel_findings *findings)
 {
     static const struct timespec some = {.tv_nsec = 1000000};
     for (uint64_t begin_ns = oriel_now_ns();
-         findings->written == 0 && findings->met == 0 && is_patient(begin_ns);)
+         findings->written == 0 && findings->met == 0 && is_within_patience(begin_ns);)
         nanosleep(&some, NULL);
 }
 
@@ -244,7 +244,7 @@ static void wait_for_reader(void)
     if (fstat(STDERR_FILENO, &what) != 0 || !S_ISFIFO(what.st_mode))
         return;
     for (uint64_t begin_ns = oriel_now_ns();
-         ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0 && is_patient(begin_ns);)
+         ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0 && is_within_patience(begin_ns);)
         nanosleep(&some, NULL);
     nanosleep(&passing_on, NULL);
 }
