@@ -1,12 +1,11 @@
-/* Waits between ranks of a job. A process names the ranks that its wait depends on. In a call that
- * all ranks of a window join, these are all other ranks, and those that do not report the same call
- * are late.
+/* Waits between ranks of a job. A process names the ranks that its wait depends on. In a collective
+ * call these are all other ranks of the window. Those that do not report the same call are late.
  *
  * A ring is a deadlock: each rank in it needs an action of the next one, which is in a call that
  * does not return before its own wait ends. The state of a process may be older than the wait that
  * it belongs to: a process writes it after a millisecond of waiting and again every 100 ms, and may
  * have proceeded to another wait since its last look. So an arrow counts only if the other wait
- * began a second before the look that found it in the way, a delay that no scheduler explains. */
+ * began a second before the look that found it in the way. No scheduler explains that delay. */
 #include "cli/waits.h"
 
 #include <inttypes.h>

@@ -11,8 +11,8 @@
 
 enum {
     LOOKS = 4,
-    /* Consecutive snapshots with the same number of deadlocked ranks. A rank that joins the deadlock
-     * a little later is then reported with the others. */
+    /* Consecutive snapshots with the same number of deadlocked ranks. A rank that joins the
+     * deadlock a little later is then reported with the others. */
     ALIKE = 3,
     TURNS = 8,
     RAN_NS = 20000000,

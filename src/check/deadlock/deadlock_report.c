@@ -1,6 +1,6 @@
-/* Reports a deadlock: one finding for each call of a cycle, with the call that it waits for, or one
- * for each rank that waits for a finished rank. Findings with equal pairs of calls are one finding
- * with a count. */
+/* Reports a deadlock. If ranks of it wait for finished ranks, each of these waits is a finding.
+ * Otherwise each call of a cycle is one, with the call that it waits for. Findings with equal pairs
+ * of calls are one finding with a count. */
 #include "check/deadlock/deadlock.h"
 
 #include "check/order/order.h"

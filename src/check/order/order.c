@@ -37,8 +37,8 @@
 static struct {
     pthread_mutex_t mutex; /* of the row's growth, the cached snapshot and scratch */
     int rank, width;
-    oriel_tick *scratch;                  /* buffer for a clock in transfer */
-    const struct oriel_order_remote *far; /* NULL: no other node is reached */
+    oriel_tick *scratch;                     /* buffer for a clock in transfer */
+    const struct oriel_order_remote *remote; /* NULL: no other node is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
 struct oriel_order_own oriel_order_own;
@@ -54,7 +54,7 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
 {
     own.rank = world_rank;
     own.width = world_size;
-    own.far = NULL;
+    own.remote = NULL;
     oriel_clock_snapshots_start(world_size);
     atomic_store(&oriel_order_own.asked, 0);
     own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
@@ -70,9 +70,9 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
                       world_rank);
 }
 
-void oriel_order_remote_set(const struct oriel_order_remote *far)
+void oriel_order_remote_set(const struct oriel_order_remote *remote)
 {
-    own.far = far;
+    own.remote = remote;
 }
 
 void oriel_order_stop(void)
@@ -84,7 +84,7 @@ void oriel_order_stop(void)
                               memory_order_release);
     }
     oriel_order_own.row = NULL;
-    own.far = NULL;
+    own.remote = NULL;
     free(own.scratch);
     own.scratch = NULL;
     pthread_mutex_unlock(&own.mutex);
@@ -103,12 +103,12 @@ bool oriel_order_is_here(int world_rank)
 bool oriel_order_reaches(int world_rank)
 {
     return oriel_order_is_here(world_rank) ||
-           (is_started() && own.far != NULL && world_rank >= 0 && world_rank < own.width);
+           (is_started() && own.remote != NULL && world_rank >= 0 && world_rank < own.width);
 }
 
 uint64_t oriel_order_home(int world_rank)
 {
-    return own.far == NULL ? 0 : own.far->home(world_rank);
+    return own.remote == NULL ? 0 : own.remote->home(world_rank);
 }
 
 static bool key_is_remote(const struct oriel_key *key)
@@ -177,7 +177,7 @@ static void clock_give(const struct oriel_key *key, int takers, bool more)
     if (is_started()) {
         own_clock_copy(own.scratch);
         if (oriel_unlikely(key_is_remote(key)))
-            own.far->give(key, (uint32_t)takers, more, own.scratch);
+            own.remote->give(key, (uint32_t)takers, more, own.scratch);
         else
             oriel_given_join(key, (uint32_t)takers, more, own.scratch);
         own_clock_advance();
@@ -199,8 +199,8 @@ static void all_clocks_take(void)
 {
     oriel_tick *ticks = scratch_clear();
     oriel_ranks_take_all(own.rank, ticks);
-    if (own.far != NULL)
-        own.far->take_all(ticks);
+    if (own.remote != NULL)
+        own.remote->take_all(ticks);
     own_clock_merge(ticks);
 }
 
@@ -213,7 +213,7 @@ static bool clock_take(const struct oriel_key *key, int takers, unsigned how)
     if (is_started()) {
         oriel_tick *ticks = scratch_clear();
         if (oriel_unlikely(key_is_remote(key))) {
-            found = own.far->take(key, (uint32_t)takers, how, ticks, &made, &lost);
+            found = own.remote->take(key, (uint32_t)takers, how, ticks, &made, &lost);
         } else {
             found = oriel_given_take(key, (uint32_t)takers, how, ticks, &made);
             lost = oriel_given_was_lost();
@@ -245,14 +245,14 @@ void oriel_order_end(const struct oriel_key *key, int takers, bool takes)
 void oriel_order_forget(const struct oriel_key *key)
 {
     if (key_is_remote(key))
-        own.far->forget(key);
+        own.remote->forget(key);
     else
         oriel_shm_drop(key);
 }
 
 uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more)
 {
-    return key_is_remote(key) ? own.far->count(key, more) : oriel_given_count(key, more);
+    return key_is_remote(key) ? own.remote->count(key, more) : oriel_given_count(key, more);
 }
 
 /* --- more than was given --- */
@@ -264,7 +264,7 @@ bool oriel_order_take_rank(int world_rank)
     if (is_started() && world_rank != own.rank) {
         oriel_tick *ticks = scratch_clear();
         taken = oriel_rank_take(world_rank, ticks) ||
-                (own.far != NULL && own.far->take_rank(world_rank, ticks));
+                (own.remote != NULL && own.remote->take_rank(world_rank, ticks));
         own_clock_merge(ticks);
     }
     pthread_mutex_unlock(&own.mutex);
@@ -300,8 +300,8 @@ void oriel_order_doubt(void)
     oriel_given_set_doubtful();
     oriel_finding_count(
         "messages that cannot be told apart: each later one orders everything its sender did");
-    if (own.far != NULL)
-        own.far->doubt();
+    if (own.remote != NULL)
+        own.remote->doubt();
 }
 
 bool oriel_order_is_doubtful(void)
@@ -372,11 +372,11 @@ void oriel_order_clock(oriel_tick *out)
 void oriel_order_floor(oriel_tick *out)
 {
     bool any = false;
-    const struct oriel_order_remote *far = own.far;
+    const struct oriel_order_remote *remote = own.remote;
     if (is_started())
         oriel_ranks_floor(out, &any);
-    if (any && far != NULL)
-        far->floor(out);
+    if (any && remote != NULL)
+        remote->floor(out);
     if (!any)
         memset(out, 0, (size_t)own.width * sizeof *out);
 }

@@ -1,4 +1,4 @@
-/* Happens-before order of the whole job, as far as the checker models it. Holds this process's
+/* Happens-before order of the whole job, as remote as the checker models it. Holds this process's
  * clock, and gives and takes clocks through the checker's shared memory under keys that both sides
  * compute. All threads of a process share its clock: they count as ordered among themselves (a
  * possible miss, never a false finding). */
@@ -51,7 +51,7 @@ struct oriel_order_remote {
     void (*doubt)(void);
     uint32_t (*count)(const struct oriel_key *key, uint32_t more);
 };
-void oriel_order_remote_set(const struct oriel_order_remote *far);
+void oriel_order_remote_set(const struct oriel_order_remote *remote);
 
 /* Added to words[0]: the key's entry is in the shared memory of that rank's node. All users of a
  * key must name the same rank, or ranks of the same node. */
@@ -92,7 +92,7 @@ void oriel_order_forget(const struct oriel_key *key);
 /* Adds more to a counter under the key, which orders nothing, and returns its new value. */
 uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more);
 
-/* Orders everything that the rank has done so far before all further accesses of this process: for
+/* Orders everything that the rank has done so remote before all further accesses of this process: for
  * calls that may have given any of it. Returns false if the rank is not reached. */
 bool oriel_order_take_rank(int world_rank);
 

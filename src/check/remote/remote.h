@@ -1,7 +1,7 @@
 /* The checkers of several nodes. Each entry of the order is in the shared memory of one node: a key
  * at its home (order.h), the history of a member's memory on the member's node, the numbers of call
- * sites on the first node. A process that needs an entry of another node asks the server of that
- * node, a thread of its first rank (remote_serve.c), and continues with the answer.
+ * sites on the first node. A process that needs an entry of another node asks that node's server,
+ * and continues with the answer. The server is a thread of the node's first rank (remote_serve.c).
  *
  * Why that is correct:
  * F1: Each entry has one home. Every process that works on it, a process of that node or its
@@ -15,8 +15,8 @@
  *     serves exactly these, and asks no node.
  * F4: A node whose server has ended takes its shared memory with it. A process that notices this
  *     reports no conflict any more, because unknown order may exist. A server that loses a process
- *     that asked it records this in its shared memory (oriel_given_set_client_lost): from then on more
- *     order is assumed. */
+ *     that asked it records this in its shared memory (oriel_given_set_client_lost): from then on
+ *     more order is assumed. */
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_H
 #define ORIEL_CHECK_REMOTE_REMOTE_H
 
@@ -62,9 +62,8 @@ int oriel_check_remote_machines(void);
 /* A server did not answer, which was counted: order may be unknown. */
 bool oriel_check_remote_is_lost(void);
 
-/* Whether the counts of all members arrive: no process has lost this node's server, nor the server
- * of a node on which this process has counted and that has reported a loss
- * (oriel_check_remote_set_gap). */
+/* Whether the counts of all members arrive: no process has lost this node's server, and no server
+ * on which this process has counted has reported a loss (oriel_check_remote_set_gap). */
 bool oriel_check_remote_counts_all(void);
 void oriel_check_remote_set_gap(void);
 

@@ -38,7 +38,7 @@ struct server {
     struct pollfd *fds;     /* the listener, the bell, the clients */
     struct client *clients; /* by index in fds */
     size_t count, room;
-    struct oriel_check_remote_desk desk;
+    struct oriel_check_remote_worker worker;
 };
 
 static struct server servers[THREADS];
@@ -123,7 +123,7 @@ static void *server_run(void *closure)
             struct client *client = &server->clients[i];
             int fd = server->fds[i].fd;
             if (client->proven
-                    ? oriel_check_remote_answer(&server->desk, fd)
+                    ? oriel_check_remote_answer(&server->worker, fd)
                     : oriel_check_remote_client_is_proven(fd, server->key, &client->challenge))
                 client->proven = true;
             else
@@ -158,8 +158,8 @@ static bool server_start(struct server *server, const struct oriel_check_remote_
     memcpy(server->key, address->key, sizeof server->key);
     server->fds = calloc(server->room, sizeof *server->fds);
     server->clients = calloc(server->room, sizeof *server->clients);
-    bool desk = oriel_check_remote_desk_open(&server->desk, server == &servers[1]);
-    if (server->fds == NULL || server->clients == NULL || !desk || listener < 0 ||
+    bool worker = oriel_check_remote_worker_open(&server->worker, server == &servers[1]);
+    if (server->fds == NULL || server->clients == NULL || !worker || listener < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, bell) != 0) {
         if (listener >= 0)
             close(listener);
@@ -208,7 +208,7 @@ static void server_stop(struct server *server)
         close(server->fds[i].fd);
     free(server->fds);
     free(server->clients);
-    oriel_check_remote_desk_close(&server->desk);
+    oriel_check_remote_worker_close(&server->worker);
     *server = (struct server){.runs = false};
 }
 

@@ -51,8 +51,9 @@ enum oriel_status oriel_finding_start(void);
 
 /* Collective, in MPI_Finalize: merges all findings at rank 0, which writes the summary and the JSON
  * file. Every process then knows the number of findings. If there are any, the last process of each
- * node exits with status 86, unless an option turns this off or its own status is not 0. Earlier
- * processes do not, because launchers kill all others when a process ends with an error. */
+ * node exits with status 86. An option turns this off, and a nonzero status of its own stays.
+ * Earlier processes keep their status, because launchers kill all others when a process ends with
+ * an error. */
 void oriel_finding_end(void);
 
 /* Without the other ranks, for MPI_Abort or a deadlock: writes the findings of this node. */

@@ -263,9 +263,9 @@ bool oriel_argument_operation(struct oriel_operation *operation)
 
 /* Guesses whether the program gave the window's size in elements and forgot to multiply it to
  * bytes. It is not enough that the access would fit then, because that is so for every small
- * overrun too. In addition the access must end exactly where that many elements end, or the size
- * must not be a multiple of the element, or the access must be more than an element beyond the end.
- */
+ * overrun too. One of three conditions must hold too: the access ends exactly where that many
+ * elements end; the size is not a multiple of the element; or the access is more than an element
+ * beyond the end. */
 static bool looks_like_elements(const struct oriel_operation *operation, uint64_t low_bytes,
                                 uint64_t high_bytes, uint64_t *each_bytes)
 {
