@@ -46,13 +46,13 @@ class Explain(Case):
             self.assertLessEqual(max(map(len, result.stdout.splitlines())), 130)
 
     def test_rule_that_is_not_there_is_refused(self):
-        self.refused(start(ORIEL, "check", "--explain", "Z9"), 'no rule "Z9"', "--rules")
-        self.refused(start(ORIEL, "check", "--explain", ""), 'no rule ""')
+        self.refused(start(ORIEL, "check", "--explain", "Z9"), 'unknown rule "Z9"', "--rules")
+        self.refused(start(ORIEL, "check", "--explain", ""), 'unknown rule ""')
 
     def test_questions_run_nothing_and_go_with_nothing(self):
         for words in (["--explain", "C1", "true"], ["--rules", "true"], ["--rules", "--explain", "C1"], ["--rules", "--no-fail"],
                       ["--explain", "C1", "--json", self.path("found.json")]):
-            self.refused(start(ORIEL, "check", *words), "nothing else goes with --explain or --rules")
+            self.refused(start(ORIEL, "check", *words), "--explain and --rules allow no other arguments")
         self.assertFalse(os.path.exists(self.path("found.json")))
 
 
@@ -66,14 +66,14 @@ class Refusal(Case):
         target = program(HOSTS[0], "mistaken")
         self.refused(start(ORIEL, "check", "--json", self.path("none/found.json"), target), "none/found.json", "No such file")
         self.refused(start(ORIEL, "check", "--json", self.folder, target), "Is a directory")
-        self.refused(start(ORIEL, "check", "--json", "", target), "--json: no file is named")
+        self.refused(start(ORIEL, "check", "--json", "", target), "--json: the file's name is empty")
         with open(self.path("log"), "w+", encoding="utf-8") as log:  # what is there already, and what the program will say
             log.write("precious\n")
             log.flush()
             job = subprocess.run([ORIEL, "check", "--json=/dev/stdout", target], stdout=log, stderr=subprocess.PIPE, text=True,
                                  env=environment(), timeout=60, check=False)
             self.assertEqual((job.returncode, job.stderr),
-                             (2, "oriel: --json: /dev/stdout is where the program's own output goes; name another file\n"))
+                             (2, "oriel: --json: /dev/stdout also receives the program's output; choose another file\n"))
             log.seek(0)
             self.assertEqual(log.read(), "precious\n")
 
@@ -88,7 +88,7 @@ class Refusal(Case):
 
     def test_pipe_without_a_name(self):
         self.refused(start(ORIEL, "check", "--json=/dev/stdout", program(HOSTS[0], "mistaken")),
-                     "--json: /dev/stdout has no name that leads to it at the end of the job; name a file")
+                     "--json: /dev/stdout has no path that is valid at the end of the job; choose a file")
 
     def test_what_cannot_be_checked(self):
         target = program(HOSTS[0], "mistaken")
@@ -96,14 +96,14 @@ class Refusal(Case):
         static = start(ORIEL, "check", self.compile("static", "int main(void) { return 0; }", "-static"))
         self.refused(static, "static program", "start the program without oriel")
         self.assertNotIn("ORIEL_BYPASS", static.stderr)
-        self.refused(start(ORIEL, "check", ORIEL, "run", target), "leave out the inner oriel run")
+        self.refused(start(ORIEL, "check", ORIEL, "run", target), "remove the inner oriel run")
         self.refused(start(ORIEL, "check", self.path("none")), "program not found")
-        self.refused(start(ORIEL, "check", "--host", "mpi", target), 'no host MPI called "mpi"')
-        self.refused(start(ORIEL, "check", "--helper", "nothing"), "started by the library and the checker alone")
+        self.refused(start(ORIEL, "check", "--host", "mpi", target), 'unknown host MPI "mpi"')
+        self.refused(start(ORIEL, "check", "--helper", "nothing"), "only the library and the checker")
 
     def test_checker_that_is_not_there(self):
         for host in HOSTS:
-            self.refused(start(self.tree(host), "check", program(host, "mistaken")), "liboriel_check.so is not there")
+            self.refused(start(self.tree(host), "check", program(host, "mistaken")), "liboriel_check.so is missing")
             shutil.rmtree(self.path("tree"))
 
 
@@ -184,10 +184,10 @@ class Findings(Case):
 
     def test_program_without_finalize_has_its_summary(self):
         for host in HOSTS:
-            self.assertIn("which came without MPI_Finalize", self.check(host, "leave").stderr)
+            self.assertIn("ended without MPI_Finalize", self.check(host, "leave").stderr)
             aborted = start(ORIEL, "check", program(host, "mistaken"), "abort")
             self.assertNotEqual(aborted.returncode, 0)
-            self.assertIn("which came without MPI_Finalize", aborted.stderr)
+            self.assertIn("ended without MPI_Finalize", aborted.stderr)
 
     def test_summary_before_an_abort_goes_to_a_file_as_well(self):
         for host in HOSTS:
@@ -196,7 +196,7 @@ class Findings(Case):
                                stdout=subprocess.DEVNULL, stderr=told, timeout=60, check=False)
                 told.seek(0)
                 text = told.read()
-            self.assertIn(SUMMARY + "1 finding, 1 in all until the end, which came without MPI_Finalize", text)
+            self.assertIn(SUMMARY + "1 finding, 1 in all on this node; the program ended without MPI_Finalize", text)
             self.assertIn("local accesses were not watched", text.partition(SUMMARY)[2])
 
     def test_ranks_that_all_abort_write_one_summary(self):
@@ -205,7 +205,7 @@ class Findings(Case):
                 aborted = start(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", ORIEL,
                                 "check", program(host, "mistaken"), "abort")
                 self.assertEqual(aborted.returncode, 3)
-                self.assertEqual(aborted.stderr.count("which came without MPI_Finalize"), 1, aborted.stderr)
+                self.assertEqual(aborted.stderr.count("ended without MPI_Finalize"), 1, aborted.stderr)
                 self.assertIn(SUMMARY + "1 finding", aborted.stderr)
 
     def test_line_in_a_program_of_clang_is_there(self):
@@ -441,7 +441,7 @@ class Json(Case):
             with open(self.path("found.json"), encoding="utf-8") as file:
                 self.assertEqual(file.read(), left)
         self.assertTrue(os.path.islink(self.path("link.json")))
-        self.refused(start(ORIEL, "report", self.path("found.json")), "is empty: the job that was to write it")
+        self.refused(start(ORIEL, "report", self.path("found.json")), "is empty: the job that writes it")
 
     def test_the_reader_of_a_pipe_gets_all(self):
         os.mkfifo(self.path("pipe"))
@@ -457,7 +457,7 @@ class Json(Case):
         result = start(ORIEL, "check", "--json", self.path("pipe"), program(HOSTS[0], "mistaken"))
         os.close(os.open(self.path("pipe"), os.O_RDWR | os.O_NONBLOCK))  # who still waits goes on
         self.assertEqual(result.returncode, 86, result.stderr)
-        self.assertIn(f"oriel: check: {self.path('pipe')} was not written: the oriel command, which writes it, is mute\n",
+        self.assertIn(f"oriel: check: {self.path('pipe')} was not written: the oriel command does not answer\n",
                       result.stderr)
 
     def test_program_may_go_to_another_folder(self):

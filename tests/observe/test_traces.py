@@ -106,7 +106,7 @@ class Traces(Case):
         self.assertIn(f"ORIEL_TRACE={self.traces}\n", result.stdout)
         self.assertTrue(os.path.isdir(self.traces))
         result = run(ORIEL, "run", "--host", HOST, "--trace=", "--", "/bin/true", cwd=self.folder)
-        self.assertEqual((result.returncode, result.stderr), (2, "oriel: --trace: no folder is named\n"))
+        self.assertEqual((result.returncode, result.stderr), (2, "oriel: --trace: the folder's name is empty\n"))
         result = run(ORIEL, "run", "--host", HOST, "--trace", NOT_THERE, "--", "/bin/true")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
@@ -139,7 +139,7 @@ class Traces(Case):
         self.assertEqual(len(re.findall(r"is there$", result.stdout, re.M)), 2, result.stdout + result.stderr)
         files = self.check(2, free=0)
         self.assertEqual([file.end for file in files], [None, None])
-        self.assertRegex(self.report(self.traces).stdout, r"ranks that did not come to MPI_Finalize: 0, 1\n")
+        self.assertRegex(self.report(self.traces).stdout, r"ranks that did not reach MPI_Finalize: 0, 1\n")
 
     def test_limit_bounds_the_disk(self):
         self.done(self.launch(2, "flood", ORIEL_TRACE_LIMIT="200K"), 2)
@@ -245,7 +245,7 @@ class Traces(Case):
                     return files
 
                 self.until_known_at_the_end(0, trace)
-                self.assertRegex(self.report(self.traces).stdout, r"clocks, which are compared to within \d")
+                self.assertRegex(self.report(self.traces).stdout, r"clocks, aligned to within \d")
 
     def test_machine_with_another_clock(self):
         """Rank 1 runs where the monotonic clock is 5000 s ahead."""

@@ -50,12 +50,12 @@ class Hosts(Case):
         for words in (["-DORIEL_UCX=AUTO"], ["-DORIEL_UCX=OFF"]):  # in the same folder
             self.found(*words, f"-DORIEL_MPICC={self.wrapper}")
             if words == ["-DORIEL_UCX=OFF"]:
-                self.assertEqual(self.built(), {"none.c"})
+                self.assertEqual(self.built(), {"no_ucx.c"})
         os.makedirs(self.path("nothing"))
         shutil.rmtree(self.path("build"))
         nowhere = {"PKG_CONFIG_LIBDIR": self.path("nothing"), "PKG_CONFIG_PATH": ""}
         self.found(f"-DORIEL_MPICC={self.wrapper}", **nowhere)
-        self.assertEqual(self.built(), {"none.c"})
+        self.assertEqual(self.built(), {"no_ucx.c"})
         result = self.configure(f"-DORIEL_MPICC={self.wrapper}", "-DORIEL_UCX=ON", **nowhere)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("ORIEL_UCX=ON, but pkg-config knows no ucx", result.stderr)

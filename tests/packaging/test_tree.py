@@ -112,7 +112,7 @@ class Make(Case):
         for name in ("without", "with/share/oriel"):
             os.makedirs(self.path(name))
         self.write("with/share/oriel/report.html", "")
-        for name, words in (("without", "oriel: without the HTML pages.*scripts/install-deps.*\n"), ("with", "")):
+        for name, words in (("without", "oriel: the HTML pages.*scripts/install-deps.*\n"), ("with", "")):
             result = run("cmake", "-D", f"ORIEL_BUILD={self.path(name)}", "-P", last)
             self.assertEqual(result.returncode, 0)
             self.assertRegex(result.stderr, rf"\A{words}\Z")
@@ -173,11 +173,12 @@ class Make(Case):
             result = self.make("install", self.path("dest"), prefix)
             self.assertNotEqual(result.returncode, 0)
             shown = " ".join(prefix.replace("$$", "$").split())
-            self.assertIn(f"nothing can be preloaded from '{shown}'", " ".join(result.stderr.split()))
+            self.assertIn(f"libraries in '{shown}' cannot be preloaded or linked", " ".join(result.stderr.split()))
             self.assertEqual(os.listdir(self.path("dest")), [])
 
     def test_uninstall_refuses_what_it_does_not_know(self):
-        for destination, prefix, words in (("dest", "/opt/other", "say its PREFIX"), ("other", "/opt/oriel", "say its DESTDIR")):
+        for destination, prefix, words in (("dest", "/opt/other", "set PREFIX to its prefix"),
+                                           ("other", "/opt/oriel", "set DESTDIR as for its installation")):
             self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
             before = files_of(self.path("dest"))
             result = self.make("uninstall", self.path(destination), prefix)
@@ -186,7 +187,7 @@ class Make(Case):
             self.assertEqual(files_of(self.path("dest")), before)
             self.assertEqual(self.make("uninstall", self.path("dest")).returncode, 0)
         result = self.make("uninstall", self.path("dest"))
-        self.assertRegex(result.stderr, r"(?m)^oriel: nothing to take away")
+        self.assertRegex(result.stderr, r"(?m)^oriel: nothing to remove")
 
     def test_uninstall_after_a_part_was_taken_away_by_hand(self):
         os.makedirs(self.path("dest"))
@@ -202,7 +203,7 @@ class Make(Case):
         os.mkdir(page)
         result = self.make("uninstall", self.path("dest"))
         self.assertNotEqual(result.returncode, 0)
-        self.assertRegex(result.stderr, rf"(?m)^oriel: {page} cannot be taken away: Is a directory; ")
+        self.assertRegex(result.stderr, rf"(?m)^oriel: {page} cannot be removed: Is a directory; ")
         os.rmdir(page)
         self.assertEqual(self.make("uninstall", self.path("dest")).returncode, 0)
         self.assertEqual(files_of(self.path("dest")), [])

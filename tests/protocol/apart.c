@@ -191,7 +191,7 @@ static void tell(int32_t n)
 {
     static uint64_t far_ids; /* differ by rank, so that a wrong one is noticed */
     size_t len_bytes;
-    team_expect(oriel_reached_open(&oriel_service) == ORIEL_OK);
+    team_expect(oriel_net_address_open(&oriel_service) == ORIEL_OK);
     const void *address = oriel_net_address(&len_bytes);
     meeting->ranks[team_rank].far_id = ++far_ids * 100 + (uint64_t)team_rank;
     meeting->ranks[team_rank].control_offset = alloc_block(sizeof(struct oriel_control));
@@ -302,7 +302,7 @@ void apart_close(struct oriel_window *window)
 
 void apart_stop(void)
 {
-    oriel_reached_close();
+    oriel_net_address_close();
 }
 
 /* --- running --- */

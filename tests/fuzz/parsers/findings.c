@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     static int fd = -1;
     char *text = NULL;
     size_t text_bytes = 0;
-    struct oriel_found found;
+    struct oriel_findings_file found;
     if (fd < 0) {
         fd = memfd_create("findings", MFD_CLOEXEC);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -30,9 +30,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     REQUIRE(ftruncate(fd, 0) == 0 && pwrite(fd, data, len_bytes, 0) == (ssize_t)len_bytes);
     FILE *out = open_memstream(&text, &text_bytes);
     REQUIRE(out != NULL);
-    if (oriel_found_open(path, out, &found)) {
-        oriel_found_print(&found, out);
-        oriel_found_close(&found);
+    if (oriel_findings_file_open(path, out, &found)) {
+        oriel_findings_file_print(&found, out);
+        oriel_findings_file_close(&found);
     }
     fclose(out);
     look(text, text_bytes);

@@ -21,7 +21,7 @@ static ucs_status_t refuse_connection(ucp_worker_h worker, const ucp_ep_params_t
 
 struct oriel_ucp_calls oriel_ucp_calls = {.ucp_ep_create = refuse_connection};
 
-const char *oriel_ucp_text(ucs_status_t status)
+const char *oriel_ucp_status_text(ucs_status_t status)
 {
     (void)status;
     return "";
@@ -43,15 +43,15 @@ void oriel_net_wake_agent(void)
 {
 }
 
-void oriel_net_note_left(uint64_t session)
+void oriel_net_note_bye(uint64_t session)
 {
     REQUIRE(session >= 1 && session <= CALLERS);
 }
 
 /* When the callers that broke are buried: one of those that said hello. */
-void oriel_net_lose_unheard(uint64_t session)
+void oriel_net_lose_session(uint64_t session)
 {
-    REQUIRE(session >= 1 && session <= CALLERS && oriel_net_is_unheard(session));
+    REQUIRE(session >= 1 && session <= CALLERS && oriel_net_is_session_lost(session));
 }
 
 static void look_at(const void *bytes, size_t len_bytes)
@@ -86,7 +86,7 @@ static struct oriel_wire draw_wire(struct input *input, size_t head_bytes)
     return (struct oriel_wire){
         .version = how % 32 == 0 ? (uint32_t)input_word(input) : ORIEL_WIRE_VERSION,
         .kind = how % 32 == 1 ? (uint16_t)input_word(input)
-                              : (uint16_t)input_below(input, ORIEL_WIRE_GATHERED + 1),
+                              : (uint16_t)input_below(input, ORIEL_WIRE_COALESCED + 1),
         .head_bytes = how % 16 == 2 ? (uint16_t)input_word(input) : (uint16_t)head_bytes,
         .from = 1 + input_below(input, CALLERS),
         .to = how % 32 == 3 ? input_word(input) : SESSION,
@@ -136,7 +136,7 @@ static void arrive(struct input *input)
     memcpy(header, &wire, sizeof wire);
     input_take(input, header + sizeof wire, head_bytes);
     memset(data, 0, sizeof data);
-    const bool is_gathered = wire.kind == ORIEL_WIRE_GATHERED;
+    const bool is_gathered = wire.kind == ORIEL_WIRE_COALESCED;
     if (is_gathered && input_byte(input) % 8 != 0)
         len_bytes = draw_gathered(input, data, sizeof data, wire.from);
     else
@@ -148,7 +148,7 @@ static void arrive(struct input *input)
         .recv_attr = input_byte(input) % 64 == 0 ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
     void *own_header = exact_copy(header, header_bytes);
     void *own_data = exact_copy(data, len_bytes);
-    REQUIRE(oriel_net_take_message(NULL, own_header, header_bytes, own_data, len_bytes, &how) ==
+    REQUIRE(oriel_net_receive_message(NULL, own_header, header_bytes, own_data, len_bytes, &how) ==
             UCS_OK);
     free(own_header);
     free(own_data);
@@ -158,13 +158,13 @@ static void arrive(struct input *input)
 static void serve_ready(uint64_t *next)
 {
     while (oriel_net.ready != NULL) {
-        struct oriel_net_held *held = oriel_net.ready;
+        struct oriel_net_message *held = oriel_net.ready;
         oriel_net.ready = held->next;
         if (oriel_net.ready == NULL)
             oriel_net.ready_end = &oriel_net.ready;
         REQUIRE(held->wire.sequence == next[held->caller->session]++);
         oriel_net_serve_one(held);
-        oriel_net_release(held);
+        oriel_net_free_message(held);
         for (uint64_t session = 1; session <= CALLERS; session++)
             next[session] =
                 oriel_hash_table_find(&oriel_net.by_session, session) != NULL ? next[session] : 0;
@@ -200,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         if (input_byte(&input) % 2 == 0)
             serve_ready(next);
         if (oriel_net.any_caller_broken && oriel_net.ready == NULL)
-            oriel_net_bury_callers();
+            oriel_net_lose_broken_callers();
     }
     serve_ready(next);
     close_all();

@@ -69,7 +69,7 @@ void oriel_net_wake_agent(void)
 }
 
 /* Everybody who calls is heard. */
-bool oriel_net_is_unheard(uint64_t session)
+bool oriel_net_is_session_lost(uint64_t session)
 {
     (void)session;
     return false;
@@ -98,7 +98,7 @@ void oriel_net_unguard(struct oriel_remote_writers_slot *slot)
     (void)slot;
 }
 
-const char *oriel_ucp_text(ucs_status_t status)
+const char *oriel_ucp_status_text(ucs_status_t status)
 {
     (void)status;
     return "it broke";
@@ -140,7 +140,7 @@ static ucs_status_ptr_t send_message(ucp_ep_h ep, unsigned id, const void *heade
     struct oriel_wire wire;
     (void)id, (void)how;
     REQUIRE(end->is_open && (header_bytes == 0 || header_bytes >= sizeof wire));
-    while (header_bytes == 0 && oriel_gather_next(&at, &len_bytes, &wire, &head, &operands))
+    while (header_bytes == 0 && oriel_coalesce_next(&at, &len_bytes, &wire, &head, &operands))
         note_asked(&wire, head);
     if (header_bytes == 0)
         return NULL;
@@ -444,7 +444,7 @@ static void draw_reply(struct reply *reply, size_t room)
         reply->wire.number =
             how < 128 ? input_word(input) : reply->wire.number + 64; /* another of the same place */
     if (how % 16 == 2)
-        reply->wire.kind = (uint16_t)input_below(input, ORIEL_WIRE_GATHERED + 2);
+        reply->wire.kind = (uint16_t)input_below(input, ORIEL_WIRE_COALESCED + 2);
     if (how % 32 == 3)
         reply->wire.to = input_word(input);
     if (how % 32 == 19)
@@ -470,8 +470,8 @@ static bool arrive(const void *header, size_t header_bytes, const void *data, si
     memcpy(own_data + is_shifted, data, len_bytes);
     own_data = realloc(own_data, len_bytes + (is_shifted || len_bytes == 0));
     REQUIRE(own_data != NULL);
-    REQUIRE(oriel_net_take_reply(NULL, own_header, header_bytes, own_data + is_shifted, len_bytes,
-                                 &how) == UCS_OK);
+    REQUIRE(oriel_net_receive_reply(NULL, own_header, header_bytes, own_data + is_shifted,
+                                    len_bytes, &how) == UCS_OK);
     free(own_header);
     free(own_data);
     return how.recv_attr == 0;
@@ -638,7 +638,7 @@ void replies_close(void)
         free(peer);
     }
     if (oriel_net.origin.gather.whose != NULL)
-        oriel_pool_give(&oriel_net.origin.pool, oriel_gather_take(&oriel_net.origin.gather));
+        oriel_pool_give(&oriel_net.origin.pool, oriel_coalesce_take(&oriel_net.origin.gather));
     oriel_hash_table_close(&oriel_net.by_identity);
     oriel_pool_close(&oriel_net.origin.pool);
     memset(&oriel_net.origin.pool, 0, sizeof oriel_net.origin.pool);

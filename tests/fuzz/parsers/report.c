@@ -13,8 +13,8 @@ enum { FILES = 2, WORLD = 4, MEMBERS_MOST = 64 };
 static char folder[64];
 
 /* The page as it is built lies beside the command. */
-const char *__wrap_oriel_self(void);
-const char *__wrap_oriel_self(void)
+const char *__wrap_oriel_executable_path(void);
+const char *__wrap_oriel_executable_path(void)
 {
     static char path[96];
     snprintf(path, sizeof path, "%s/bin/oriel", folder);
@@ -101,7 +101,7 @@ static void show(const struct oriel_traces *traces, bool with_page, FILE *compla
     look(text, len_bytes);
     free(text);
     REQUIRE(oriel_report_perfetto(traces, path_of("events.json")));
-    REQUIRE(!with_page || oriel_page_write(path_of("page.html"), traces, NULL, complaints));
+    REQUIRE(!with_page || oriel_html_write(path_of("page.html"), traces, NULL, complaints));
 }
 
 /* Three bytes say where the second file begins and whether there is a page; then the files. */

@@ -58,13 +58,13 @@ static void memory_is_opened_with_the_last_descriptor(void **state)
     int last = descriptors_use_up();
     int none = oriel_seen_open_memory(link, geteuid());
     int reason = errno;
-    bool is_kept = oriel_reserve_fd_spend_spare(EMFILE);
+    bool is_kept = oriel_reserve_fd_release(EMFILE);
     oriel_reserve_fd_restore_spare();
     close(last);
     int opened = oriel_seen_open_memory(link, geteuid());
     close(opened);
     oriel_reserve_fd_restore_spare();
-    bool is_there_again = oriel_reserve_fd_spend_spare(EMFILE);
+    bool is_there_again = oriel_reserve_fd_release(EMFILE);
     closefrom(fd);
     setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(none, -1);
@@ -84,14 +84,14 @@ static void none_is_put_by_where_few_are_free(void **state)
     int few = last - 10;
     closefrom(few);
     oriel_reserve_fd_keep_spare();
-    bool is_put_by = oriel_reserve_fd_spend_spare(EMFILE);
+    bool is_put_by = oriel_reserve_fd_release(EMFILE);
     int count = 0;
     while (count < FEW && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
         count++;
     closefrom(few);
     setrlimit(RLIMIT_NOFILE, &before);
     oriel_reserve_fd_keep_spare();
-    bool is_put_by_later = oriel_reserve_fd_spend_spare(EMFILE);
+    bool is_put_by_later = oriel_reserve_fd_release(EMFILE);
     for (int fd = few - 1; fd > STDERR_FILENO; fd--)
         close(fd);
     assert_false(is_put_by);
@@ -101,9 +101,9 @@ static void none_is_put_by_where_few_are_free(void **state)
 
 static void *spend_elsewhere(void *spent)
 {
-    oriel_reserve_fd_leave_spare();
+    oriel_reserve_fd_detach_thread();
     oriel_reserve_fd_keep_spare();
-    *(bool *)spent = oriel_reserve_fd_spend_spare(EMFILE);
+    *(bool *)spent = oriel_reserve_fd_release(EMFILE);
     return NULL;
 }
 
@@ -116,10 +116,10 @@ static void spare_one_is_not_among_those_of_another_table(void **state)
     assert_int_equal(pthread_create(&thread, NULL, spend_elsewhere, &is_spent), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(is_spent);
-    assert_false(oriel_reserve_fd_spend_spare(EACCES));
+    assert_false(oriel_reserve_fd_release(EACCES));
     assert_int_equal(errno, EACCES);
-    assert_true(oriel_reserve_fd_spend_spare(ENFILE));
-    assert_false(oriel_reserve_fd_spend_spare(ENFILE));
+    assert_true(oriel_reserve_fd_release(ENFILE));
+    assert_false(oriel_reserve_fd_release(ENFILE));
 }
 
 int main(void)

@@ -63,7 +63,7 @@ static void operations_keep_the_mark_of_others(void **state)
     oriel_tls_cache_keep_window(oriel_tls_cache_begin(), 1, NULL, 0);
     assert_true(is_marked());
     oriel_tls_cache_invalidate();
-    oriel_tls_cache_keep_type(oriel_tls_cache_begin(), 2, NULL, 8);
+    oriel_tls_cache_set_type(oriel_tls_cache_begin(), 2, NULL, 8);
     assert_true(is_marked());
     oriel_tls_cache_flush();
 }
@@ -116,12 +116,12 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
     int window;
     uint64_t before = oriel_tls_cache_begin();
     oriel_tls_cache_keep_window(before, 1, &window, 0);
-    oriel_tls_cache_keep_type(before, 2, NULL, 8);
+    oriel_tls_cache_set_type(before, 2, NULL, 8);
     assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(oriel_tls_cache.window_key, 1);
     oriel_tls_cache_invalidate();
     assert_false(oriel_tls_cache_is_valid());
-    oriel_tls_cache_keep_type(oriel_tls_cache_begin(), 3, NULL, 4);
+    oriel_tls_cache_set_type(oriel_tls_cache_begin(), 3, NULL, 4);
     assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(oriel_tls_cache.window_key, ORIEL_TLS_CACHE_NO_KEY);
     oriel_tls_cache_keep_window(before, 1, &window,

@@ -156,10 +156,10 @@ static void wait_that_lasts_is_told_until_it_is_over(void **state)
     assert_int_equal(told.over, 1);
     wait_and_tell(ORIEL_WAITING_NOTHING);
     assert_int_equal(told.lasted + told.over, 0);
-    oriel_wait_untold = true;
+    oriel_wait_is_internal = true;
     wait_and_tell(ORIEL_WAITING_POST);
     assert_int_equal(told.lasted + told.over, 0);
-    oriel_wait_untold = false;
+    oriel_wait_is_internal = false;
     told.refuses = true;
     wait_and_tell(ORIEL_WAITING_POST);
     assert_true(told.lasted > 1); /* asked again and again */
@@ -181,10 +181,10 @@ static void host_goes_on_in_waits_of_the_program_alone(void **state)
     wait_and_tell(ORIEL_WAITING_POST);
     assert_true(host_calls > 0);
     host_calls = 0;
-    oriel_wait_untold = true;
+    oriel_wait_is_internal = true;
     wait_and_tell(ORIEL_WAITING_POST);
     assert_int_equal(host_calls, 0);
-    oriel_wait_untold = false;
+    oriel_wait_is_internal = false;
     oriel_wait_set_progress(NULL);
 }
 

@@ -147,7 +147,7 @@ static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *
         memcpy(bytes, whole, whole_bytes);                                                         \
         change;                                                                                    \
         assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), events_left);                    \
-        assert_non_null(strstr(parsed.trouble, "make no sense and are left out"));                 \
+        assert_non_null(strstr(parsed.trouble, "are invalid and ignored"));                        \
     } while (0)
 
 static void what_cannot_be_is_left_out(void **state)
@@ -194,13 +194,12 @@ static void other_files_are_refused(void **state)
     expect_refused(whole, 0, "is empty");
     expect_refused((const unsigned char *)"\x7f"
                                           "ELF and more of it",
-                   20, "is no trace of Oriel's");
-    expect_refused(whole, 5, "is no trace of Oriel's");
+                   20, "is not an Oriel trace");
+    expect_refused(whole, 5, "is not an Oriel trace");
     expect_refused(whole, sizeof header - 1, "ends within its header");
     memcpy(bytes, whole, whole_bytes);
     bytes[8] = 9;
-    expect_refused(bytes, whole_bytes,
-                   "has version 9 of the format, and this command reads version 1");
+    expect_refused(bytes, whole_bytes, "has version 9 of the format; this command reads version 1");
     bytes[8] = ORIEL_TRACE_VERSION;
     memcpy(&header, whole, sizeof header);
     header.world_size = 0;
@@ -314,10 +313,11 @@ static void mixed_runs_are_told_apart(void **state)
     assert_int_equal(traces->ranks_count, 2);
     assert_int_equal(traces->windows_count, 1);
     assert_non_null(strstr(
-        complaints, "rank-2.oriel is of another run than most files here, and is left out\n"));
-    assert_non_null(strstr(complaints, "rank-3.oriel says that it is rank 1's, and is left out\n"));
-    assert_non_null(strstr(
-        complaints, "of 4 ranks, 2 have no trace here that can be read, rank 2 the first\n"));
+        complaints, "rank-2.oriel is from another run than most files here, and is ignored\n"));
+    assert_non_null(
+        strstr(complaints, "rank-3.oriel is rank 1's according to its header, and is ignored\n"));
+    assert_non_null(
+        strstr(complaints, "2 of 4 ranks have no readable trace here, the first is rank 2\n"));
     oriel_traces_close(traces);
 }
 
@@ -328,10 +328,10 @@ static void folders_without_traces(void **state)
     assert_string_equal(complaints, "oriel: /nowhere/at/all: No such file or directory\n");
     unlink(path);
     assert_null(open_folder(folder));
-    assert_non_null(strstr(complaints, ": there is no trace in it"));
+    assert_non_null(strstr(complaints, ": contains no traces of oriel run"));
     assert_int_equal(mkdir(path, 0700), 0);
     assert_null(open_folder(folder));
-    assert_non_null(strstr(complaints, "rank-0.oriel: is no file\n"));
+    assert_non_null(strstr(complaints, "rank-0.oriel: is not a regular file\n"));
 }
 
 int main(void)

@@ -15,10 +15,10 @@ static char *make_pages(uint64_t pages)
     return memory;
 }
 
-static struct oriel_own_memory *take(const void *base, uint64_t size_bytes)
+static struct oriel_user_memory *take(const void *base, uint64_t size_bytes)
 {
-    struct oriel_own_memory *memory;
-    assert_int_equal(oriel_own_memory_take((uintptr_t)base, size_bytes, true, &memory), ORIEL_OK);
+    struct oriel_user_memory *memory;
+    assert_int_equal(oriel_user_memory_open((uintptr_t)base, size_bytes, true, &memory), ORIEL_OK);
     return memory;
 }
 
@@ -53,7 +53,7 @@ static void registry_tells_private_memory_from_the_file(void **state)
 
 static void registry_tells_promoted_pages_from_those_around(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *pages = make_pages(4);
     char *end = pages + 4 * PAGE;
@@ -75,12 +75,12 @@ static void ordinary_memory_is_promoted_while_it_is_held(void **state)
 {
     (void)state;
     char *pages = make_pages(2);
-    struct oriel_own_memory *memory = take(pages, 2 * PAGE);
-    assert_int_equal(memory->stretch_count, 1);
-    expect_stretch(memory->stretches, pages, pages + 2 * PAGE, ORIEL_SHARING_PROMOTED);
-    assert_int_equal(oriel_own_memory_ways(memory), ORIEL_WAY_PROMOTED);
+    struct oriel_user_memory *memory = take(pages, 2 * PAGE);
+    assert_int_equal(memory->range_count, 1);
+    expect_stretch(memory->ranges, pages, pages + 2 * PAGE, ORIEL_SHARING_PROMOTED);
+    assert_int_equal(oriel_user_memory_paths(memory), ORIEL_PATH_PROMOTED);
     assert_string_equal(memory->reason, "");
-    oriel_own_memory_release(memory);
+    oriel_user_memory_close(memory);
     assert_false(is_promoted(pages));
     munmap(pages, 2 * PAGE);
 }
@@ -89,15 +89,15 @@ static void overlapping_ranges_are_described_in_parts(void **state)
 {
     (void)state;
     char *pages = make_pages(6);
-    struct oriel_own_memory *low = take(pages, 4 * PAGE);
-    struct oriel_own_memory *high = take(pages + 2 * PAGE, 4 * PAGE);
-    assert_int_equal(high->stretch_count, 2); /* two blocks of the file */
-    expect_stretch(&high->stretches[0], pages + 2 * PAGE, pages + 4 * PAGE, ORIEL_SHARING_PROMOTED);
-    expect_stretch(&high->stretches[1], pages + 4 * PAGE, pages + 6 * PAGE, ORIEL_SHARING_PROMOTED);
-    oriel_own_memory_release(low);
+    struct oriel_user_memory *low = take(pages, 4 * PAGE);
+    struct oriel_user_memory *high = take(pages + 2 * PAGE, 4 * PAGE);
+    assert_int_equal(high->range_count, 2); /* two blocks of the file */
+    expect_stretch(&high->ranges[0], pages + 2 * PAGE, pages + 4 * PAGE, ORIEL_SHARING_PROMOTED);
+    expect_stretch(&high->ranges[1], pages + 4 * PAGE, pages + 6 * PAGE, ORIEL_SHARING_PROMOTED);
+    oriel_user_memory_close(low);
     assert_false(is_promoted(pages));
     assert_true(is_promoted(pages + 2 * PAGE));
-    oriel_own_memory_release(high);
+    oriel_user_memory_close(high);
     assert_false(is_promoted(pages + 2 * PAGE));
     munmap(pages, 6 * PAGE);
 }
@@ -107,30 +107,30 @@ static void memory_that_cannot_be_promoted_is_described_with_the_reason(void **s
     (void)state;
     char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
-    struct oriel_own_memory *memory = take(shared, PAGE);
-    while (strstr(memory->reason, "too much of the time") !=
+    struct oriel_user_memory *memory = take(shared, PAGE);
+    while (strstr(memory->reason, "too much of the run time") !=
            NULL) { /* what the tests before have spent comes back with time */
-        oriel_own_memory_release(memory);
+        oriel_user_memory_close(memory);
         usleep(PATIENCE_US);
         memory = take(shared, PAGE);
     }
-    assert_int_equal(memory->stretch_count, 1);
-    expect_stretch(memory->stretches, shared, shared + PAGE, ORIEL_SHARING_PRIVATE);
-    assert_non_null(strstr(memory->reason, "shared already"));
-    oriel_own_memory_release(memory);
+    assert_int_equal(memory->range_count, 1);
+    expect_stretch(memory->ranges, shared, shared + PAGE, ORIEL_SHARING_PRIVATE);
+    assert_non_null(strstr(memory->reason, "already shared"));
+    oriel_user_memory_close(memory);
     munmap(shared, PAGE);
 }
 
 static void nothing_is_promoted_for_a_window_of_one_rank(void **state)
 {
     (void)state;
-    struct oriel_own_memory *memory;
+    struct oriel_user_memory *memory;
     char *pages = make_pages(1);
-    assert_int_equal(oriel_own_memory_take((uintptr_t)pages, PAGE, false, &memory), ORIEL_OK);
-    assert_int_equal(oriel_own_memory_ways(memory), ORIEL_WAY_COPY);
+    assert_int_equal(oriel_user_memory_open((uintptr_t)pages, PAGE, false, &memory), ORIEL_OK);
+    assert_int_equal(oriel_user_memory_paths(memory), ORIEL_PATH_COPY);
     assert_string_equal(memory->reason, "");
     assert_false(is_promoted(pages));
-    oriel_own_memory_release(memory);
+    oriel_user_memory_close(memory);
     munmap(pages, PAGE);
 }
 
@@ -142,13 +142,13 @@ static void waiting_outside_of_a_windows_life_earns_nothing(void **state)
     bool refused = false;
     char *pages = make_pages(1);
     for (int i = 0; i < TAKES_MAX / 100 && !refused; i++) {
-        struct oriel_own_memory *memory = take(pages, PAGE);
-        refused = strstr(memory->reason, "too much of the time") != NULL;
+        struct oriel_user_memory *memory = take(pages, PAGE);
+        refused = strstr(memory->reason, "too much of the run time") != NULL;
         usleep(1000);
-        oriel_own_memory_begin(memory, 64);
-        oriel_own_memory_end(memory);
+        oriel_user_memory_begin(memory, 64);
+        oriel_user_memory_end(memory);
         usleep(1000);
-        oriel_own_memory_release(memory);
+        oriel_user_memory_close(memory);
     }
     assert_true(refused);
     munmap(pages, PAGE);
@@ -160,11 +160,11 @@ static void windows_that_live_for_a_moment_are_not_promoted_for_ever(void **stat
     bool refused = false;
     char *pages = make_pages(1);
     for (int i = 0; i < TAKES_MAX && !refused; i++) {
-        struct oriel_own_memory *memory = take(pages, PAGE);
-        refused = strstr(memory->reason, "too much of the time") != NULL;
-        assert_int_equal(oriel_own_memory_ways(memory),
-                         refused ? ORIEL_WAY_COPY : ORIEL_WAY_PROMOTED);
-        oriel_own_memory_release(memory);
+        struct oriel_user_memory *memory = take(pages, PAGE);
+        refused = strstr(memory->reason, "too much of the run time") != NULL;
+        assert_int_equal(oriel_user_memory_paths(memory),
+                         refused ? ORIEL_PATH_COPY : ORIEL_PATH_PROMOTED);
+        oriel_user_memory_close(memory);
     }
     assert_true(refused);
     munmap(pages, PAGE);

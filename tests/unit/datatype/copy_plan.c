@@ -233,7 +233,7 @@ static void a_plan_is_for_one_partner_only(void **state)
     const uint64_t sizes[] = {8, 16, 24, 40, 56};
     for (int round = 0; round < 50; round++) {
         side_vector(&to, 210, 16, 24);
-        for (int partner = 0; partner < 2 * ORIEL_PLANS_KEPT; partner++) {
+        for (int partner = 0; partner < 2 * ORIEL_PLANS_CACHED; partner++) {
             if (below(3) == 0) {
                 side_indexed(&from, lengths, lengths_of(lengths, 8, 1 + below(5), 3360), 1);
             } else {

@@ -362,7 +362,7 @@ static void listed_blocks_walk_as_their_maps(void **state)
             for (int k = 0; k < narrow[i]; k++)
                 map_element(&map, kind, narrow[count + i] * unit_bytes + k * extent_bytes);
         }
-        struct oriel_listed listed = {.count = count, .length = 1, .unit_bytes = unit_bytes};
+        struct oriel_block_list listed = {.count = count, .length = 1, .unit_bytes = unit_bytes};
         listed.displacements = below(2) ? (struct oriel_numbers){narrow + count, NULL}
                                         : (struct oriel_numbers){NULL, wide + count};
         if (!alike || below(2))
@@ -394,7 +394,7 @@ static void listed_blocks_are_simplified(void **state)
               none[] = {0, 0, 0, 0}, twice[] = {1, 2, 1, 1};
     const int64_t far[] = {0, INT64_MAX / 4, 3, 9};
     struct oriel_node *item = oriel_node_run(ORIEL_KIND_DOUBLE, 1);
-    struct oriel_listed listed = {
+    struct oriel_block_list listed = {
         .count = 4, .lengths = {once, NULL}, .displacements = {even, NULL}, .unit_bytes = 8};
     struct oriel_node *node = oriel_node_blocks(item, 8, &listed);
     assert_int_equal(node->form, ORIEL_NODE_LIST);
@@ -485,7 +485,7 @@ static void padding_is_stepped_over(void **state)
 static struct oriel_node *four_blocks(const int *displacements)
 {
     struct oriel_node *item = oriel_node_run(ORIEL_KIND_DOUBLE, 1);
-    const struct oriel_listed listed = {
+    const struct oriel_block_list listed = {
         .count = 4, .length = 1, .displacements = {displacements, NULL}, .unit_bytes = 8};
     struct oriel_node *blocks = oriel_node_blocks(item, 8, &listed);
     oriel_node_free(item);

@@ -27,9 +27,9 @@ static void what_lies_nowhere_makes_a_layout_vast(void **state)
     (void)state;
     struct oriel_node *before = list_of_two(-64, oriel_node_run(ORIEL_KIND_INT64, 1), -32,
                                             oriel_node_run(ORIEL_KIND_INT32, 1));
-    struct oriel_node *list = list_of_two(0, oriel_node_run(ORIEL_KIND_INT64, 1), ORIEL_NOWHERE,
-                                          oriel_node_share(before));
-    struct oriel_node *loop = oriel_node_loop(2, ORIEL_NOWHERE, before);
+    struct oriel_node *list = list_of_two(0, oriel_node_run(ORIEL_KIND_INT64, 1),
+                                          ORIEL_OFFSET_OVERFLOW, oriel_node_share(before));
+    struct oriel_node *loop = oriel_node_loop(2, ORIEL_OFFSET_OVERFLOW, before);
     assert_true(list->vast);
     assert_true(loop->vast);
     oriel_node_free(list);

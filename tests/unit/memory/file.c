@@ -66,7 +66,7 @@ static int file_start(void **state)
 static int file_stop(void **state)
 {
     (void)state;
-    oriel_file_leave();
+    oriel_file_finalise();
     return 0;
 }
 
@@ -212,12 +212,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
     return result;
 }
 
-uint64_t __real_oriel_limit_available(void);
-uint64_t __wrap_oriel_limit_available(void);
+uint64_t __real_oriel_memory_limits_available(void);
+uint64_t __wrap_oriel_memory_limits_available(void);
 
-uint64_t __wrap_oriel_limit_available(void)
+uint64_t __wrap_oriel_memory_limits_available(void)
 {
-    return available_bytes > 0 ? available_bytes : __real_oriel_limit_available();
+    return available_bytes > 0 ? available_bytes : __real_oriel_memory_limits_available();
 }
 
 /* Makes a block as MPI_Alloc_mem does, fills its first pages, and frees it. */
@@ -233,7 +233,7 @@ static uint64_t given_and_freed(uint64_t len_bytes)
 
 static void some_memory_or_skip(void)
 {
-    if (oriel_limit_available() < 4096 * MIB) {
+    if (oriel_memory_limits_available() < 4096 * MIB) {
         print_message("skipped: too little memory is free\n");
         skip();
     }
@@ -284,7 +284,7 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     assert_true(oriel_file_free(zero.offset));
     later_s += 2; /* used since the last look */
     given_and_freed(MIB);
-    oriel_file_leave();
+    oriel_file_finalise();
     assert_in_range(held_bytes(), 0, held - 4 * MIB + 4 * (256 << 10));
     assert_int_equal(oriel_file_start(), ORIEL_OK);
 }
@@ -323,7 +323,7 @@ static void kept_pages_are_bounded(void **state)
     given_and_freed(32 << 10);
     assert_int_equal(held_bytes(), before_bytes + (32 << 10));
     available_bytes = 0;
-    oriel_file_leave();
+    oriel_file_finalise();
     assert_int_equal(oriel_file_start(), ORIEL_OK);
 }
 
@@ -389,7 +389,7 @@ static void file_size_limit_is_an_error(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     struct rlimit tight = {.rlim_cur = (rlim_t)info.st_size + 100, .rlim_max = limit.rlim_max};
     uint64_t more_bytes = (uint64_t)info.st_size + MIB;
-    if (oriel_limit_available() < 2 * more_bytes) {
+    if (oriel_memory_limits_available() < 2 * more_bytes) {
         print_message("skipped: too little memory is free\n");
         skip();
     }
@@ -408,7 +408,7 @@ static void file_that_was_left_is_taken_up_again(void **state)
     uint64_t offset;
     assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
     oriel_file_base()[offset] = 3;
-    oriel_file_leave();
+    oriel_file_finalise();
     assert_int_equal(header->state, ORIEL_FILE_LEFT);
     assert_int_equal(oriel_file_base()[offset],
                      3); /* programs read their memory after MPI_Finalize */
@@ -465,7 +465,7 @@ static void signals_do_not_spoil_an_allocation(void **state)
     struct itimerval never = {{0, 0}, {0, 0}};
     uint64_t offset;
     int refused = 0;
-    if (oriel_limit_available() < 512 * MIB) {
+    if (oriel_memory_limits_available() < 512 * MIB) {
         print_message("skipped: too little memory is free\n");
         skip();
     }

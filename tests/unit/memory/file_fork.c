@@ -123,7 +123,7 @@ static void changes_body(void)
         EXPECT(oriel_file_start() == ORIEL_E_OTHER);
         oriel_file_free(offset_of(block));
         oriel_file_free(offset_of(shared));
-        oriel_file_leave();
+        oriel_file_finalise();
         EXPECT(oriel_file_find(block, 1,
                                &offset)); /* still known as ours, so that nobody else frees it */
         _exit(0);

@@ -72,13 +72,13 @@ static void random_takes_and_gives_agree_with_the_model(void **state)
     (void)state;
     struct oriel_free_extents arena = {0};
     struct block all = {(uint64_t)START * UNIT_BYTES, (uint64_t)UNITS * UNIT_BYTES};
-    assert_true(oriel_free_extents_give(&arena, all.offset, all.len_bytes));
+    assert_true(oriel_free_extents_add(&arena, all.offset, all.len_bytes));
     mark(&all, 1);
     int refused = 0;
     for (int round = 0; round < ROUNDS; round++) {
         struct block *block = &blocks[next_random() % BLOCKS];
         if (block->len_bytes > 0) {
-            assert_true(oriel_free_extents_give(&arena, block->offset, block->len_bytes));
+            assert_true(oriel_free_extents_add(&arena, block->offset, block->len_bytes));
             mark(block, 1);
             block->len_bytes = 0;
         } else {
@@ -87,7 +87,7 @@ static void random_takes_and_gives_agree_with_the_model(void **state)
             uint64_t align_bytes = (uint64_t)UNIT_BYTES << (next_random() % 6);
             bool room = model_has_room(len_bytes, align_bytes);
             assert_int_equal(
-                oriel_free_extents_take(&arena, len_bytes, align_bytes, &block->offset), room);
+                oriel_free_extents_remove_fit(&arena, len_bytes, align_bytes, &block->offset), room);
             refused += !room;
             if (room) {
                 assert_int_equal(block->offset % align_bytes, 0);
@@ -102,7 +102,7 @@ static void random_takes_and_gives_agree_with_the_model(void **state)
     for (int i = 0; i < BLOCKS; i++) {
         if (blocks[i].len_bytes == 0)
             continue;
-        assert_true(oriel_free_extents_give(&arena, blocks[i].offset, blocks[i].len_bytes));
+        assert_true(oriel_free_extents_add(&arena, blocks[i].offset, blocks[i].len_bytes));
         mark(&blocks[i], 1);
     }
     assert_int_equal(arena.count, 1);
@@ -117,7 +117,7 @@ static void empty_arena_gives_nothing(void **state)
     (void)state;
     struct oriel_free_extents arena = {0};
     uint64_t offset = 17;
-    assert_false(oriel_free_extents_take(&arena, 64, 64, &offset));
+    assert_false(oriel_free_extents_remove_fit(&arena, 64, 64, &offset));
     assert_int_equal(offset, 17);
     oriel_free_extents_close(&arena);
 }
@@ -127,9 +127,9 @@ static void prepared_changes_need_no_more_room(void **state)
     (void)state;
     struct oriel_free_extents arena = {0};
     for (uint64_t i = 0; i < 1000; i++) {
-        assert_true(oriel_free_extents_prepare(&arena));
+        assert_true(oriel_free_extents_reserve(&arena));
         assert_true(arena.count + 2 <= arena.capacity);
-        assert_true(oriel_free_extents_give(&arena, i * 128, 64)); /* never two that touch */
+        assert_true(oriel_free_extents_add(&arena, i * 128, 64)); /* never two that touch */
     }
     assert_int_equal(arena.count, 1000);
     oriel_free_extents_close(&arena);
@@ -139,19 +139,19 @@ static void a_range_is_taken_where_it_is_or_not_at_all(void **state)
 {
     (void)state;
     struct oriel_free_extents arena = {0};
-    assert_false(oriel_free_extents_take_at(&arena, 0, 64));
-    assert_true(oriel_free_extents_give(&arena, 1000, 1000));
-    assert_true(oriel_free_extents_give(&arena, 3000, 1000));
-    assert_false(oriel_free_extents_take_at(&arena, 999, 10));  /* begins before */
-    assert_false(oriel_free_extents_take_at(&arena, 1990, 11)); /* ends behind */
-    assert_false(oriel_free_extents_take_at(&arena, 2500, 10));
-    assert_false(oriel_free_extents_take_at(&arena, 1000, 3000)); /* with a gap */
-    assert_false(oriel_free_extents_take_at(&arena, 5000, 10));
+    assert_false(oriel_free_extents_remove(&arena, 0, 64));
+    assert_true(oriel_free_extents_add(&arena, 1000, 1000));
+    assert_true(oriel_free_extents_add(&arena, 3000, 1000));
+    assert_false(oriel_free_extents_remove(&arena, 999, 10));  /* begins before */
+    assert_false(oriel_free_extents_remove(&arena, 1990, 11)); /* ends behind */
+    assert_false(oriel_free_extents_remove(&arena, 2500, 10));
+    assert_false(oriel_free_extents_remove(&arena, 1000, 3000)); /* with a gap */
+    assert_false(oriel_free_extents_remove(&arena, 5000, 10));
     assert_int_equal(arena.count, 2);
-    assert_true(oriel_free_extents_take_at(&arena, 1400, 100)); /* the middle */
-    assert_true(oriel_free_extents_take_at(&arena, 1000, 100)); /* the start */
-    assert_true(oriel_free_extents_take_at(&arena, 3900, 100)); /* the end */
-    assert_true(oriel_free_extents_take_at(&arena, 1500, 500)); /* all of one */
+    assert_true(oriel_free_extents_remove(&arena, 1400, 100)); /* the middle */
+    assert_true(oriel_free_extents_remove(&arena, 1000, 100)); /* the start */
+    assert_true(oriel_free_extents_remove(&arena, 3900, 100)); /* the end */
+    assert_true(oriel_free_extents_remove(&arena, 1500, 500)); /* all of one */
     static const struct oriel_free_extent left[] = {{1100, 300}, {3000, 900}};
     assert_int_equal(arena.count, 2);
     for (size_t i = 0; i < 2; i++) {

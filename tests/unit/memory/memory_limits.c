@@ -23,7 +23,7 @@
 #define SANITIZED 0
 #endif
 
-/* oriel_limit_reserve() of a process with this address space (0: as it is) and this ORIEL_RESERVE (NULL: none). */
+/* oriel_memory_limits_reserve() of a process with this address space (0: as it is) and this ORIEL_RESERVE (NULL: none). */
 static uint64_t reserve_with(uint64_t space_bytes, const char *option)
 {
     int told[2];
@@ -39,7 +39,7 @@ static uint64_t reserve_with(uint64_t space_bytes, const char *option)
             setenv("ORIEL_RESERVE", option, 1);
         else
             unsetenv("ORIEL_RESERVE");
-        reserve_bytes = oriel_limit_reserve();
+        reserve_bytes = oriel_memory_limits_reserve();
         _exit(write(told[1], &reserve_bytes, sizeof reserve_bytes) == (ssize_t)sizeof reserve_bytes
                   ? 0
                   : 1);
@@ -112,7 +112,7 @@ static void option_decides_the_reserve(void **state)
 static void available_is_no_more_than_the_machine_has(void **state)
 {
     (void)state;
-    uint64_t available = oriel_limit_available();
+    uint64_t available = oriel_memory_limits_available();
     struct sysinfo machine;
     assert_int_equal(sysinfo(&machine), 0);
     assert_true(available > 0);
@@ -177,7 +177,7 @@ static uint64_t ask(const struct fake_file *files, const struct question *questi
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        oriel_limit_root = root;
+        oriel_memory_limits_root = root;
         answer = question->answer(question);
         _exit(write(told[1], &answer, sizeof answer) == (ssize_t)sizeof answer ? 0 : 1);
     }
@@ -194,10 +194,10 @@ static uint64_t ask(const struct fake_file *files, const struct question *questi
 static uint64_t find_most(const struct question *question)
 {
     uint64_t most = 0;
-    oriel_limit_share(question->ranks);
-    if (oriel_limit_room(MIB << 40, question->of_all) == ORIEL_ROOM_RESERVED)
+    oriel_memory_limits_set_ranks(question->ranks);
+    if (oriel_memory_limits_room(MIB << 40, question->of_all) == ORIEL_ROOM_RESERVED)
         return UINT64_MAX;
-    while (oriel_limit_room((most + 1) * MIB, question->of_all) == ORIEL_ROOM_RESERVED)
+    while (oriel_memory_limits_room((most + 1) * MIB, question->of_all) == ORIEL_ROOM_RESERVED)
         most++;
     return most;
 }
@@ -211,13 +211,13 @@ static uint64_t most_mib(const struct fake_file *files, uint32_t ranks, bool of_
 
 static uint64_t find_room(const struct question *question)
 {
-    return oriel_limit_room(question->len_mib * MIB, false);
+    return oriel_memory_limits_room(question->len_mib * MIB, false);
 }
 
 static uint64_t find_available(const struct question *question)
 {
     (void)question;
-    return oriel_limit_available();
+    return oriel_memory_limits_available();
 }
 
 static void nothing_limits_where_nothing_is_told(void **state)

@@ -57,7 +57,7 @@ static pid_t child_start(side *body, int me)
     reach_step(me, 1);
     await_step(1 - me, 1);
     body(me);
-    oriel_file_leave();
+    oriel_file_finalise();
     _exit(0);
 }
 

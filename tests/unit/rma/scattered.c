@@ -58,10 +58,10 @@ static struct oriel_node *grow_blocks(struct map *map, enum oriel_kind kind, uin
                 at * (int64_t)unit_bytes + k * (int64_t)oriel_kinds[kind].extent_bytes;
         at += lengths[i] * extent_units;
     }
-    const struct oriel_listed listed = {.count = count,
-                                        .lengths = {lengths, NULL},
-                                        .displacements = {displacements, NULL},
-                                        .unit_bytes = (int64_t)unit_bytes};
+    const struct oriel_block_list listed = {.count = count,
+                                            .lengths = {lengths, NULL},
+                                            .displacements = {displacements, NULL},
+                                            .unit_bytes = (int64_t)unit_bytes};
     struct oriel_node *node = oriel_node_blocks(item, oriel_kinds[kind].extent_bytes, &listed);
     oriel_node_free(item);
     assert_non_null(node);

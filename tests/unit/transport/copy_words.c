@@ -104,7 +104,7 @@ static void every_second_word_is_gathered_and_nothing_behind_the_last_is_read(vo
                     for (uint64_t k = 0; k < WORDS; k++)
                         memcpy(wanted + i * (uint64_t)to_step + WORD * k,
                                source + i * (uint64_t)from_step + 2 * WORD * k, WORD);
-                oriel_row_seconds(sink, to_step, source, from_step, NULL, items);
+                oriel_row_every_second(sink, to_step, source, from_step, NULL, items);
                 assert_memory_equal(sink, wanted, to_bytes);
             }
 }

@@ -21,10 +21,10 @@ static void handle_given_out_again_means_the_new_window(void **state)
     assert_int_equal(oriel_tls_cache.ranks, 3);
     oriel_handle_remove(handle, &first);
     assert_ptr_equal(oriel_handle_find(handle), &second);
-    assert_int_equal(oriel_handle_live(), 1);
+    assert_int_equal(oriel_handle_count(), 1);
     oriel_handle_remove(handle, &second);
     assert_null(oriel_handle_find(handle));
-    assert_int_equal(oriel_handle_live(), 0);
+    assert_int_equal(oriel_handle_count(), 0);
 }
 
 static void handle_given_out_again_by_the_host_is_the_hosts(void **state)

@@ -28,7 +28,7 @@ static bool is_all(const char *memory, uint64_t len_bytes, char value)
 }
 
 /* Memory of len_bytes that is promoted and full of ones. */
-static char *map_promoted(uint64_t len_bytes, const struct oriel_promote_how *how,
+static char *map_promoted(uint64_t len_bytes, const struct oriel_promote_options *how,
                           struct oriel_promoted *out)
 {
     char *memory = map_private(len_bytes);
@@ -67,7 +67,7 @@ static void held_pages_become_zero_for_everybody(void **state)
 
 static void a_range_may_be_promoted_in_parts_and_have_gaps(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted[2];
     char *memory = map_private(12 * PAGE);
     memset(memory, 1, 12 * PAGE);
@@ -153,11 +153,11 @@ static void without_a_descriptor_it_fails(void **state)
 
 static void before_linux_6_11_it_is_the_same(void **state)
 {
-    oriel_maps_by_text = true;
+    oriel_proc_maps_by_text = true;
     held_pages_become_zero_for_everybody(state);
     a_range_may_be_promoted_in_parts_and_have_gaps(state);
     memory_that_the_program_has_replaced_is_its_own(state);
-    oriel_maps_by_text = false;
+    oriel_proc_maps_by_text = false;
 }
 
 static void assert_child_good(pid_t child)
@@ -221,7 +221,7 @@ static int open_direct(void)
 static void memory_that_stays_shared_is_the_programs_own(void **state)
 {
     struct oriel_promoted promoted[2];
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_promoted(4 * PAGE, how, &promoted[0]);
     char *other = map_promoted(16 * PAGE, how, &promoted[1]);
     int fd = open_direct();
@@ -251,7 +251,7 @@ static void memory_that_stays_shared_is_the_programs_own(void **state)
 static void what_stays_shared_may_be_replaced_in_parts(void **state)
 {
     struct oriel_promoted promoted;
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_promoted(8 * PAGE, how, &promoted);
     int fd = open_direct();
     if (fd < 0) {
@@ -284,7 +284,7 @@ static void what_stays_shared_may_be_replaced_in_parts(void **state)
 static void what_stays_shared_cannot_be_made_longer(void **state)
 {
     struct oriel_promoted promoted[2];
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_promoted(4 * PAGE, how, &promoted[0]);
     char *other = map_promoted(16 * PAGE, how, &promoted[1]);
     int fd = open_direct();

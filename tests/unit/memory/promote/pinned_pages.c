@@ -30,7 +30,7 @@ static char *page;
 
 static enum oriel_status try_promotion(bool pins_allowed)
 {
-    struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .pins_allowed = pins_allowed};
+    struct oriel_promote_options how = {.method = ORIEL_BARRIER_AUTO, .pins_allowed = pins_allowed};
     struct oriel_promoted promoted;
     enum oriel_status status = oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, &how, &promoted);
     if (status == ORIEL_OK)
@@ -42,7 +42,7 @@ static enum oriel_status try_promotion(bool pins_allowed)
 static void expect_refusal(const char *text)
 {
     char reason[300] = "";
-    assert_true(oriel_pins_possible(reason, sizeof reason));
+    assert_true(oriel_pinned_pages_possible(reason, sizeof reason));
     if (strstr(reason, text) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", reason, text);
     assert_int_not_equal(try_promotion(false), ORIEL_OK);
@@ -54,7 +54,7 @@ static void expect_refusal(const char *text)
 static void expect_none(void)
 {
     char reason[300] = "";
-    if (oriel_pins_possible(reason, sizeof reason))
+    if (oriel_pinned_pages_possible(reason, sizeof reason))
         fail_msg("%s", reason);
     if (try_promotion(false) != ORIEL_OK)
         fail_msg("%s", oriel_fail_message());

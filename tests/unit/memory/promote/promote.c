@@ -5,7 +5,7 @@ static char zeroes[64 << 10];                           /* .bss */
 static char data[64 << 10] = "initialised in the file"; /* .data */
 
 /* Both ways while promoted, and the contents of the last moment afterwards, in memory that peers no longer reach. */
-static void check_range(char *memory, uint64_t len_bytes, const struct oriel_promote_how *how)
+static void check_range(char *memory, uint64_t len_bytes, const struct oriel_promote_options *how)
 {
     struct oriel_promoted promoted;
     uint64_t before_bytes = file_bytes();
@@ -29,7 +29,7 @@ static void check_range(char *memory, uint64_t len_bytes, const struct oriel_pro
 
 static void mapped_memory_is_shared_and_private_again(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(9 * MIB); /* more than two chunks */
     check_range(memory, 9 * MIB, how);
     check_range(memory, 9 * MIB, how);
@@ -39,7 +39,7 @@ static void mapped_memory_is_shared_and_private_again(void **state)
 
 static void heap_memory_is_shared_and_private_again(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = aligned_alloc(PAGE, 100 * PAGE);
     assert_non_null(memory);
     check_range(memory, 100 * PAGE, how);
@@ -53,7 +53,7 @@ static void heap_memory_is_shared_and_private_again(void **state)
 
 static void static_memory_is_shared_and_private_again(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     uintptr_t start = ((uintptr_t)zeroes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
     check_range((char *)start, 8 * PAGE, how);
 }
@@ -63,7 +63,7 @@ static void initialised_memory_is_shared_by_stopping(void **state)
 {
     (void)state;
     uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-    static const struct oriel_promote_how automatic = {.means = ORIEL_MEANS_AUTO};
+    static const struct oriel_promote_options automatic = {.method = ORIEL_BARRIER_AUTO};
     check_range((char *)start, 8 * PAGE, &quiesce);
     fill((char *)start, 8 * PAGE, 5);
     check_range((char *)start, 8 * PAGE, &automatic);
@@ -98,12 +98,12 @@ static void untouched_file_pages_keep_their_contents(void **state)
 
 static void pages_are_whole_outward_or_inward(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(8 * PAGE);
     fill(memory, 8 * PAGE, 4);
     promote(memory + PAGE + 100, 3 * PAGE, how, &promoted);
-    bool outward = how->means == ORIEL_MEANS_PROTECT;
+    bool outward = how->method == ORIEL_BARRIER_UFFD;
     assert_int_equal(promoted.start - (uintptr_t)memory, outward ? PAGE : 2 * PAGE);
     assert_int_equal(promoted.end - (uintptr_t)memory, outward ? 5 * PAGE : 4 * PAGE);
     assert_int_equal(is_promoted(memory + PAGE + 100), outward);
@@ -117,14 +117,14 @@ static void pages_are_whole_outward_or_inward(void **state)
     oriel_promote_release(&promoted);
     expect_data(memory, 8 * PAGE, 4);
     if (!outward)
-        assert_refused(memory + 100, PAGE, how, "hold no whole page");
+        assert_refused(memory + 100, PAGE, how, "contain no whole page");
     promote(memory, 0, how, &promoted);
     oriel_promote_release(&promoted);
     munmap(memory, 8 * PAGE);
 }
 
 /* [0, 5) and [3, 8) of eight pages. */
-static void check_two_holds(const struct oriel_promote_how *how, int released_first)
+static void check_two_holds(const struct oriel_promote_options *how, int released_first)
 {
     char *memory = map_private(8 * PAGE);
     fill(memory, 8 * PAGE, 6);
@@ -155,7 +155,7 @@ static void check_two_holds(const struct oriel_promote_how *how, int released_fi
 
 static void pages_of_two_holds_stay_until_the_last_release(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     uint64_t before_bytes = file_bytes();
     check_two_holds(how, 0);
     check_two_holds(how, 1);
@@ -166,7 +166,7 @@ static void pages_of_two_holds_stay_until_the_last_release(void **state)
 static void random_holds_agree_with_counts(void **state)
 {
     enum { PAGES = 48, HOLDS = 24, ROUNDS = 1500 };
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     uint64_t before_bytes = file_bytes();
     char *memory = map_private(PAGES * PAGE);
     struct oriel_promoted promoted[HOLDS] = {{.start = 0}};
@@ -199,7 +199,7 @@ static void random_holds_agree_with_counts(void **state)
 
 static void untouched_pages_cost_nothing(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     const uint64_t len_bytes = UINT64_C(1) << 30;
     struct oriel_promoted promoted;
     uint64_t before_bytes = file_bytes();
@@ -234,7 +234,7 @@ static void untouched_pages_cost_nothing(void **state)
 
 static void memory_freed_after_release_comes_back_zero(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     const uint64_t sizes[] = {24 * PAGE, 200 * PAGE}; /* in the heap, and mapped by malloc */
     for (int round = 0; round < 40; round++) {
         uint64_t len_bytes = sizes[round % 2];
@@ -257,7 +257,7 @@ static void memory_freed_after_release_comes_back_zero(void **state)
 /* An allocator that gives pages back expects zeroes. */
 static void pages_given_back_after_release_are_zero(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(4 * PAGE);
     memset(memory, 1, 4 * PAGE);
@@ -271,14 +271,14 @@ static void pages_given_back_after_release_are_zero(void **state)
 
 static void too_many_ranges_are_refused(void **state)
 {
-    struct oriel_promote_how few = *means_of(state);
+    struct oriel_promote_options few = *means_of(state);
     struct oriel_promoted promoted[3];
     char *memory = map_private(8 * PAGE);
     fill(memory, 8 * PAGE, 1);
-    few.runs_max = 2;
+    few.ranges_max = 2;
     promote(memory, PAGE, &few, &promoted[0]);
     promote(memory + 2 * PAGE, PAGE, &few, &promoted[1]);
-    assert_refused(memory + 4 * PAGE, PAGE, &few, "2 is the most");
+    assert_refused(memory + 4 * PAGE, PAGE, &few, "the maximum is 2");
     promote(memory, PAGE, &few, &promoted[2]); /* needs no more */
     oriel_promote_release(&promoted[1]);
     promote(memory + 4 * PAGE, PAGE, &few, &promoted[1]);
@@ -290,7 +290,7 @@ static void too_many_ranges_are_refused(void **state)
 static void hundreds_of_ranges_cost_no_mapping_afterwards(void **state)
 {
     enum { RANGES = 500 };
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted[RANGES];
     char *memory = map_private(2 * RANGES * PAGE);
     fill(memory, 2 * RANGES * PAGE, 3);

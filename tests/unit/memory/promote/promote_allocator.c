@@ -23,7 +23,7 @@ struct piece {
 
 struct user {
     pthread_t thread;
-    const struct oriel_promote_how *how;
+    const struct oriel_promote_options *how;
     uint32_t random;
     const char *failure; /* a message, or NULL */
     char refusal[200];
@@ -86,7 +86,7 @@ static const char *use(struct user *user, struct piece *piece)
                  oriel_fail_message());
         bool is_late = strstr(user->refusal, "did not stop in time") != NULL;
         user->late += is_late;
-        bool is_first = strstr(user->refusal, "where an arena of malloc's begins") != NULL;
+        bool is_first = strstr(user->refusal, "the start of a malloc arena") != NULL;
         return is_late || is_first || piece->len_bytes < 2 * PAGE ? NULL : user->refusal;
     }
     user->done++;
@@ -121,7 +121,7 @@ static void freed_memory_is_reused_and_zeroed(void **state)
 
 static void threads_allocate_and_promote(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct user users[THREADS];
     for (int i = 0; i < THREADS; i++) {
         users[i] = (struct user){.how = how, .random = 7u + (uint32_t)i};

@@ -70,7 +70,7 @@ static void child_expect(const struct child *child, int wanted)
 }
 
 /* LEN_BYTES of 7 in promoted pages. */
-static char *promote_filled(const struct oriel_promote_how *how, struct oriel_promoted *out)
+static char *promote_filled(const struct oriel_promote_options *how, struct oriel_promoted *out)
 {
     char *memory = map_private(LEN_BYTES);
     memset(memory, 7, LEN_BYTES);
@@ -79,7 +79,7 @@ static char *promote_filled(const struct oriel_promote_how *how, struct oriel_pr
 }
 
 /* Takes all that was released lately for other memory, and writes there. */
-static void reuse_blocks(const struct oriel_promote_how *how)
+static void reuse_blocks(const struct oriel_promote_options *how)
 {
     char *other = map_private(LEN_BYTES);
     memset(other, 9, LEN_BYTES);
@@ -93,7 +93,7 @@ static void reuse_blocks(const struct oriel_promote_how *how)
 }
 
 /* The parent gives the memory up and goes on to use it, and the file. */
-static void release_and_overwrite(char *memory, const struct oriel_promote_how *how,
+static void release_and_overwrite(char *memory, const struct oriel_promote_options *how,
                                   struct oriel_promoted *promoted)
 {
     oriel_promote_release(promoted);
@@ -131,7 +131,7 @@ static void expect_end(const struct child *child, char *memory, uint64_t before_
 
 static void a_child_keeps_what_the_parent_releases(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     uint64_t before_bytes = file_bytes();
     char *memory = promote_filled(how, &promoted);
@@ -145,7 +145,7 @@ static void a_child_keeps_what_the_parent_releases(void **state)
 /* The latest that the child may see is what was there when the last hold ended. */
 static void parts_that_end_at_different_times_are_kept(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted whole, half;
     uint64_t before_bytes = file_bytes();
     char *memory = promote_filled(how, &whole);
@@ -159,7 +159,7 @@ static void parts_that_end_at_different_times_are_kept(void **state)
 
 static void what_no_child_has_seen_is_given_back_at_once(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted seen, other;
     char *memory = map_private(LEN_BYTES);
     char *later = map_private(LEN_BYTES);
@@ -184,7 +184,7 @@ static void what_no_child_has_seen_is_given_back_at_once(void **state)
 /* Children of later times do not hold what was released before, so that a program with always one child loses nothing. */
 static void children_that_overlap_hold_only_what_they_saw(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted first, second;
     uint64_t before_bytes = file_bytes();
     char *one = map_private(LEN_BYTES);
@@ -208,7 +208,7 @@ static void children_that_overlap_hold_only_what_they_saw(void **state)
 
 static void grandchildren_keep_it_too(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     struct child child;
     uint64_t before_bytes = file_bytes();
@@ -243,7 +243,7 @@ static void grandchildren_keep_it_too(void **state)
 /* As daemons do: pages and their lease do not hang on descriptors. */
 static void a_child_that_closes_all_descriptors_keeps_it(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     struct child child;
     uint64_t before_bytes = file_bytes();
@@ -267,7 +267,7 @@ static void a_child_that_closes_all_descriptors_keeps_it(void **state)
 /* The program that the child runs has other memory; so has a child that unmaps it. */
 static void another_program_or_unmapping_ends_it(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(LEN_BYTES);
     for (int turn = 0; turn < 2; turn++) {
         struct oriel_promoted promoted;
@@ -306,7 +306,7 @@ static void another_program_or_unmapping_ends_it(void **state)
 static void many_blocks_wait_and_are_given_back(void **state)
 {
     enum { COUNT = 100 };
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted[COUNT];
     uint64_t before_bytes = file_bytes();
     char *memory = map_private(2 * COUNT * PAGE);
@@ -336,7 +336,7 @@ static struct rlimit descriptors_allowed(rlim_t most)
 /* Then the file keeps the block for good. */
 static void a_child_made_without_descriptors_to_spare_keeps_it(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     struct child child;
     uint64_t before_bytes = file_bytes();
@@ -356,7 +356,7 @@ static void a_child_made_without_descriptors_to_spare_keeps_it(void **state)
 /* The number of the memory file's descriptor is another file's: nothing of that may get into the child. */
 static void a_child_maps_no_other_file(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = promote_filled(how, &promoted);
     int number = oriel_file_identity()->memory_fd;

@@ -75,7 +75,7 @@ static void expect_whole(char *memory, int *salt)
     expect_data(memory, LEN_BYTES, *salt);
 }
 
-static void expect_ordinary(const struct oriel_promote_how *how)
+static void expect_ordinary(const struct oriel_promote_options *how)
 {
     struct oriel_promoted promoted;
     char *memory = map_private(LEN_BYTES);
@@ -91,10 +91,10 @@ static void expect_ordinary(const struct oriel_promote_how *how)
 }
 
 /* False where there were not so many calls. */
-typedef bool attempt(char *memory, const struct oriel_promote_how *how, int first, int most,
+typedef bool attempt(char *memory, const struct oriel_promote_options *how, int first, int most,
                      int *salt);
 
-static bool promote_and_end(char *memory, const struct oriel_promote_how *how, int first, int most,
+static bool promote_and_end(char *memory, const struct oriel_promote_options *how, int first, int most,
                             int *salt)
 {
     struct oriel_promoted promoted;
@@ -110,7 +110,7 @@ static bool promote_and_end(char *memory, const struct oriel_promote_how *how, i
     return any;
 }
 
-static bool end_promoted(char *memory, const struct oriel_promote_how *how, int first, int most,
+static bool end_promoted(char *memory, const struct oriel_promote_options *how, int first, int most,
                          int *salt)
 {
     struct oriel_promoted promoted;
@@ -123,7 +123,7 @@ static bool end_promoted(char *memory, const struct oriel_promote_how *how, int 
 
 static void try_each(void **state, attempt *try_one)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     for (int most = 1; most <= 3; most++) {
         bool any = true;
         for (int first = 1; any; first++) {
@@ -151,7 +151,7 @@ static void refused_calls_leave_what_is_to_be_private_again(void **state)
 /* Pages that the program may only read meanwhile are so again. */
 static void refused_calls_leave_protections(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     bool any = true;
     for (int first = 1; any; first++) {
         struct oriel_promoted promoted;

@@ -35,7 +35,7 @@ static char *map_huge(uint64_t odd_bytes)
         (char *)(((uintptr_t)room + ORIEL_HUGE_BYTES - 1) & ~(uintptr_t)(ORIEL_HUGE_BYTES - 1)) +
         ORIEL_HUGE_BYTES;
     char *start = first - odd_bytes;
-    if (!oriel_huge_can_collapse() ||
+    if (!oriel_huge_pages_can_collapse() ||
         madvise(room, RANGE_BYTES + 2 * ORIEL_HUGE_BYTES, MADV_HUGEPAGE) != 0)
         skip();
     for (uint64_t at = 0; at < RANGE_BYTES; at++)
@@ -54,7 +54,7 @@ static void expect_contents(const char *start)
             fail_msg("byte %lu is %d", (unsigned long)at, start[at]);
 }
 
-static void there_and_back(const struct oriel_promote_how *how, uint64_t odd_bytes)
+static void there_and_back(const struct oriel_promote_options *how, uint64_t odd_bytes)
 {
     struct oriel_promoted promoted;
     char *start = map_huge(odd_bytes);
@@ -83,7 +83,7 @@ static void huge_pages_inside_of_an_odd_range_stay_huge(void **state)
 
 static void memory_without_huge_pages_gets_none(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *start = map_private(RANGE_BYTES);
     madvise(start, RANGE_BYTES, MADV_NOHUGEPAGE);

@@ -5,7 +5,7 @@ static char zeroes[64 << 10];                           /* .bss */
 static char data[64 << 10] = "initialised in the file"; /* .data */
 
 /* Mappings in a piece of memory before and after promotions of its insides, and that they were more meanwhile. */
-static void check_mappings(char *memory, uint64_t pages, const struct oriel_promote_how *how)
+static void check_mappings(char *memory, uint64_t pages, const struct oriel_promote_options *how)
 {
     struct oriel_promoted promoted[2];
     memory = (char *)(((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
@@ -25,7 +25,7 @@ static void check_mappings(char *memory, uint64_t pages, const struct oriel_prom
 
 static void no_mapping_is_left_behind(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(40 * PAGE);
     check_mappings(memory, 40, how);
     munmap(memory, 40 * PAGE);
@@ -46,7 +46,7 @@ static void no_mapping_is_left_behind(void **state)
 /* Nothing was ever touched, and the surroundings are touched first while the middle is promoted. */
 static void untouched_surroundings_are_joined_again(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
@@ -61,7 +61,7 @@ static void untouched_surroundings_are_joined_again(void **state)
 
 static void ranges_of_several_mappings_keep_each(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(12 * PAGE);
     fill(memory, 12 * PAGE, 9);
@@ -78,9 +78,9 @@ static void ranges_of_several_mappings_keep_each(void **state)
 /* What the program advises in between keeps mappings apart, as a kernel would that cannot join them. */
 static void boundaries_that_stay_have_a_limit(void **state)
 {
-    struct oriel_promote_how few = *means_of(state);
+    struct oriel_promote_options few = *means_of(state);
     struct oriel_promoted promoted;
-    few.scars_max = 4;
+    few.splits_max = 4;
     char *memory = map_private(64 * PAGE);
     fill(memory, 64 * PAGE, 1);
     for (int round = 0; round < 20; round++) { /* joined again, so nothing counts */
@@ -100,12 +100,12 @@ static void boundaries_that_stay_have_a_limit(void **state)
     assert_int_not_equal(status, ORIEL_OK);
     assert_in_range(rounds, 2, 4);
     assert_non_null(strstr(oriel_fail_message(), "have left more than 4 boundaries"));
-    few.scars_max = 0;
+    few.splits_max = 0;
     promote(memory, PAGE, &few, &promoted);
     oriel_promote_release(&promoted);
     munmap(memory, 64 * PAGE); /* and with it all boundaries */
     memory = map_private(PAGE);
-    few.scars_max = 4;
+    few.splits_max = 4;
     promote(memory, PAGE, &few, &promoted);
     oriel_promote_release(&promoted);
     munmap(memory, PAGE);
@@ -113,7 +113,7 @@ static void boundaries_that_stay_have_a_limit(void **state)
 
 static void memory_given_up_lazily_is_what_it_was_or_zero(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(256 * PAGE);
     memset(memory, 7, 256 * PAGE);
@@ -131,12 +131,12 @@ static void memory_given_up_lazily_is_what_it_was_or_zero(void **state)
 /* Linux before 6.11. */
 static void kernels_that_tell_all_mappings_only_will_do(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
-    oriel_maps_by_text = true;
+    const struct oriel_promote_options *how = means_of(state);
+    oriel_proc_maps_by_text = true;
     char *memory = map_private(40 * PAGE);
     check_mappings(memory, 40, how);
     munmap(memory, 40 * PAGE);
-    oriel_maps_by_text = false;
+    oriel_proc_maps_by_text = false;
 }
 
 static bool keep_start(const struct oriel_mapping *mapping, void *context)
@@ -156,9 +156,9 @@ static void last_mapping_of_the_list_is_visited(void **state)
     while (fgets(line, sizeof line, list) != NULL)
         last = (uintptr_t)strtoull(line, NULL, 16);
     fclose(list);
-    oriel_maps_by_text = true;
-    assert_true(oriel_maps_visit(0, UINTPTR_MAX, false, keep_start, &visited));
-    oriel_maps_by_text = false;
+    oriel_proc_maps_by_text = true;
+    assert_true(oriel_proc_maps_visit(0, UINTPTR_MAX, false, keep_start, &visited));
+    oriel_proc_maps_by_text = false;
     assert_int_equal(visited, last);
 }
 

@@ -11,7 +11,7 @@ static atomic_bool stop;
 
 static void child_reads_the_memory_and_writes_its_own(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(4 * PAGE);
     fill(memory, 4 * PAGE, 8);
@@ -41,7 +41,7 @@ static void child_reads_the_memory_and_writes_its_own(void **state)
 /* Beside the window's bytes lie others of the program, the allocator's even: the child has them as they were. */
 static void pages_held_in_part_are_a_snapshot_in_the_child(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     int ends[2];
     char *memory = map_private(5 * PAGE);
@@ -91,7 +91,7 @@ static void *fork_always(void *context)
 
 static void children_made_meanwhile_are_isolated(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(4 * PAGE);
     pthread_t forker;
     atomic_store(&stop, false);
@@ -111,7 +111,7 @@ static void children_made_meanwhile_are_isolated(void **state)
 
 static void replaced_memory_is_left_alone(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(8 * PAGE);
     fill(memory, 8 * PAGE, 1);
@@ -134,7 +134,7 @@ static void replaced_memory_is_left_alone(void **state)
 
 static void moved_memory_keeps_its_contents(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(8 * PAGE);
     fill(memory, 8 * PAGE, 1);
@@ -153,7 +153,7 @@ static void moved_memory_keeps_its_contents(void **state)
 
 static void access_rights_of_the_end_are_kept(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(4 * PAGE);
     fill(memory, 4 * PAGE, 1);

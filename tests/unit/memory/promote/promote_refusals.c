@@ -20,7 +20,7 @@ static char *touched(uint64_t len_bytes)
 
 static void advised_and_locked_memory_is_refused(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(4 * PAGE);
     assert_int_equal(syscall(SYS_mlock, memory + PAGE, PAGE),
                      0); /* sanitizers make libc's do nothing */
@@ -36,7 +36,7 @@ static void advised_and_locked_memory_is_refused(void **state)
     assert_refused(memory, 4 * PAGE, how, "MADV_WIPEONFORK");
     assert_int_equal(madvise(memory, 4 * PAGE, MADV_KEEPONFORK), 0);
     struct oriel_promoted promoted;
-    oriel_candidate_forget();
+    oriel_promotable_expire_cache();
     promote(memory, 4 * PAGE, how, &promoted); /* all is ordinary again */
     oriel_promote_release(&promoted);
     assert_int_equal(syscall(SYS_mlock, memory, 4 * PAGE),
@@ -51,7 +51,7 @@ static void advised_and_locked_memory_is_refused(void **state)
 
 static void other_sorts_of_mappings_are_refused(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(4 * PAGE);
     assert_int_equal(mprotect(memory + 3 * PAGE, PAGE, PROT_READ), 0);
     assert_refused(memory, 4 * PAGE, how, "not writable");
@@ -64,9 +64,9 @@ static void other_sorts_of_mappings_are_refused(void **state)
     munmap(memory, 4 * PAGE);
     memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
-    assert_refused(memory, PAGE, how, "shared already");
+    assert_refused(memory, PAGE, how, "already shared");
     munmap(memory, PAGE);
-    assert_refused(oriel_file_base() + PAGE, PAGE, how, "in the memory file already");
+    assert_refused(oriel_file_base() + PAGE, PAGE, how, "already in the memory file");
     assert_refused((void *)(UINTPTR_MAX - 2 * PAGE), 4 * PAGE, how, "end of the address space");
 }
 
@@ -86,7 +86,7 @@ static void file_pages_are_refused_where_writes_are_to_be_caught(void **state)
 
 static void own_stack_is_refused(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char here[4 * ORIEL_PAGE_BYTES];
     memset(here, 1, sizeof here);
     assert_refused(here, sizeof here, how, "stack");
@@ -104,14 +104,14 @@ static void variables_of_oriel_are_refused(void **state)
 
 static void memory_of_ucx_is_refused_as_long_as_it_is_that(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(4 * PAGE);
     struct oriel_promoted promoted;
-    oriel_remote_writers_add_place(memory + 3 * PAGE - 1);
+    oriel_remote_writers_add_address(memory + 3 * PAGE - 1);
     assert_refused(memory, 4 * PAGE, how, "memory of UCX");
     promote(memory + 3 * PAGE, PAGE, how, &promoted);
     oriel_promote_release(&promoted);
-    oriel_remote_writers_remove_place(memory + 3 * PAGE - 1);
+    oriel_remote_writers_remove_address(memory + 3 * PAGE - 1);
     promote(memory, 4 * PAGE, how, &promoted);
     oriel_promote_release(&promoted);
     munmap(memory, 4 * PAGE);
@@ -172,7 +172,7 @@ static void *refuse_own_stack(void *context)
 /* Promotes from a thread of its own. */
 struct neighbour {
     char *page;
-    const struct oriel_promote_how *how;
+    const struct oriel_promote_options *how;
     char refusal[200];
 };
 
@@ -189,7 +189,7 @@ static void *promote_page(void *context)
 
 static void stacks_of_threads_are_refused(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct sleeper sleeper = {.blocks_all = false};
     sleeper_start(&sleeper, NULL);
     assert_refused(atomic_load(&sleeper.stack), 4 * PAGE, how, "may be the stack of thread");
@@ -201,7 +201,7 @@ static void stacks_of_threads_are_refused(void **state)
 
 static void stacks_that_the_program_gave_are_refused_but_not_what_lies_above(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct sleeper sleeper = {.blocks_all = false};
     pthread_attr_t attributes;
     char *memory = touched(272 * PAGE); /* sanitizers ask for large stacks */
@@ -235,7 +235,7 @@ static void *allocate_first(void *context)
 /* Its state lies there, which fork changes in the child before handlers run. */
 static void page_where_a_threads_arena_begins_is_refused(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct own_arena arena = {.memory = NULL};
     pthread_t thread;
     pthread_barrier_init(&arena.turn, NULL, 2);
@@ -244,7 +244,7 @@ static void page_where_a_threads_arena_begins_is_refused(void **state)
     uintptr_t page = (uintptr_t)arena.memory & ~(uintptr_t)(PAGE - 1);
     bool begins = page % (64 * MIB) == 0; /* not with a sanitizer's malloc */
     if (begins)
-        assert_refused((void *)page, PAGE, how, "where an arena of malloc's begins");
+        assert_refused((void *)page, PAGE, how, "the start of a malloc arena");
     pthread_barrier_wait(&arena.turn);
     pthread_join(thread, NULL);
     pthread_barrier_destroy(&arena.turn);
@@ -257,7 +257,7 @@ static void page_where_a_threads_arena_begins_is_refused(void **state)
 /* Nor is memory for another reason that lies at such a place. */
 static void other_memory_at_such_a_place_is_promoted(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *whole = map_private(130 * MIB);
     char *memory = (char *)(((uintptr_t)whole + 64 * MIB - 1) & ~(uintptr_t)(64 * MIB - 1));
     memset(memory, 7, PAGE);
@@ -271,13 +271,13 @@ static void other_memory_at_such_a_place_is_promoted(void **state)
 /* Of malloc's memory, or any other: the lock is looked for. */
 static void page_with_the_lock_of_an_open_stream_is_refused(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     FILE *stream = fopen("/dev/null", "w");
     assert_non_null(stream);
     char *page = touched(PAGE);
     void *own = stream->_lock;
     stream->_lock = (void *)(page + PAGE - 16); /* nobody uses it */
-    assert_refused(page, PAGE, how, "where an open stream's lock is");
+    assert_refused(page, PAGE, how, "the place of an open stream's lock");
     stream->_lock = own;
     struct oriel_promoted promoted;
     promote(page, PAGE, how, &promoted);
@@ -295,10 +295,10 @@ static void control_block_of_the_initial_thread_is_refused(void **state)
     assert_int_equal(syscall(SYS_get_robust_list, 0, &block, &len_bytes), 0);
     struct neighbour other = {.page = (char *)((uintptr_t)block & ~(uintptr_t)(PAGE - 1)),
                               .how = means_of(state)};
-    oriel_candidate_forget();
+    oriel_promotable_expire_cache();
     assert_int_equal(pthread_create(&thread, NULL, promote_page, &other), 0);
     pthread_join(thread, NULL);
-    assert_non_null(strstr(other.refusal, "the initial thread's own"));
+    assert_non_null(strstr(other.refusal, "used by the initial thread"));
 }
 
 /* An allocator may map memory right where a thread's stack ends. */
@@ -409,7 +409,7 @@ static void memory_that_cannot_be_released_stays_shared(void **state)
 /* The third chunk does not go into the file; the first two come back. */
 static void failure_half_way_leaves_all_private(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     const uint64_t len_bytes = 14 * MIB;
     char *memory = touched(len_bytes);
     struct oriel_promoted promoted;
@@ -459,7 +459,7 @@ static bool huge_pages_are_to_be_had(char *memory, uint64_t len_bytes)
 
 static void huge_pages_are_refused_unless_they_may_go(void **state)
 {
-    struct oriel_promote_how how = *means_of(state);
+    struct oriel_promote_options how = *means_of(state);
     const uint64_t len_bytes = 8 * MIB;
     char *memory = map_private(len_bytes);
     if (!huge_pages_are_to_be_had(memory, len_bytes)) {
@@ -484,7 +484,7 @@ static void huge_pages_are_refused_unless_they_may_go(void **state)
 
 static void lost_descriptor_is_refused(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(PAGE);
     int fd = oriel_file_identity()->memory_fd;
     int kept = dup(fd);

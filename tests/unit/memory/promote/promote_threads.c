@@ -61,7 +61,7 @@ static void *write_pages(void *context)
 
 static void threads_lose_no_write(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     static struct writer writers[WRITERS];
     char *memory = map_private(PAGES * PAGE);
     atomic_store(&stop, false);
@@ -116,7 +116,7 @@ static void *touch_pages(void *context)
 /* The first write to a page comes while other pages of its chunk are copied. */
 static void first_writes_to_untouched_pages_are_kept(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct toucher toucher = {.delay = 0};
     pthread_t thread;
     atomic_store(&stop, false);
@@ -181,7 +181,7 @@ static void *add_always(void *context)
 static void peers_and_threads_add_up(void **state)
 {
     enum { TURNS = 400, ADDS = 50 };
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct exchange *exchange =
         mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(exchange != MAP_FAILED);
@@ -261,7 +261,7 @@ static void *drain(void *context)
 
 static void kernel_writes_arrive(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct pipeline pipeline = {.memory = map_private(5 * PAGE)};
     assert_int_equal(pipe(pipeline.ends), 0);
     pthread_t feeder, drainer;
@@ -306,7 +306,7 @@ static void *make_threads(void *context)
 
 static void threads_that_come_and_go_lose_nothing(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(4 * PAGE);
     pthread_t maker;
     atomic_store(&stop, false);
@@ -337,7 +337,7 @@ static void on_alarm(int signal)
 /* A handler that writes into the range runs in the thread that promotes, too. */
 static void signal_handlers_of_the_program_lose_nothing(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     struct itimerval often = {.it_interval = {.tv_usec = 100}, .it_value = {.tv_usec = 100}};
     struct itimerval never = {.it_value = {.tv_usec = 0}};

@@ -69,7 +69,7 @@ static void await_call(const struct waiter *waiter, long number)
 
 static void waits_try(void **state, bool has_limit)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(4 * PAGE);
     struct waiter waiter = {.shared = (struct shared *)(memory + PAGE), .has_limit = has_limit};
     assert_int_equal(sem_init(&waiter.shared->turn, 1, 0), 0);
@@ -133,7 +133,7 @@ static void *wait_at_many(void *context)
 
 static void waiters_at_several_words_are_woken(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(2 * PAGE);
     struct waiter waiter = {.shared = (struct shared *)memory};
@@ -169,10 +169,10 @@ static void *wait_deaf(void *context)
 
 static void a_waiter_that_blocks_all_signals_keeps_nothing_up(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
+    const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(2 * PAGE);
     struct waiter waiter = {.shared = (struct shared *)memory};
-    if (how->means == ORIEL_MEANS_QUIESCE)
+    if (how->method == ORIEL_BARRIER_STOP_THREADS)
         skip(); /* refused then */
     assert_int_equal(sem_init(&waiter.shared->turn, 1, 0), 0);
     assert_int_equal(pthread_create(&waiter.thread, NULL, wait_deaf, &waiter), 0);

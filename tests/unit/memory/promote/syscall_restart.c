@@ -210,14 +210,14 @@ WHOLE_WAIT(short_sleeps)
  * on, by its number. */
 static void expect_goes_on(const unsigned char *after, int number)
 {
-    static const struct oriel_call unseen = {.number = -1};
+    static const struct oriel_syscall unseen = {.number = -1};
     ucontext_t context = {.uc_flags = 0};
     greg_t *now = context.uc_mcontext.gregs;
     now[REG_RIP] = (greg_t)(uintptr_t)after;
     now[REG_RAX] = -EINTR;
     now[REG_RSI] = TIMER_ABSTIME;
     now[REG_RDX] = now[REG_R10] = -1;
-    oriel_interrupted_resume(&unseen, &context);
+    oriel_syscall_restart_resume(&unseen, &context);
     assert_int_equal(now[REG_RAX], number);
     assert_int_equal(now[REG_RIP], (greg_t)(uintptr_t)after - 2);
 }
@@ -233,7 +233,7 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
                      {"epoll_pwait", SYS_epoll_pwait},
                      {"clock_nanosleep", SYS_clock_nanosleep}};
     (void)state;
-    oriel_interrupted_prepare();
+    oriel_syscall_restart_prepare();
     void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         const unsigned char *code = dlsym(libc, functions[i].name);
@@ -255,7 +255,7 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
 /* A call of the program's own that was seen before it was cut short: whether it goes on, with the same arguments. */
 static bool goes_on(int number, uintptr_t first, uintptr_t second)
 {
-    const struct oriel_call seen = {.number = number,
+    const struct oriel_syscall seen = {.number = number,
                                     .arguments = {first, second},
                                     .stack = (uintptr_t)&number,
                                     .next = (uintptr_t)goes_on};
@@ -266,7 +266,7 @@ static bool goes_on(int number, uintptr_t first, uintptr_t second)
     now[REG_RDI] = (greg_t)first;
     now[REG_RSI] = (greg_t)second;
     now[REG_RAX] = -EINTR;
-    oriel_interrupted_resume(&seen, &context);
+    oriel_syscall_restart_resume(&seen, &context);
     bool again = now[REG_RAX] == number;
     assert_int_equal(now[REG_RAX], again ? number : -EINTR);
     assert_int_equal(now[REG_RIP], (greg_t)seen.next - (again ? 2 : 0));
@@ -279,7 +279,7 @@ static void calls_of_the_program_go_on_where_they_end_in_time(void **state)
     const struct timespec limit = {.tv_sec = 1};
     const uintptr_t at = (uintptr_t)&limit;
     (void)state;
-    oriel_interrupted_prepare();
+    oriel_syscall_restart_prepare();
     assert_true(goes_on(SYS_nanosleep, at, at)); /* the kernel has written there what is left */
     assert_false(goes_on(SYS_nanosleep, at, 0));
     assert_true(goes_on(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE));

@@ -78,7 +78,7 @@ static void a_thread_is_listed_though_others_end(void **state)
     for (time_t end = time(NULL) + SECONDS; time(NULL) < end;) {
         struct search search = {.tid = atomic_load(&witness)};
         int error;
-        if (search.tid == 0 || !oriel_threads_visit(compare, &search, &error) ||
+        if (search.tid == 0 || !oriel_thread_list_visit(compare, &search, &error) ||
             atomic_load(&witness) != search.tid)
             continue;
         looks++;
@@ -106,10 +106,10 @@ static void a_thread_has_ended_when_it_is_no_more(void **state)
     int32_t tid = 0;
     assert_int_equal(pthread_create(&thread, NULL, end_at_once, &tid), 0);
     pthread_join(thread, NULL);
-    for (int i = 0; i < 1000 && !oriel_threads_has_ended(tid); i++)
+    for (int i = 0; i < 1000 && !oriel_thread_list_has_ended(tid); i++)
         usleep(1000); /* joined is who has given its stack back; the kernel takes a moment more */
-    assert_true(oriel_threads_has_ended(tid));
-    assert_false(oriel_threads_has_ended((int32_t)syscall(SYS_gettid)));
+    assert_true(oriel_thread_list_has_ended(tid));
+    assert_false(oriel_thread_list_has_ended((int32_t)syscall(SYS_gettid)));
 }
 
 /* Nothing can be read of a thread then, which says nothing of whether it lives. */
@@ -121,7 +121,7 @@ static void a_thread_has_not_ended_because_descriptors_are_used_up(void **state)
     none = limit;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    bool has_ended = oriel_threads_has_ended((int32_t)syscall(SYS_gettid));
+    bool has_ended = oriel_thread_list_has_ended((int32_t)syscall(SYS_gettid));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_false(has_ended);
 }
