@@ -242,7 +242,7 @@ void oriel_waits_rings(const struct oriel_waits *waits,
     struct oriel_deadlock_set_graph graph;
     bool *set = oriel_alloc(waits->count + 1);
     int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
-    oriel_needed(oriel_deadlock_set_open(&graph, (int)waits->count + 1) ? &graph : NULL);
+    oriel_alloc_checked(oriel_deadlock_set_open(&graph, (int)waits->count + 1) ? &graph : NULL);
     for (int32_t rank = 0; rank < ORIEL_STATE_RANKS; rank++) {
         int32_t i = waits->by_rank[rank];
         if (i >= 0 && waits->processes[i].wait.what != ORIEL_WAITING_NOTHING) {
@@ -250,7 +250,7 @@ void oriel_waits_rings(const struct oriel_waits *waits,
             set[i] = true;
         }
     }
-    oriel_needed(graph.failed ? NULL : &graph);
+    oriel_alloc_checked(graph.failed ? NULL : &graph);
     while (oriel_deadlock_set_find(&graph, set) > 0)
         ring_visit(&graph, waits, set, oriel_deadlock_set_cycle(&graph, set), ranks, visit,
                    context);
