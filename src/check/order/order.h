@@ -92,7 +92,7 @@ void oriel_order_forget(const struct oriel_key *key);
 /* Adds more to a counter under the key, which orders nothing, and returns its new value. */
 uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more);
 
-/* Orders everything that the rank has done so remote before all further accesses of this process: for
+/* Orders everything that the rank has done so far before all further accesses of this process: for
  * calls that may have given any of it. Returns false if the rank is not reached. */
 bool oriel_order_take_rank(int world_rank);
 

@@ -1,6 +1,6 @@
 /* Call sites. An address of this process becomes a code that means the same in all checked
  * processes of the job: the number of its module in the checker's shared memory, and the offset in
- * it. The helper finds file and line when a finding is reported. Any thread may call. */
+ * it. The helper finds file and line when a finding is reported. All functions are thread-safe. */
 #ifndef ORIEL_CHECK_REPORT_CALL_SITES_H
 #define ORIEL_CHECK_REPORT_CALL_SITES_H
 
