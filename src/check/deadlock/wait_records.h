@@ -65,7 +65,7 @@ void oriel_wait_end(void);
 struct oriel_wait_suspended;
 struct oriel_wait_suspended *oriel_wait_suspend(void);
 void oriel_wait_resume(struct oriel_wait_suspended *suspended);
-void oriel_wait_forget(struct oriel_wait_suspended *suspended); /* instead: it is left */
+void oriel_wait_forget(struct oriel_wait_suspended *suspended); /* instead: it stays ended */
 
 /* The same for good: the call goes on unseen. */
 void oriel_wait_interrupt(void);

@@ -16,10 +16,8 @@ bool oriel_check_is_programs_yet(const void *address, uintptr_t frame)
 {
     if (!oriel_check_running)
         return false;
-    if (oriel_check_where.in.depth != 0 && frame > oriel_check_stack)
-        oriel_callback_scope_call_left();
-    if (oriel_check_where.in.functions != 0 && oriel_check_where.in.depth == 0)
-        oriel_callback_scope_look();
+    if (!oriel_callback_scope_look(frame))
+        return false;
     if (oriel_check_where.in.depth == 0)
         return true;
     if (!oriel_site_is_bound(address))
@@ -91,21 +89,21 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
     static int copy_##name(Handle object, int keyval, void *extra, void *in, void *out, int *flag) \
     {                                                                                              \
         const struct attribute *attribute = extra;                                                 \
-        struct oriel_callback_scope inside;                                                        \
-        oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());                            \
+        struct oriel_callback_scope scope;                                                         \
+        oriel_callback_scope_begin(&scope, ORIEL_CALLBACK_POSITION());                             \
         int code = ((MPI_##Kind##_copy_attr_function *)attribute->copy)(                           \
             object, keyval, attribute->extra, in, out, flag);                                      \
-        oriel_callback_scope_end(&inside);                                                         \
+        oriel_callback_scope_end(&scope);                                                          \
         return code;                                                                               \
     }                                                                                              \
     static int delete_##name(Handle object, int keyval, void *value, void *extra)                  \
     {                                                                                              \
         const struct attribute *attribute = extra;                                                 \
-        struct oriel_callback_scope inside;                                                        \
-        oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());                            \
+        struct oriel_callback_scope scope;                                                         \
+        oriel_callback_scope_begin(&scope, ORIEL_CALLBACK_POSITION());                             \
         int code = ((MPI_##Kind##_delete_attr_function *)attribute->del)(object, keyval, value,    \
                                                                          attribute->extra);        \
-        oriel_callback_scope_end(&inside);                                                         \
+        oriel_callback_scope_end(&scope);                                                          \
         if (code != MPI_SUCCESS)                                                                   \
             attribute_stays((uintptr_t)object);                                                    \
         return code;                                                                               \
@@ -150,10 +148,10 @@ struct generalised {
 static int query_generalised(void *extra, MPI_Status *status)
 {
     const struct generalised *request = extra;
-    struct oriel_callback_scope inside;
-    oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());
+    struct oriel_callback_scope scope;
+    oriel_callback_scope_begin(&scope, ORIEL_CALLBACK_POSITION());
     int code = request->query(request->extra, status);
-    oriel_callback_scope_end(&inside);
+    oriel_callback_scope_end(&scope);
     return code;
 }
 
@@ -161,10 +159,10 @@ static int query_generalised(void *extra, MPI_Status *status)
 static int free_generalised(void *extra)
 {
     struct generalised *request = extra;
-    struct oriel_callback_scope inside;
-    oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());
+    struct oriel_callback_scope scope;
+    oriel_callback_scope_begin(&scope, ORIEL_CALLBACK_POSITION());
     int code = request->free(request->extra);
-    oriel_callback_scope_end(&inside);
+    oriel_callback_scope_end(&scope);
     free(request);
     return code;
 }
@@ -172,10 +170,10 @@ static int free_generalised(void *extra)
 static int cancel_generalised(void *extra, int complete)
 {
     const struct generalised *request = extra;
-    struct oriel_callback_scope inside;
-    oriel_callback_scope_begin(&inside, ORIEL_CALLBACK_POSITION());
+    struct oriel_callback_scope scope;
+    oriel_callback_scope_begin(&scope, ORIEL_CALLBACK_POSITION());
     int code = request->cancel(request->extra, complete);
-    oriel_callback_scope_end(&inside);
+    oriel_callback_scope_end(&scope);
     return code;
 }
 

@@ -147,7 +147,7 @@ static bool come_to_board(void)
 /* A child that the program forks has no MPI of its own. */
 static void stop_in_child(void)
 {
-    oriel_check_running = false;
+    oriel_check_running = oriel_check_left = false;
 }
 
 static bool watch_forks(void)
@@ -228,13 +228,15 @@ static void start(bool threads)
 
 static void stop(const struct oriel_site *site)
 {
-    oriel_check_look(); /* at what callbacks have left held */
-    oriel_windows_finalise(site);
-    oriel_waits_finish(site);
+    if (!oriel_check_left) { /* else what windows there are is not known, nor what others wait for */
+        oriel_check_look();  /* at what callbacks have left held */
+        oriel_windows_finalise(site);
+        oriel_waits_finish(site);
+    }
     oriel_finding_end();
     oriel_deadlock_stop();
     oriel_waits_stop();
-    oriel_check_running = false;
+    oriel_check_running = oriel_check_left = false;
     oriel_comm_stop();
     oriel_type_stop();
     oriel_host_carrier_stop();
@@ -251,7 +253,7 @@ static bool stops_with_self;
 
 static void stop_at_end(void)
 {
-    if (oriel_check_running)
+    if (oriel_check_running || oriel_check_left)
         stop(&finalize_site);
 }
 
@@ -312,8 +314,11 @@ typedef int abort_fn(MPI_Comm comm, int errorcode);
 ORIEL_EXPORT int PMPI_Finalize(void)
 {
     finalize_fn *behind = (finalize_fn *)oriel_host_symbol("PMPI_Finalize");
-    if (!oriel_window_look())
+    if (!oriel_window_look()) {
+        if (oriel_check_left && !stops_with_self)
+            stop(&finalize_site);
         return behind();
+    }
     finalize_site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Finalize);
     if (!stops_with_self)
         stop(&finalize_site);
@@ -331,7 +336,8 @@ ORIEL_EXPORT int PMPI_Abort(MPI_Comm comm, int errorcode)
     abort_fn *behind = (abort_fn *)oriel_host_symbol("PMPI_Abort");
     if (oriel_window_look())
         oriel_check_leave();
-    if (oriel_check_running) /* also from where nothing is looked at: MPI allows it in reduction operators */
+    if (oriel_check_running ||
+        oriel_check_left) /* also from where nothing is looked at: MPI allows it in reduction operators */
         oriel_finding_end_alone();
     return behind(comm, errorcode);
 }

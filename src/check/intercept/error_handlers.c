@@ -26,11 +26,11 @@ static void run(int at, struct oriel_callback_position place, void *handle, int 
                 void *const words[WORDS])
 {
     enum oriel_handler_kind kind = handlers[at].kind;
-    struct oriel_callback_scope inside;
+    struct oriel_callback_scope scope;
     oriel_callback_scope_handler_begin(
-        &inside, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
+        &scope, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
     handlers[at].function(handle, code, words[0], words[1], words[2], words[3]);
-    oriel_callback_scope_end(&inside);
+    oriel_callback_scope_end(&scope);
 }
 
 /* --- the table --- */
@@ -50,12 +50,13 @@ static void run(int at, struct oriel_callback_position place, void *handle, int 
 #define NAME(at) handler_##at,
 #define EIGHT(EACH, tens)                                                                          \
     EACH(tens##0)                                                                                  \
-    EACH(tens##1) EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6)            \
-        EACH(tens##7)
+    EACH(tens##1)                                                                                  \
+    EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7)
 #define ALL(EACH)                                                                                  \
     EIGHT(EACH, 00)                                                                                \
-    EIGHT(EACH, 01) EIGHT(EACH, 02) EIGHT(EACH, 03) EIGHT(EACH, 04) EIGHT(EACH, 05)                \
-        EIGHT(EACH, 06) EIGHT(EACH, 07)
+    EIGHT(EACH, 01)                                                                                \
+    EIGHT(EACH, 02) EIGHT(EACH, 03) EIGHT(EACH, 04) EIGHT(EACH, 05) EIGHT(EACH, 06)                \
+        EIGHT(EACH, 07)
 ALL(HANDLER)
 
 static oriel_handler_fn *const in_place[] = {ALL(NAME)};

@@ -18,7 +18,7 @@ void oriel_uses_begin(struct oriel_uses *uses, const void *address, uint16_t cal
     *uses = (struct oriel_uses){
         .site = oriel_site_here(address, call, (uint32_t)oriel_order_rank(), 0)};
     if (pends)
-        oriel_begun.buffers = uses->group = oriel_local_group_new();
+        uses->group = oriel_local_group_new();
 }
 
 void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count,

@@ -8,10 +8,9 @@
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
 
-/* What the call that this thread is in has begun: should the call fail, an error handler may never let it come to its end. */
+/* What the call that this thread is in has begun, for error handlers inside it. */
 struct oriel_begun {
-    oriel_local_group buffers; /* of the request that it starts, of several the last; 0: none */
-    bool is_collective;        /* it has a number, which is none if it meets nobody */
+    bool is_collective; /* it has a number, which is none if it meets nobody */
     uint64_t claim; /* with which it has claimed the requests that it completes or frees; 0: none */
 };
 extern _Thread_local struct oriel_begun oriel_begun __attribute__((visibility("hidden")));

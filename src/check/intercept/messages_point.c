@@ -257,7 +257,6 @@ static const struct oriel_request_kind kind = {done, release_buffers};
 
 static void posted(struct oriel_message *message, bool failed)
 {
-    oriel_begun.buffers = 0;
     if (message->sends)
         oriel_send_half_posted(&message->send, failed);
     if (message->receives && !failed)

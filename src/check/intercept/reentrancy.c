@@ -3,8 +3,9 @@
 #include "check/intercept/reentrancy.h"
 
 _Thread_local union oriel_check_where oriel_check_where;
-_Thread_local uintptr_t oriel_check_stack;
+_Thread_local struct oriel_check_call oriel_check_call;
 _Atomic bool oriel_check_running;
+_Atomic bool oriel_check_left;
 void (*oriel_check_held)(void);
 _Atomic uint64_t oriel_check_changes = 1; /* nothing was found out with 0 */
 bool oriel_check_several;

@@ -20,12 +20,21 @@ union oriel_check_where {
 extern _Thread_local union oriel_check_where oriel_check_where
     __attribute__((visibility("hidden")));
 
-/* The lower end of the wrapper's frame of the call that this thread is in, of account while its depth is not 0: what runs inside
- * the call stands below.  A call that does not comes behind it, and has been reached by a jump out of it. */
-extern _Thread_local uintptr_t oriel_check_stack __attribute__((visibility("hidden")));
+/* The outermost call of MPI that this thread is in.  Valid while the depth is not 0.  What runs inside the call has frames below
+ * `stack`.  A later call whose frame is above it was reached by a jump out of this one. */
+struct oriel_check_call {
+    uintptr_t stack;      /* lower end of the wrapper's frame */
+    const void *address;  /* to which the wrapper returns */
+    const char *function; /* the wrapper: "PMPI_Send"; NULL: not known */
+};
+extern _Thread_local struct oriel_check_call oriel_check_call __attribute__((visibility("hidden")));
 
 /* Whether the checker is at work in this process: between MPI_Init and MPI_Finalize, with a board, and not in a forked child. */
 extern _Atomic bool oriel_check_running __attribute__((visibility("hidden")));
+
+/* A call of this rank was left by a jump (callback_scope.h): the rank is no longer checked, and oriel_check_running is false.  It
+ * still takes part in the checker's collective steps, so that no other rank waits for it. */
+extern _Atomic bool oriel_check_left __attribute__((visibility("hidden")));
 
 /* Whether several threads of this process may be at work at once: the program may call from all of its own, or one serves other
  * machines.  Set before the first call that is looked at. */
@@ -100,12 +109,14 @@ ORIEL_CHECK_INLINE bool oriel_check_looks_from(const void *address)
     oriel_check_looks_from(__builtin_return_address(0)) /* of an exported function itself */
 
 /* By an exported function itself, which does not end before it leaves. */
-ORIEL_CHECK_INLINE void oriel_check_enter(void)
+ORIEL_CHECK_INLINE void oriel_check_enter_from(const char *function, const void *address)
 {
     if (oriel_check_where.in.depth == 0)
-        oriel_check_stack = oriel_check_frame_low();
+        oriel_check_call = (struct oriel_check_call){oriel_check_frame_low(), address, function};
     oriel_check_where.in.depth++;
 }
+
+#define oriel_check_enter() oriel_check_enter_from(__func__, __builtin_return_address(0))
 
 static inline void oriel_check_leave(void)
 {

@@ -6,12 +6,9 @@
 
 #include "check/intercept/messages_point.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 enum { BUCKETS = 8192 };
 
@@ -28,7 +25,6 @@ struct oriel_request_record {
     bool over;             /* of a claimed one: while its call has not returned yet, */
     uint64_t claim;        /* by which call; 0: it is out of the table, or that call has left it, */
     const MPI_Request *at; /* and the call's own handle */
-    bool left;             /* such a call was left unseen, and may have completed it */
 };
 
 static struct oriel_request_record *buckets[BUCKETS];
@@ -127,8 +123,7 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
     pthread_mutex_unlock(&mutex);
     for (int i = 0; i < count; i++)
         if (ends[i].is_own)
-            ends[i].record->kind->done(ends[i].record->closure,
-                                       ends[i].record->left ? NULL : ends[i].status);
+            ends[i].record->kind->done(ends[i].record->closure, ends[i].status);
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++) {
         bool is_out = ends[i].is_own && ends[i].record->startable == NULL;
@@ -151,7 +146,7 @@ static void add(MPI_Request request, struct oriel_request_record made, bool shar
         record->key = key_of(request);
         pthread_mutex_lock(&mutex);
         stale = find(record->key);
-        shared = stale != NULL && shares && stale->startable == NULL && !stale->left;
+        shared = stale != NULL && shares && stale->startable == NULL;
         if (shared) {
             stale = NULL;
         } else {
@@ -277,19 +272,12 @@ bool oriel_request_is_over(MPI_Request request, const struct oriel_request_recor
     return record->startable == NULL ? record->over : class == MPI_ERR_TRUNCATE;
 }
 
-/* Of a claimed one.  By the kernel: should the call have been left unseen, nobody knows what is there. */
+/* Of a claimed one. */
 static bool has_ended(const struct oriel_request_record *record, int class)
 {
-    MPI_Request now;
-    struct iovec to = {&now, sizeof now}, from = {(void *)(uintptr_t)record->at, sizeof now};
-    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof now) {
-        if (errno == EFAULT)
-            return true;
-        now = *record->at; /* a kernel that does not read for us */
-    }
     bool in_status =
         record->startable != NULL && class == MPI_ERR_IN_STATUS; /* which is not told yet */
-    return in_status || oriel_request_is_over(now, record, class);
+    return in_status || oriel_request_is_over(*record->at, record, class);
 }
 
 static void release(const struct oriel_request_record *record)
@@ -330,42 +318,6 @@ void oriel_claimed_requests_release(uint64_t claim)
             if (record->claim == claim && record->over)
                 release(record);
     pthread_mutex_unlock(&mutex);
-}
-
-/* Whether the call has completed it; it is the call's no more.  The call holds it still, for should it come back after all (a
- * function of the program's makes its calls on another stack), it lets go then. */
-static bool let_go(struct oriel_request_record *record, bool is_known)
-{
-    record->claim = 0;
-    record->claimed = false;
-    if (record->over || !is_known)
-        release(record);
-    record->left = record->left || !is_known;
-    return is_known && record->over && record->startable == NULL;
-}
-
-void oriel_claimed_requests_let_go(uint64_t claim, bool is_known)
-{
-    struct oriel_request_record *ended = NULL;
-    if (claim == 0)
-        return;
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (struct oriel_request_record *record = buckets[i], *next; record != NULL;
-             record = next) {
-            next = record->next;
-            if (record->claim == claim && let_go(record, is_known)) {
-                take_out(record);
-                record->next = ended;
-                ended = record;
-            }
-        }
-    pthread_mutex_unlock(&mutex);
-    while (ended != NULL) {
-        struct oriel_request_record *record = ended;
-        ended = record->next;
-        end_unseen(record, 1);
-    }
 }
 
 void oriel_request_freed(struct oriel_request_record *record, uint64_t claim)

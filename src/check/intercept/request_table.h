@@ -60,13 +60,9 @@ void oriel_request_unclaim(struct oriel_request_record *record, uint64_t claim);
 
 /* The call with that claim (0: none) has failed with that error code, and is still under way.  Buffers of those that are over are
  * the program's at once where one thread makes all calls; else (a host may have called the error handler with a lock of its own)
- * at the handler's first call, or when the call is left.  Those that are not over may be claimed by another. */
+ * at the handler's first call.  Those that are not over may be claimed by another. */
 void oriel_claimed_requests_failed(uint64_t claim, int code);
 void oriel_claimed_requests_release(uint64_t claim);
-
-/* The call will not come to its end; is_known: oriel_claimed_requests_failed has been told how it failed.  Those that were over
- * have ended unseen.  Else nobody knows which were: the buffers of all that it was given are the program's. */
-void oriel_claimed_requests_let_go(uint64_t claim, bool is_known);
 
 /* Whether the request of a call that has failed is over: hosts leave the handle of one that persists, and the error handler may
  * have put another in its place. */

@@ -5,6 +5,7 @@
 #include "base/hash_table.h"
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"
+#include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
 #include "check/remote/remote.h"
 
@@ -83,6 +84,8 @@ void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding 
                        const struct oriel_site *here)
 {
     char name[MPI_MAX_OBJECT_NAME];
+    if (oriel_check_left)
+        return;
     name_of(window, name);
     finding->window = name;
     finding->flavour = flavour_name(window->flavour);
@@ -326,12 +329,23 @@ void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
         oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
 }
 
+bool oriel_window_has_left(const struct oriel_checked *window)
+{
+    bool has_left = oriel_given_has_left() && window->common == NULL;
+    for (int32_t i = 0; i < window->n && !has_left && oriel_given_has_left(); i++) {
+        const struct oriel_rank *rank = oriel_rank_at((int)window->members[i].world_rank);
+        has_left = rank != NULL &&
+                   atomic_load_explicit(&rank->state, memory_order_acquire) == ORIEL_RANK_STOPPED;
+    }
+    return has_left;
+}
+
 bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
                       const struct oriel_member_state_ask *ask,
                       struct oriel_member_state_answer *answer)
 {
     int machine = oriel_check_remote_machine((int)window->members[member].world_rank);
-    if (window->notes == NULL)
+    if (window->notes == NULL || oriel_unlikely(oriel_window_has_left(window)))
         return false;
     if (machine != oriel_check_remote_own_machine())
         return oriel_check_remote_note(machine, window->id, ask, answer) &&

@@ -269,6 +269,9 @@ void oriel_window_take_posts(struct oriel_checked *window);
 void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target,
                                  MPI_Aint target_disp);
 
+/* Whether a member is, or over several machines may be, no longer checked (callback_scope.h). */
+bool oriel_window_has_left(const struct oriel_checked *window);
+
 /* Asks what stands on that member's machine; false: nobody knows. */
 bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
                       const struct oriel_member_state_ask *ask,

@@ -219,7 +219,7 @@ void oriel_window_take_post(struct oriel_checked *window, int32_t target,
                             const struct oriel_site *site)
 {
     const uint64_t patience_ns = 2000000000;
-    if (!take_post(window, target) && !window->prompt) {
+    if (!take_post(window, target) && !window->prompt && !oriel_window_has_left(window)) {
         bool waits = wait_for_posts(window, &target, 1, true, site);
         uint64_t begin_ns = oriel_now_ns();
         while (!take_post(window, target) && oriel_now_ns() - begin_ns < patience_ns) {

@@ -100,6 +100,8 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     (void)closure;
+    if (oriel_check_left)
+        return;
     finding.rule = rule_of_kinds(NULL, &conflict->earlier, &conflict->later);
     finding.missing = missing_completion(&conflict->earlier);
     snprintf(finding.detail, sizeof finding.detail,

@@ -125,6 +125,15 @@ static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
            all_of_this_world(comm, *n, spans);
 }
 
+/* A rank that is no longer checked takes part in what members tell each other, and gives no entry: no member looks at the window. */
+static bool joins_unchecked(const void *address)
+{
+    if (!oriel_check_left || oriel_check_where.in.depth != 0)
+        return false;
+    oriel_check_enter_from(NULL, address);
+    return true;
+}
+
 static void begin(struct creation *creation, enum oriel_check_flavour flavour, MPI_Aint size,
                   MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, const void *address,
                   enum oriel_call call)
@@ -135,12 +144,13 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
     creation->looks = communicator_is_right(comm, &creation->n, &creation->rank, &spans);
     if (!creation->looks)
         return;
-    spans = spans && oriel_start_reaches_all();
+    spans = spans && oriel_start_reaches_all() && !oriel_check_left;
     creation->part = spans ? oriel_part_open() : 0;
     creation->locks = spans && creation->rank == 0 ? oriel_part_open() : 0;
     static const uint16_t calls[] = {ORIEL_CALL_Win_create, ORIEL_CALL_Win_allocate,
                                      ORIEL_CALL_Win_allocate_shared, ORIEL_CALL_Win_create_dynamic};
-    creation->waits = oriel_wait_creation(&creation->site, comm, calls[flavour]);
+    creation->waits =
+        !oriel_check_left && oriel_wait_creation(&creation->site, comm, calls[flavour]);
     uint32_t world_rank = (uint32_t)oriel_order_rank();
     struct oriel_checked_member own = {.id = (uint64_t)(world_rank + 1) << 32 |
                                              atomic_fetch_add(&made, 1),
@@ -210,7 +220,7 @@ static struct oriel_checked *make_entry(struct creation *creation, int code, con
     struct oriel_checked *window = NULL;
     if (!creation->looks)
         return NULL;
-    if (code == MPI_SUCCESS && creation->members != NULL)
+    if (code == MPI_SUCCESS && creation->members != NULL && !oriel_check_left)
         window = oriel_checked_make(win, creation->members, creation->n, creation->rank, base,
                                     creation->flavour);
     else
@@ -225,7 +235,7 @@ static struct oriel_checked *make_entry(struct creation *creation, int code, con
         return window;
     if (code == MPI_SUCCESS)
         oriel_finding_count(
-            "windows for which there was no memory, or in whose making a rank died: not looked at");
+            "windows with a rank that is not checked or died, or without memory: not looked at");
     if (window != NULL) {
         oriel_checked_remove(window);
         oriel_checked_free(window);
@@ -448,7 +458,7 @@ static const void *given(int code, const void *baseptr)
                                  MPI_Comm comm, MPI_Win *win)                                      \
     {                                                                                              \
         struct creation creation;                                                                  \
-        if (!oriel_window_look())                                                                  \
+        if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))                                \
             return oriel_host()->name(base, size, disp_unit, info, comm, win);                     \
         begin(&creation, ORIEL_CHECK_CREATE, size, disp_unit, info, comm, ORIEL_CALLER,            \
               ORIEL_CALL_##name);                                                                  \
@@ -468,7 +478,7 @@ CREATE(Win_create_c, MPI_Aint)
                                  void *baseptr, MPI_Win *win)                                      \
     {                                                                                              \
         struct creation creation;                                                                  \
-        if (!oriel_window_look())                                                                  \
+        if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))                                \
             return oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                  \
         begin(&creation, flavour, size, disp_unit, info, comm, ORIEL_CALLER, ORIEL_CALL_##name);   \
         int code = oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                  \
@@ -487,7 +497,7 @@ ALLOCATE(Win_allocate_shared_c, MPI_Aint, ORIEL_CHECK_SHARED)
 ORIEL_EXPORT int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     struct creation creation;
-    if (!oriel_window_look())
+    if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))
         return oriel_host()->Win_create_dynamic(info, comm, win);
     begin(&creation, ORIEL_CHECK_DYNAMIC, 0, 1, info, comm, ORIEL_CALLER,
           ORIEL_CALL_Win_create_dynamic);

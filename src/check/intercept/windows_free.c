@@ -91,7 +91,7 @@ static uint32_t count(const struct oriel_checked *window, enum oriel_ending_coun
     return oriel_order_count(&key, more);
 }
 
-/* site NULL: nobody needs help.  False: a member is dead, or does not answer, and what is behind says so. */
+/* site NULL: nobody needs help.  False: a member is dead, does not answer, or is no longer checked; the call behind copes. */
 static bool meet(struct oriel_checked *window, enum oriel_ending_count which,
                  const struct oriel_site *site)
 {
@@ -114,6 +114,8 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which,
                                          (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
             return false;
         met = count(window, which, 0);
+        if (met < (uint32_t)window->n && oriel_window_has_left(window))
+            return false;
     }
     return true;
 }

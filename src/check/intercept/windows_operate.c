@@ -138,6 +138,7 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
             code = oriel_host_calls.name arguments;                                                \
             oriel_pending_slot_end(again, &asked, code);                                           \
         } else {                                                                                   \
+            oriel_check_call.function = __func__;                                                  \
             oriel_pending_slot_let_go();                                                           \
             oriel_check_change();                                                                  \
             struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);              \

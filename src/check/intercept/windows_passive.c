@@ -352,7 +352,7 @@ SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
 
 static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const void *address)
 {
-    if (!oriel_window_look_from(address))
+    if (!oriel_window_look_from("PMPI_Win_flush", address))
         return oriel_host()->Win_flush(rank, win);
     struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
     struct oriel_site site = site_unmade(address, ORIEL_CALL_Win_flush);

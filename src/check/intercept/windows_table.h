@@ -12,16 +12,16 @@
 #define ORIEL_CALLER __builtin_return_address(0)
 
 /* True: a call of the program's to look at, oriel_check_leave must follow.  address: to which it returns. */
-ORIEL_CHECK_INLINE bool oriel_window_look_from(const void *address)
+ORIEL_CHECK_INLINE bool oriel_window_look_from(const char *name, const void *address)
 {
     if (!oriel_check_looks_from(address))
         return false;
-    oriel_check_enter();
+    oriel_check_enter_from(name, address);
     return true;
 }
 
 #define oriel_window_look()                                                                        \
-    oriel_window_look_from(ORIEL_CALLER) /* of an exported function itself */
+    oriel_window_look_from(__func__, ORIEL_CALLER) /* of an exported function itself */
 
 /* The window's lock, where the program may call from several threads. */
 static inline void oriel_window_enter(struct oriel_checked *window)

@@ -45,7 +45,7 @@ struct oriel_order_far {
     bool (*take_rank)(int world_rank, oriel_tick *out);
     void (*take_all)(oriel_tick *out);
     void (*floor)(oriel_tick *out);
-    void (*doubt)(void);
+    void (*doubt)(bool left);
     uint32_t (*count)(const struct oriel_key *key, uint32_t more);
 };
 void oriel_order_span(const struct oriel_order_far *far);
@@ -110,6 +110,10 @@ void oriel_order_unknown_end(void);
  * sender, or of all members. */
 void oriel_order_doubt(void);
 bool oriel_order_is_doubtful(void);
+
+/* A call of this rank was left by a jump: nothing is known of the rank from now on, nor of order that passes through it.  In the
+ * whole job messages and collectives are in doubt, and no conflict is reported (oriel_given_has_left). */
+void oriel_order_leave(void);
 
 /* --- for clocks that others keep (word_clocks.c) --- */
 

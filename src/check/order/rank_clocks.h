@@ -62,7 +62,7 @@ bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
 
 /* Something that was given has found no room: who finds nothing takes all that there is. */
-enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_ASKER = 2 };
+enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_ASKER = 2, ORIEL_GIVEN_LOST_RANK = 4 };
 extern const _Atomic uint32_t *oriel_given_lost
     __attribute__((visibility("hidden"))); /* of this board */
 void oriel_given_lose(void);
@@ -82,5 +82,9 @@ static inline bool oriel_given_lost_asker(void)
 /* Numbers of messages are in doubt. */
 void oriel_given_doubt(void);
 bool oriel_given_is_doubtful(void);
+
+/* A rank is no longer checked (oriel_order_leave).  Order may be unknown from now on, and numbers of messages are in doubt. */
+void oriel_given_leave(void);
+bool oriel_given_has_left(void);
 
 #endif

@@ -96,7 +96,7 @@ int oriel_check_remote_machines(void)
 
 bool oriel_check_remote_is_lost(void)
 {
-    return far.lost;
+    return far.lost || oriel_given_has_left();
 }
 
 void oriel_check_remote_note_gap(void)

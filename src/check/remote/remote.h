@@ -53,7 +53,7 @@ int oriel_check_remote_machine(int world_rank);
 int oriel_check_remote_own_machine(void);
 int oriel_check_remote_machines(void);
 
-/* A server did not answer, which was counted: order may be unknown. */
+/* A server did not answer, or a rank is no longer checked, which was counted: order may be unknown. */
 bool oriel_check_remote_is_lost(void);
 
 /* Whether what all members count arrives: nobody has lost this machine's server, nor that of a machine on which this process has
@@ -69,7 +69,7 @@ enum oriel_check_remote_kind {
     ORIEL_CHECK_REMOTE_FORGET,    /* key */
     ORIEL_CHECK_REMOTE_TAKE_RANK, /* rank: whether it is there; a clock */
     ORIEL_CHECK_REMOTE_TAKE_ALL,  /* : a clock */
-    ORIEL_CHECK_REMOTE_DOUBT,
+    ORIEL_CHECK_REMOTE_DOUBT, /* whether a rank has left (oriel_order_leave) */
     ORIEL_CHECK_REMOTE_COUNT, /* key; more: the number, and 1 << 32 where the server has lost one who asked */
     ORIEL_CHECK_REMOTE_ADD, /* history; struct oriel_access, clock, extents: ticket; conflicts */
     ORIEL_CHECK_REMOTE_COMPLETE,     /* history, origin, number, ticket */

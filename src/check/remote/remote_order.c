@@ -89,10 +89,10 @@ static void take_all(oriel_tick *out)
     }
 }
 
-static void doubt(void)
+static void doubt(bool left)
 {
     for (int machine = 0; machine < oriel_check_remote_machines(); machine++) {
-        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT};
+        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT, .words = {left}};
         struct oriel_check_remote_answer answer;
         if (machine != oriel_check_remote_own_machine())
             oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0);

@@ -40,6 +40,10 @@ void oriel_finding_tell(const struct oriel_finding *finding);
 /* Something that the summary names as not looked at, or counts: "calls not modelled: MPI_File_write". */
 void oriel_finding_count(const char *what);
 
+/* A call of this rank was left by a jump: one line says so, and the summary counts it.  name: of its function, or NULL; site: of
+ * any kind of call. */
+void oriel_finding_left(const char *name, const struct oriel_site *site);
+
 /* The program's own loads and stores are seen: the summary then does not say that they were not watched.  Also before
  * oriel_finding_start. */
 void oriel_finding_local_watched(void);
