@@ -36,11 +36,6 @@ static bool threaded = true;
 static int world_size;
 static int world_rank;
 
-bool oriel_start_on_this_machine(int32_t rank)
-{
-    return rank >= 0 && rank < world_size && machine_of[rank] == machine_of[world_rank];
-}
-
 bool oriel_start_reaches_all(void)
 {
     return reaches_all;

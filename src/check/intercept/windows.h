@@ -269,6 +269,8 @@ void oriel_window_take_posts(struct oriel_checked *window);
 void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target,
                                  MPI_Aint target_disp);
 
+bool oriel_start_on_this_machine(int32_t world_rank);
+
 /* Whether a member is, or over several machines may be, no longer checked (callback_scope.h). */
 bool oriel_window_has_left(const struct oriel_checked *window);
 
@@ -288,7 +290,6 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
 
 /* --- start and end (start.c) --- */
 
-bool oriel_start_on_this_machine(int32_t world_rank);
 bool oriel_start_reaches_all(void);
 bool oriel_start_is_threaded(void);
 
