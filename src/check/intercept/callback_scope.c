@@ -9,7 +9,8 @@
 #include <pthread.h>
 #include <unwind.h>
 
-static _Thread_local struct oriel_callback innermost; /* of account while .in.functions is not 0 */
+/* valid while the thread's count of functions is not 0 */
+static _Thread_local struct oriel_callback innermost;
 
 bool oriel_callback_scope_handler(void)
 {
@@ -18,7 +19,7 @@ bool oriel_callback_scope_handler(void)
 
 /* --- left by a jump --- */
 
-/* What is held moves to the histories first: other ranks may recall it there. */
+/* A pending access moves to the histories first, where other ranks can recall it. */
 static void rank_stop_checking(struct oriel_check_call left)
 {
     enum { BEHIND_P = 1 }; /* "PMPI_Send" */
@@ -60,7 +61,8 @@ struct walk {
     bool is_gone;
 };
 
-/* From the innermost frame on: each one's address, and where the frame ends that it has called. */
+/* Visits frames from the innermost: compares each one's return address and end with the
+ * callback's. */
 static _Unwind_Reason_Code frame_compare(struct _Unwind_Context *frame, void *closure)
 {
     struct walk *walk = closure;
@@ -72,7 +74,8 @@ static _Unwind_Reason_Code frame_compare(struct _Unwind_Context *frame, void *cl
     return _URC_NORMAL_STOP;
 }
 
-/* A walk that ends early, at a function without unwind information, shows nothing: the callback counts as running. */
+/* A walk that ends early, at a function without unwind information, shows nothing: the callback
+ * counts as running. */
 static bool callback_is_gone(uintptr_t frame)
 {
     struct walk walk = {&innermost.position, frame > innermost.position.end};
@@ -128,8 +131,8 @@ void oriel_callback_scope_begin(struct oriel_callback_scope *scope,
     scope_enter(scope, position, false, oriel_wait_suspend());
 }
 
-/* The call does not wait.  It may have met nobody, and then has a number that the others' next call has.  In a program with several
- * threads others may come to the same number before this one goes on. */
+/* The call does not wait. It may have met nobody, and then the others' next call has its number. In
+ * a program with several threads others may reach the same number before this one goes on. */
 void oriel_callback_scope_handler_begin(struct oriel_callback_scope *scope,
                                         struct oriel_callback_position position, bool may_lose,
                                         int code)

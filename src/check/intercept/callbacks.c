@@ -1,7 +1,8 @@
-/* Attributes and generalised requests: what the program registers is kept in a record that goes to the host as the functions' extra
- * state, with functions that find the program's in it.  A record of attributes stays as long as the process, for the host may
- * delete an attribute long after its keyval was freed; one that was registered before is used again.  The predefined functions
- * pass as they are: hosts know them by their addresses.  Programs call. */
+/* Attributes and generalised requests. The program's functions are stored in a record that the host
+ * gets as extra state, together with functions that call the record's. A record of attributes stays
+ * for the life of the process, because the host may delete an attribute long after its keyval was
+ * freed; an equal record is used again. Predefined functions pass unchanged: hosts recognise their
+ * addresses. */
 #include "check/intercept/callbacks.h"
 
 #include "base/code_address.h"
@@ -41,8 +42,7 @@ static void attribute_stays(uintptr_t object)
         oriel_callback_failed_at_end();
 }
 
-typedef void
-any_fn(void); /* in the place of copy and delete functions of the three kinds of objects */
+typedef void any_fn(void); /* type of the copy and delete functions of all kinds of objects */
 
 struct attribute {
     struct attribute *next;
@@ -54,9 +54,9 @@ struct attribute {
 static struct attribute *attributes;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* MPICH's classes for C++ hand over functions that take references to objects, and have the host call what it finds by proxies of
- * their own.  (Error handlers get a reference where others get a pointer, which is passed on like that; generalised requests get
- * functions in C.) */
+/* MPICH's C++ classes register functions that take references to objects, and have the host call
+ * them through proxies. (Error handlers get a reference instead of a pointer, which passes on
+ * unchanged; generalised requests get functions in C.) */
 static bool is_cxx(const void *address)
 {
     struct oriel_code_address place;
@@ -64,7 +64,7 @@ static bool is_cxx(const void *address)
            oriel_code_address_is_cxx_binding(place.module);
 }
 
-/* NULL: there is no memory. */
+/* NULL: no memory. */
 static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
 {
     enum { NEWEST = 64 };
@@ -84,7 +84,8 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
     return found;
 }
 
-/* The functions of one kind of object, and the call that registers them.  NULL: no function, as hosts have it. */
+/* The functions of one kind of object, and the call that registers them. NULL: no function, as
+ * hosts have it. */
 #define ATTRIBUTES(Kind, Handle, name, null_copy, dup, null_delete)                                \
     static int copy_##name(Handle object, int keyval, void *extra, void *in, void *out, int *flag) \
     {                                                                                              \
@@ -130,7 +131,7 @@ ATTRIBUTES(Win, MPI_Win, Win_create_keyval, MPI_WIN_NULL_COPY_FN, MPI_WIN_DUP_FN
 ATTRIBUTES(Type, MPI_Datatype, Type_create_keyval, MPI_TYPE_NULL_COPY_FN, MPI_TYPE_DUP_FN,
            MPI_TYPE_NULL_DELETE_FN)
 
-/* Of MPI-1 (MPI-4.1, 16.1): hosts have it still. */
+/* Of MPI-1 (MPI-4.1, 16.1): hosts still have it. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 ATTRIBUTES(Comm, MPI_Comm, Keyval_create, MPI_NULL_COPY_FN, MPI_DUP_FN, MPI_NULL_DELETE_FN)
@@ -155,7 +156,7 @@ static int query_generalised(void *extra, MPI_Status *status)
     return code;
 }
 
-/* The last that is called for the request. */
+/* The host calls this function last. */
 static int free_generalised(void *extra)
 {
     struct generalised *request = extra;

@@ -1,7 +1,8 @@
-/* The checker's start and end: behind MPI_Init the ranks of each machine come to one board, the machines to each other, and if
- * that fails anywhere, nothing is checked, or without order between machines; in MPI_Finalize, behind the program's own callbacks
- * on MPI_COMM_SELF, what is left over is told and the findings of all ranks meet.  Between them oriel_check_running is true.
- * Programs call. */
+/* Start and end of the checker. After MPI_Init the ranks of each node map one shared memory, and
+ * the nodes connect to each other. If that fails anywhere, nothing is checked, or order between
+ * nodes is not. In MPI_Finalize, after the program's own callbacks on MPI_COMM_SELF, unfreed
+ * windows are reported and the findings of all ranks are merged. In between, oriel_check_running is
+ * true. */
 #include "check/intercept/windows_table.h"
 
 #include "base/fork.h"
@@ -21,15 +22,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What each rank of MPI_COMM_WORLD tells the others: the first rank of each machine for all of it. */
+/* What each rank of MPI_COMM_WORLD sends to the others. The first rank of each node speaks for all
+ * of the node. */
 struct arrival {
-    char path[120]; /* of the board */
+    char path[120]; /* of the shared memory */
     uint64_t made;
     struct oriel_check_remote_address address;
 };
 
 static int
-    *machine_of; /* by rank of MPI_COMM_WORLD, counted from 0 in the order of their first ranks */
+    /* by rank of MPI_COMM_WORLD; nodes are numbered from 0 in the order of their first ranks */
+    *machine_of;
 static int machines_count;
 static bool reaches_all;
 static bool threaded = true;
@@ -46,9 +49,9 @@ bool oriel_start_is_threaded(void)
     return threaded;
 }
 
-/* --- machines --- */
+/* --- nodes --- */
 
-/* Processes of one kernel that see each other's numbers share a board; never 0. */
+/* Processes of one kernel that see each other's process ids share memory; never 0. */
 static uint64_t machine_number(void)
 {
     char text[64] = "";
@@ -103,7 +106,7 @@ static bool is_first_here(void)
     return first_of(machine_of[world_rank]) == world_rank;
 }
 
-/* --- coming together --- */
+/* --- meeting --- */
 
 static bool keep_addresses(const struct arrival *all)
 {
@@ -118,7 +121,8 @@ static bool keep_addresses(const struct arrival *all)
     return kept;
 }
 
-/* The machine's first rank makes the board, and serves other machines; all others of it join. */
+/* The node's first rank creates the shared memory and serves other nodes; the node's other ranks
+ * join. */
 static bool come_to_board(void)
 {
     struct arrival own = {.made = 0};
@@ -139,7 +143,7 @@ static bool come_to_board(void)
     return joined;
 }
 
-/* A child that the program forks has no MPI of its own. */
+/* A forked child has no MPI of its own. */
 static void stop_in_child(void)
 {
     oriel_check_running = oriel_check_left = false;
@@ -163,7 +167,7 @@ static bool start_parts(bool threads)
 
 enum { STARTED = 1, REACHES = 2 };
 
-/* What is so on all ranks: of this process's own bits. */
+/* The bits that are set on all ranks. */
 static uint32_t agree(uint32_t bits)
 {
     uint32_t agreed = 0;
@@ -171,7 +175,7 @@ static uint32_t agree(uint32_t bits)
                                                                                             : 0;
 }
 
-/* Once every rank has started: from then on servers may be asked. */
+/* Called once every rank has started. Servers may be asked from then on. */
 static void span_machines(void)
 {
     bool reaches = !is_first_here() || machines_count == 1 || oriel_check_remote_try();
@@ -213,7 +217,8 @@ static void start(bool threads)
     threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     oriel_check_several = oriel_check_several || threaded;
     oriel_check_alone = !threaded && level != MPI_THREAD_SERIALIZED;
-    oriel_comm_find(MPI_COMM_WORLD); /* each machine knows it, whether or not its ranks use it */
+    /* so that each node knows it, whether or not its ranks use it */
+    oriel_comm_find(MPI_COMM_WORLD);
     if (is_first_here())
         oriel_deadlock_start(machines_count == 1 || !reaches_all ? ORIEL_DEADLOCK_HERE
                              : world_rank == 0                   ? ORIEL_DEADLOCK_ALL
@@ -223,8 +228,8 @@ static void start(bool threads)
 
 static void stop(const struct oriel_site *site)
 {
-    if (!oriel_check_left) { /* else what windows there are is not known, nor what others wait for */
-        oriel_check_look();  /* at what callbacks have left held */
+    if (!oriel_check_left) { /* else the state of windows and waits is not known */
+        oriel_check_look();  /* at what callbacks have left pending */
         oriel_windows_finalise(site);
         oriel_waits_finish(site);
     }
@@ -262,8 +267,9 @@ static int stop_with_self(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* MPI-4.1, 11.2.4: attributes of MPI_COMM_SELF are deleted first of all at MPI_Finalize, the last one first, while MPI still works.
- * This one is older than all of the program's, whose callbacks may communicate and free windows, and younger than the library's. */
+/* MPI-4.1, 11.2.4: MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one first,
+ * while MPI still works. This one is older than all of the program's, whose callbacks may
+ * communicate and free windows, and younger than the library's. */
 static void attach_stop(void)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -332,7 +338,7 @@ ORIEL_EXPORT int PMPI_Abort(MPI_Comm comm, int errorcode)
     if (oriel_window_look())
         oriel_check_leave();
     if (oriel_check_running ||
-        oriel_check_left) /* also from where nothing is looked at: MPI allows it in reduction operators */
+        oriel_check_left) /* also in unchecked calls: MPI allows it in reduction operators */
         oriel_finding_end_alone();
     return behind(comm, errorcode);
 }

@@ -1,6 +1,7 @@
-/* Order of collectives: each is numbered on its communicator, in the order of the calls, and its members give and take under its
- * number as the data flows (MPI-4.1, chapter 6).  Who only gives is done with the entry all the same, so that it goes with the
- * last one; a count of 0 may let some return before others have come, which the entry outlives.  messages.h says who may call. */
+/* Order of collectives. Each call is numbered on its communicator, in the order of the calls.
+ * Members give and take clocks under that number as the data flows (MPI-4.1, chapter 6). A member
+ * that only gives still counts as done with the entry, which the last member removes. With a count
+ * of 0 some members may return before others have arrived; the entry stays for these. */
 #include "check/intercept/messages.h"
 
 #include "check/intercept/messages_waits.h"
@@ -35,13 +36,13 @@ void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer
     MPI_Aint low, extent;
     if (buffer == MPI_IN_PLACE || datatype == MPI_DATATYPE_NULL ||
         oriel_host()->Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS)
-        return; /* errors that the host will tell, to the communicator's handler */
+        return; /* an error that the host reports to the communicator's error handler */
     oriel_use(uses, writes, (const char *)buffer + displacement * extent, count, datatype);
 }
 
 /* --- order --- */
 
-/* slot: 0 for one entry of all, else the rank above 0 whose own it is. */
+/* slot: 0 for the one entry of all, else the rank above 0 that owns the entry. */
 static struct oriel_key key_of(const struct oriel_collective *collective, int slot)
 {
     uint64_t kind =
@@ -74,13 +75,13 @@ void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel
 void oriel_collective_begin(struct oriel_collective *collective, MPI_Comm comm,
                             enum oriel_flow flow, int root, const char *name)
 {
-    if (comm == MPI_COMM_NULL) /* an error that the host will tell */
+    if (comm == MPI_COMM_NULL) /* an error that the host reports */
         *collective = (struct oriel_collective){.flow = flow, .root = root};
     else
         oriel_collective_begin_in(collective, oriel_comm_find(comm), flow, root, name);
 }
 
-/* Where numbers cannot be trusted: who takes, takes all of whom it may have met. */
+/* Numbers are in doubt: a member that takes, takes from every member that it may have met. */
 static void take_all(const struct oriel_comm *comm)
 {
     for (int rank = 0; rank < comm->size; rank++)

@@ -1,6 +1,7 @@
-/* Point-to-point functions (MPI-4.1, chapter 3): the wrappers, and the halves of messages that they are made of.  A send gives
- * before it is posted, a receive takes behind its completion; a synchronous send takes all of its receiver, of which nobody has
- * noted when it posted the receive. */
+/* Point-to-point functions (MPI-4.1, chapter 3): the wrappers, and the halves of messages. A send
+ * gives its clock before it is posted, a receive takes after its completion. A synchronous send
+ * takes all that its receiver has done, because the time of the matching receive is not recorded.
+ */
 #include "check/intercept/messages_point.h"
 
 #include <string.h>
@@ -74,8 +75,8 @@ void oriel_receive_half_posted(struct oriel_receive_half *half)
         oriel_receive_posted(&half->comm->matching, half->receiving);
 }
 
-/* Codes beyond MPI_ERR_LASTCODE are the program's (MPI-4.1, 9.5): a callback may have given one that the host does not know, of
- * which Open MPI makes an error. */
+/* Codes beyond MPI_ERR_LASTCODE are the program's (MPI-4.1, 9.5): a callback may have returned one
+ * that the host does not know, and Open MPI raises an error for those. */
 int oriel_class_of(int code)
 {
     static _Atomic(void *) slot;
@@ -123,7 +124,8 @@ static bool is_cancelled(const MPI_Status *status)
     return flag != 0;
 }
 
-/* It is complete, but who knows with what, or will be, unseen: all is taken, and it may still count where its messages do. */
+/* The receive is complete, or will complete unseen, with an unknown message: it takes from all
+ * ranks, and may still count among its receives. */
 static void got_something(struct oriel_receive_half *half)
 {
     if (half->receiving != NULL)
@@ -162,7 +164,7 @@ void oriel_receive_half_none(struct oriel_receive_half *half)
     release(half);
 }
 
-/* MPICH leaves the mark of a cancelled receive in a status as it finds it. */
+/* MPICH does not reset the mark of a cancelled receive in a status. */
 MPI_Status *oriel_status_prepare(MPI_Status *status, MPI_Status *own)
 {
     static _Atomic(void *) slot;
@@ -190,7 +192,7 @@ MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count cou
 
 /* --- with requests --- */
 
-/* While it is under way, calls of the other side that it may fulfil are not stuck. */
+/* While it is active, calls of the other side that it may match are not stuck. */
 static void count_in(struct oriel_message *message)
 {
     message->counted = true;
@@ -328,8 +330,8 @@ int oriel_message_needs(const struct oriel_request_record *record, struct oriel_
 
 /* --- cancelling --- */
 
-/* Hosts cancel a receive in the call or not at all; whether it was is asked for at once, while its number can still be given to
- * those behind it. */
+/* Hosts cancel a receive in the call or not at all. The wrapper asks at once, while the receive's
+ * number can still go to the next ones. */
 static void receive_cancelled(struct oriel_message *message, MPI_Request request)
 {
     static _Atomic(void *) slot;
@@ -348,7 +350,7 @@ ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
                                         : NULL;
     int code;
     if (message != NULL && message->sends)
-        oriel_order_doubt(); /* what the receiver has counted may never come */
+        oriel_order_doubt(); /* a message that the receiver has counted may never arrive */
     ORIEL_CHECK_PASS(code, Cancel, (request));
     if (code == MPI_SUCCESS && message != NULL && message->receives && !message->sends) {
         oriel_check_enter();

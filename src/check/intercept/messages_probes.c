@@ -1,5 +1,5 @@
-/* Probes (MPI-4.1, 3.8): one that leaves its message where it is takes what any message may have been given that it can have
- * seen; a matching one is the receive.  Programs call. */
+/* Probes (MPI-4.1, 3.8). One that leaves its message in place takes the clocks of every message
+ * that it may have seen. A matching probe is the receive. */
 #include "check/intercept/messages_point.h"
 
 static void probed(int code, MPI_Comm comm, const MPI_Status *status)

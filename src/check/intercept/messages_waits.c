@@ -1,6 +1,7 @@
-/* From halves of messages, collectives and requests to needs.  A receive whose number is known waits until that send has been
- * given; one that may get several waits for whoever may send.  A collective waits for those whose part it needs, as its data
- * flows, that have not come to it.  messages_waits.h says who may call. */
+/* From halves of messages, collectives and requests to needs. A receive whose number is known waits
+ * until that send has given its clock. A receive that may match several sends waits for any rank
+ * that may send. A collective waits for the members whose part it needs, as its data flows, and
+ * that have not entered it. */
 #include "check/intercept/messages_waits.h"
 
 #include "check/intercept/messages_point.h"
@@ -83,7 +84,7 @@ bool oriel_wait_probe(const struct oriel_site *site, MPI_Comm comm, int source, 
 
 /* --- collectives --- */
 
-/* Neighbours wait for neighbours only, who would have to be asked for. */
+/* A member waits for its neighbours only, and these are not known here. */
 static bool is_neighbours(uint16_t call)
 {
     return call >= ORIEL_CALL_Neighbor_allgather && call <= ORIEL_CALL_Ineighbor_alltoallw;

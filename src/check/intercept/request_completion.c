@@ -1,5 +1,6 @@
-/* The exported functions that complete requests, start persistent ones and free them (MPI-4.1, 3.7).  The call behind is the
- * program's as it is, but that statuses are asked for where a record wants one.  Without records they pass at once. */
+/* The exported functions that complete requests, start persistent ones and free them (MPI-4.1,
+ * 3.7). The next function gets the program's arguments, with statuses where a record needs one.
+ * Without records the call passes at once. */
 #include "check/intercept/messages_point.h"
 #include "check/intercept/messages_waits.h"
 #include "check/intercept/request_table.h"
@@ -15,7 +16,7 @@ struct watch {
     int count;
     uint64_t claim;
     MPI_Request *requests;                 /* the program's array */
-    struct oriel_request_record **records; /* NULL: the call is not looked at */
+    struct oriel_request_record **records; /* NULL: the call is not checked */
     struct oriel_request_end *ends;
     MPI_Status *statuses;
     int ended;
@@ -51,7 +52,8 @@ static void drop_room(struct watch *watch)
         free(watch->statuses);
 }
 
-/* Whether there is something to look at; *statuses is then the room for statuses where the program gives none (none). */
+/* Whether the call has records. *statuses becomes the room for statuses where the program passes
+ * none (none). */
 static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses,
                        const MPI_Status *none)
 {
@@ -81,11 +83,11 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
     return true;
 }
 
-/* Whether the call is to be looked at: then watch_end must follow. */
+/* Whether the call is checked: watch_end must follow. */
 #define watch_begin(...)                                                                           \
     (oriel_check_looks() && watch_open(__VA_ARGS__) && (oriel_check_enter(), true))
 
-/* The call waits for all of them, or for any. */
+/* The call waits for all of the requests, or for any. */
 static bool wait_begin(const struct watch *watch, const void *address, uint16_t call,
                        enum oriel_wait_mode mode)
 {
@@ -115,7 +117,7 @@ static void watch_end(struct watch *watch)
     drop_room(watch);
 }
 
-/* Behind a call that has failed. */
+/* After a failed call. */
 static bool is_over(const struct watch *watch, int i, int code)
 {
     return oriel_request_is_over(watch->requests[i], watch->records[i], oriel_class_of(code));
@@ -151,7 +153,7 @@ ORIEL_CHECK_WRAP(Test, (MPI_Request * request, int *flag, MPI_Status *status))
     return code;
 }
 
-/* The operation is complete, whether or not the program will ask again. */
+/* The operation is complete, whether or not the program asks again. */
 ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 {
     struct watch watch;
@@ -167,7 +169,8 @@ ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status
 
 /* --- any of many --- */
 
-/* With an error, of one of them: MPICH says which, Open MPI has no handle left of it, also where it persists. */
+/* After an error of one request: MPICH returns its index, Open MPI clears its handle, also of a
+ * persistent one. */
 static void any_ended(struct watch *watch, int code, bool is_one, int index,
                       const MPI_Status *status)
 {
@@ -187,7 +190,7 @@ ORIEL_CHECK_WRAP(Waitany,
     if (index == NULL || !watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Waitany, (count, array_of_requests, index, status));
     bool waits = WAITS(Waitany, ANY);
-    *index = MPI_UNDEFINED; /* where it fails with something else */
+    *index = MPI_UNDEFINED; /* in case the call fails for another reason */
     code = BEHIND(Waitany)(count, array_of_requests, index, status);
     oriel_wait_done(waits);
     any_ended(&watch, code, true, *index, status);
@@ -284,7 +287,7 @@ static void some_ended(struct watch *watch, int code, int found, const int indic
 SOME(Waitsome, WAITS(Waitsome, ANY))
 SOME(Testsome, false)
 
-/* --- persistent ones, and the end of a handle --- */
+/* --- persistent requests, and the end of a handle --- */
 
 ORIEL_CHECK_WRAP(Start, (MPI_Request * request))
 {

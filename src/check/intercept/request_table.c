@@ -1,7 +1,7 @@
-/* The table of requests by handle: chains under one mutex.  A record is claimed while a thread is in a call that may complete its
- * request, so that a handle which the host gives out again in that moment is not mistaken for it.  Where the call fails, those
- * that are not over are its error handler's too: a claim of the handler's replaces the call's, which then has nothing more to do
- * with them.  request_table.h says who may call. */
+/* The table of requests by handle: chains under one mutex. A record is claimed while a thread is in
+ * a call that may complete its request. So a handle that the host uses again meanwhile is not
+ * mistaken for it. When the call fails, its error handler may use the unfinished requests: a claim
+ * by the handler replaces the call's claim. The call then leaves the record alone. */
 #include "check/intercept/request_table.h"
 
 #include "check/intercept/messages_point.h"
@@ -15,16 +15,17 @@ enum { BUCKETS = 8192 };
 struct oriel_request_record {
     struct oriel_request_record *next;
     uint64_t key;
-    uint64_t serial; /* of its making or last start */
+    uint64_t serial; /* number of its creation or last start */
     const struct oriel_request_kind *kind;
     void *closure;
     struct oriel_startable *startable; /* NULL: not persistent */
     unsigned holders; /* the table, and calls that have claimed it: the last one frees it */
     bool active;
-    bool claimed;          /* no other call finds it */
-    bool over;             /* of a claimed one: while its call has not returned yet, */
-    uint64_t claim;        /* by which call; 0: it is out of the table, or that call has left it, */
-    const MPI_Request *at; /* and the call's own handle */
+    bool claimed; /* no other call finds it */
+    /* finished, of a claimed record whose call has failed and not returned, */
+    bool over;
+    uint64_t claim;        /* the claiming call; 0: the record is not in the table, */
+    const MPI_Request *at; /* and that call's own handle */
 };
 
 static struct oriel_request_record *buckets[BUCKETS];
@@ -45,7 +46,7 @@ _Static_assert(BUCKETS == 1 << (64 - 51), "the shift above");
 
 /* --- with the mutex --- */
 
-/* The oldest of the key that nobody has claimed. */
+/* The oldest unclaimed record of the key. */
 static struct oriel_request_record *find(uint64_t key)
 {
     struct oriel_request_record *found = NULL;
@@ -85,7 +86,7 @@ static void drop(struct oriel_request_record *record, unsigned holders)
 
 /* --- ends --- */
 
-/* A record that is out of the table, which held it, as others did that need it no more. */
+/* A record that was removed from the table; holders: references to drop. */
 static void end_unseen(struct oriel_request_record *record, unsigned holders)
 {
     if (record->active)
@@ -134,7 +135,7 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
 
 /* --- adding --- */
 
-/* shares: where the handle has a record, the new one is over at once. */
+/* shares: where the handle has a record already, the new request is over at once. */
 static void add(MPI_Request request, struct oriel_request_record made, bool shares)
 {
     struct oriel_request_record *record =
@@ -272,11 +273,12 @@ bool oriel_request_is_over(MPI_Request request, const struct oriel_request_recor
     return record->startable == NULL ? record->over : class == MPI_ERR_TRUNCATE;
 }
 
-/* Of a claimed one. */
+/* Of a claimed record. */
 static bool has_ended(const struct oriel_request_record *record, int class)
 {
     bool in_status =
-        record->startable != NULL && class == MPI_ERR_IN_STATUS; /* which is not told yet */
+        /* whether it has ended shows later */
+        record->startable != NULL && class == MPI_ERR_IN_STATUS;
     return in_status || oriel_request_is_over(*record->at, record, class);
 }
 
@@ -333,7 +335,7 @@ void oriel_request_freed(struct oriel_request_record *record, uint64_t claim)
         end_unseen(record, 2);
 }
 
-/* --- persistent ones --- */
+/* --- persistent requests --- */
 
 struct oriel_startable *oriel_request_restart(MPI_Request request)
 {

@@ -1,5 +1,5 @@
-/* The table of windows by handle: those that the program has made and not freed.  Findings about a window, calls that go on after a
- * finding, and the keys and histories of a window. */
+/* The table of windows by handle: those that the program has made and not freed. Findings about a
+ * window, calls that go on after a finding, and the keys and histories of a window. */
 #include "check/intercept/windows.h"
 
 #include "base/hash_table.h"
@@ -108,7 +108,7 @@ void oriel_window_place(const struct oriel_checked *window, struct oriel_finding
     finding->elements = (uint64_t)((offset + (int64_t)len_bytes - 1) / unit - finding->element + 1);
 }
 
-/* --- going on --- */
+/* --- going on after a finding --- */
 
 void oriel_quiet_begin(struct oriel_quiet *quiet, MPI_Win win)
 {
@@ -151,7 +151,7 @@ struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel
     return (struct oriel_key){.words = {kind | home, window->id, first, second}};
 }
 
-/* Of the one that comes first. */
+/* Returns the one that is created first. */
 static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t target,
                                   oriel_shm_offset *at,
                                   oriel_shm_offset (*make)(uint64_t size_bytes),

@@ -1,16 +1,20 @@
-/* What an operation that is right does to order and histories: its bytes at the target and its buffers are accesses, and
- * accumulates carry order from word to word.
+/* What a correct operation does to order and histories: its bytes at the target and its buffers are
+ * accesses, and accumulates carry order from word to word.
  *
- * Words.  A process that reads with a fetching accumulate what another one's accumulate has left there, may go on with what that
- * one did before: programs build locks and flags so.  Every accumulate that writes gives its clock to the word before it is
- * passed on (behind its own access: what is given has been issued by then, and is told so), every one that fetches takes the
- * word's there and behind the call, and again behind the flush, where the host may have delayed it.  Nobody can tell whose value
- * was read: all that gave before are taken, which may hide a conflict and blames nobody.  An accumulate of more than one element
- * gives to one word of the target that stands for all of them, and every fetch takes that word too; a fetch of several elements
- * takes their words, one of more than WORDS_TAKEN all that any rank has done.  Words stand in word_clocks.c; those of another
- * machine, and those that found no room,
- * under keys, of which a large memory has at most WORD_KINDS: others share them.  The program's own atomic instructions are
- * accumulates of one element to the same words, where they are watched.  windows_operate.c calls, and local_accesses.c. */
+ * Words. A process whose fetching accumulate reads what another process's accumulate has written
+ * may rely on what that process did before: programs build locks and flags this way. Every writing
+ * accumulate gives its clock to the word before it is passed on, after its own access is recorded,
+ * so that access is part of the clock. Every fetching accumulate takes the word's clock before and
+ * after the call, and again after the flush, where the host may have delayed the fetch. The value
+ * does not show which process wrote it, so a fetch takes the clocks of all earlier writers. This
+ * may hide a conflict, and blames no rank falsely.
+ *
+ * An accumulate of more than one element gives to one common word of the target, and every fetch takes that word too. A fetch of several elements takes their words. A fetch
+ * of more than WORDS_TAKEN elements takes all that any rank has done.
+ *
+ * Words are in word_clocks.c. Words of another node, and those without room, are under keys. A
+ * large memory has at most WORD_KINDS keys, which its words share. The program's own atomic
+ * instructions are accumulates of one element to the same words, where they are watched. */
 #include "check/intercept/windows_operate.h"
 
 #include "check/access/datatype_runs.h"
@@ -33,7 +37,7 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
     return oriel_window_key(window, ORIEL_ORDER_WORD, (uint64_t)target, word);
 }
 
-/* Where the board had no room for a word, or it is another machine's, it stands under a key. */
+/* A word that has no room in shared memory, or is another node's, is under a key. */
 void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset,
                             bool fetches)
 {
@@ -95,7 +99,7 @@ static void give_word(const struct oriel_operation *operation)
                            bulk ? BULK : operation->offset, oriel_access_fetches(operation));
 }
 
-/* More may be read later than there is room for; under the window's lock. */
+/* More may be read later than there is room for. Under the window's lock. */
 static void add_more(struct oriel_checked *window, int32_t target)
 {
     window->late_more_target =
@@ -118,7 +122,7 @@ static void take_word(struct oriel_operation *operation, int64_t offset)
     oriel_window_leave(window);
 }
 
-/* Now, and again where it may have read later. */
+/* Now, and again later where the host may delay the fetch. */
 static void take_all(struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
@@ -183,7 +187,7 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     return access;
 }
 
-/* One run of bytes of a window whose memory stays, here. */
+/* One run of bytes on this node, in a window whose memory is fixed. */
 static bool may_be_lent(const struct oriel_operation *operation,
                         const struct oriel_extents *extents)
 {

@@ -1,6 +1,7 @@
-/* Fence, post, start, complete, wait and test (MPI-4.1, 13.5.1, 13.5.2): their epochs, and the order that they make.  What a
- * call ends is complete in the histories, and what it tells others is given, before it is passed on: whoever the call lets go on
- * finds it there.  What it has waited for is taken behind it.  Programs call. */
+/* Fence, post, start, complete, wait and test (MPI-4.1, 13.5.1, 13.5.2): their epochs, and the
+ * order that they make. Before a call is passed on, the accesses that it ends are complete in the
+ * histories and its clocks are given: a process that the call releases finds both. After the call,
+ * this process takes the clocks of those that it has waited for. */
 #include "check/intercept/messages_point.h"
 #include "check/intercept/windows_table.h"
 
@@ -23,8 +24,8 @@ bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict
 
 /* --- fence --- */
 
-/* The epochs that should have been ended before are ended, so that this rank's fence succeeds and the others need not wait for
- * ever. */
+/* Ends the epochs that the program should have ended, so that this rank's fence succeeds and the
+ * others do not wait for ever. */
 static void end_other_epochs(struct oriel_checked *window)
 {
     struct oriel_finding unwanted = ORIEL_FINDING_NONE;
@@ -77,14 +78,15 @@ bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
     return true;
 }
 
-/* A fence that the calls before it forbid returns at once, and has met nobody; any other has, though it may fail: what an operation
- * before it could not do is told by it. */
+/* A fence that is wrong after the previous calls returns at once and has met nobody. Any other
+ * fence has met the members even if it fails, for example with the error of an earlier operation.
+ */
 static bool met_nobody(int code)
 {
     return oriel_unlikely(code != MPI_SUCCESS) && oriel_class_of(code) == MPI_ERR_RMA_SYNC;
 }
 
-/* MPI_MODE_NOPRECEDE lets hosts leave the barrier out, which the order relies on. */
+/* MPI_MODE_NOPRECEDE lets hosts omit the barrier, on which the order relies. */
 static int fence_behind(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
     if (!window->ordered)
@@ -106,7 +108,7 @@ static int fence_behind(struct oriel_checked *window, int assert, const struct o
     return code;
 }
 
-/* What it has given stands under the key of the fence that is to come in its place. */
+/* The clock that it has given stays under the key of the fence that replaces it. */
 static void fence_failed(struct oriel_checked *window, const struct oriel_epochs *before)
 {
     oriel_hint_fence_failed(window);
@@ -177,7 +179,7 @@ static void add_post(const struct oriel_checked *window, int32_t target)
     oriel_wait_for_key((int)window->members[target].world_rank, &key);
 }
 
-/* For the posts that are not known yet, or (fresh) for all of these targets'. */
+/* For the unknown posts, or (fresh) for those of all of these targets. */
 static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets,
                            int32_t count, bool fresh, const struct oriel_site *site)
 {
@@ -190,7 +192,7 @@ static bool wait_for_posts(const struct oriel_checked *window, const int32_t *ta
     return true;
 }
 
-/* Of the origins of this process's post. */
+/* For the origins of this process's post. */
 static bool wait_for_completes(const struct oriel_checked *window, const struct oriel_site *site)
 {
     if (!window->ordered || !oriel_window_wait_open(window, site))
@@ -213,8 +215,8 @@ static bool take_post(struct oriel_checked *window, int32_t target)
     return taken;
 }
 
-/* Hosts may let MPI_Win_start return earlier than the post: then the operation would wait, and waits here.  Oriel does not: a
- * post that did not give has been told to be wrong. */
+/* Hosts may return from MPI_Win_start before the post, and the operation then waits for it. So does
+ * this function. Oriel does not; there, a post that has given no clock was reported as wrong. */
 void oriel_window_take_post(struct oriel_checked *window, int32_t target,
                             const struct oriel_site *site)
 {
@@ -238,7 +240,8 @@ void oriel_window_take_posts(struct oriel_checked *window)
             take_post(window, window->epochs.started[i]);
 }
 
-/* A call that fails has begun no epoch: a program that handles errors may try again.  What was given to origins is taken back. */
+/* A call that fails has begun no epoch: a program that handles errors may try again. Clocks given
+ * to origins are taken back. */
 static void start_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count,
                          bool fenced)
 {
@@ -380,7 +383,7 @@ static void take_completes(struct oriel_checked *window)
     if (window->ordered) {
         struct oriel_key all = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
         oriel_hint_synchronised(window);
-        oriel_order_give(&all, 0); /* for nobody: stores from here on have another number */
+        oriel_order_give(&all, 0); /* for no taker: later stores have another number */
     }
 }
 
@@ -416,7 +419,7 @@ SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, wait_or_test(window, NULL, &s
 SYNCHRONISE(Win_test, (MPI_Win win, int *flag), (win, flag), false,
             wait_or_test(window, flag, &site), oriel_site_make)
 
-/* --- in place of calls that this process does not make --- */
+/* --- calls made for this process in MPI_Win_free --- */
 
 /* A group of one member; MPI_GROUP_NULL when the host cannot make it. */
 static MPI_Group group_of(const struct oriel_checked *window, int32_t rank)

@@ -1,5 +1,5 @@
-/* Completion of the operations that this process has issued on a window: their accesses in the targets' histories, their buffers,
- * and the words that fetching accumulates may have read late. */
+/* Completion of the operations that this process has issued on a window: their accesses in the
+ * targets' histories, their buffers, and the words that fetching accumulates may have read late. */
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"
 
@@ -13,8 +13,8 @@ uint64_t oriel_window_local_ticket(void)
     return ticket_of(oriel_order_rank());
 }
 
-/* Marks are taken back where there is one thread: with several, one that finds a mark gone would go on while the one that took it
- * back is still at it. */
+/* Marks are cleared only with a single thread. With several, a thread that finds a mark cleared
+ * would go on while another one still completes the accesses. */
 static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
 {
     if (!window->threaded)
@@ -41,7 +41,7 @@ void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
     if (!(had & ORIEL_TOUCHED_HISTORY))
         return;
     if (oriel_likely((had & ORIEL_TOUCHED_TREE) ==
-                     0)) { /* callsite_cache.c's alone, which threads have none of */
+                     0)) { /* only from callsite_cache.c, which several threads do not use */
         window->touched_histories--;
         window->touched[target] = (uint8_t)(had & ORIEL_TOUCHED_BUFFERS);
         int32_t rank = (int32_t)window->members[window->rank].world_rank;

@@ -1,5 +1,6 @@
-/* From two accesses to a finding: which rule, which bytes, which call is missing.  An access that was pending although its
- * origin had done something that looks like completion is told as that mistake.  Histories call back, under their lock. */
+/* From two accesses to a finding: which rule, which bytes, which call is missing. If the earlier
+ * access was pending although its origin had done something that looks like completion, the finding
+ * names that mistake. Histories call these functions under their lock. */
 #include "check/intercept/windows_table.h"
 #include "check/remote/remote.h"
 
@@ -26,7 +27,8 @@ static enum oriel_rule rule_of_kinds(const struct oriel_checked *window,
                : ORIEL_RULE_ACCUMULATE_MIX;
 }
 
-/* Whether the later one's process knew that the earlier one was issued: it was told too early, not for lack of a message. */
+/* Whether the later access's process knew that the earlier one was issued: order exists, but came
+ * before the completion. */
 static bool was_told(const struct oriel_conflict *conflict)
 {
     const struct oriel_access *earlier = &conflict->earlier;
@@ -36,7 +38,8 @@ static bool was_told(const struct oriel_conflict *conflict)
            !oriel_access_is_local(earlier);
 }
 
-/* The mistake that an access shows that others were told of before it was complete; ORIEL_RULE_COUNT: none. */
+/* The mistake that an access shows which was ordered before it was complete; ORIEL_RULE_COUNT:
+ * none. */
 static enum oriel_rule rule_of_mistake(const struct oriel_access *access)
 {
     if (access->flags & ORIEL_ACCESS_REQUEST_DONE)
@@ -80,7 +83,7 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     oriel_window_tell(place->window, &finding, NULL);
 }
 
-/* What completes the earlier of two uses of a buffer. */
+/* The call that completes the earlier of two uses of a buffer. */
 static const char *missing_completion(const struct oriel_access *access)
 {
     if (access->flags & ORIEL_ACCESS_MESSAGE)

@@ -1,6 +1,6 @@
-/* MPI_Win_create and its kind, attach and detach, shared_query and set_info: a window is known from its creation on.  Before the
- * call is passed on, all members have told each other what they give to it; behind it they meet, so that what came before on any
- * member comes before what follows on any other.  Programs call. */
+/* Creation of windows. Before the call is passed on, all members send each other their arguments.
+ * After it they meet, so that what came before on any member is ordered before what follows on any
+ * other. */
 #include "check/access/history_proxy.h"
 #include "check/intercept/callback_scope.h"
 #include "check/intercept/messages_waits.h"
@@ -14,25 +14,27 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_COMMON = 100 }; /* words[0] of the board's part of a window; above order.h's */
+enum { KEY_COMMON = 100 }; /* words[0] of the key of a window's shared part; above order.h's */
 
 struct creation {
     enum oriel_check_flavour flavour;
     MPI_Comm comm;
-    bool looks;                           /* at this communicator; all members do, or none does */
-    struct oriel_checked_member *members; /* NULL: there is no memory for them */
+    /* the communicator is checked; all members agree on this */
+    bool looks;
+    struct oriel_checked_member *members; /* NULL: no memory for them */
     int n;
     int rank;
     struct oriel_site site;
-    uint64_t part;  /* of this member, of a window over several machines */
-    uint64_t locks; /* of a first member, likewise */
+    uint64_t part;  /* of this member, in a window over several nodes */
+    uint64_t locks; /* of the first member, likewise */
     bool waits;
 };
 
 static _Atomic uint32_t made; /* windows of which this process was the first member */
 
-/* Processes of another MPI_COMM_WORLD, spawned ones, may know nothing of the checker: their windows are left alone.  spans: not
- * all are on this machine.  Takes no memory, since all members must come to the same. */
+/* Processes of another MPI_COMM_WORLD (spawned ones) may not be checked: their windows are ignored.
+ * spans: not all are on this node. Allocates nothing, because all members must get the same result.
+ */
 static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
 {
     enum { PART = 256 };
@@ -63,9 +65,10 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
     return all;
 }
 
-/* --- who waits for all members --- */
+/* --- waiting for all members --- */
 
-/* asks: also where that is a question to another machine, whose checker does not answer any more or tells who has died. */
+/* asks: ask another node's server, too. It may not answer any more, or report which ranks have
+ * died. */
 static bool is_lost(int world_rank, bool asks)
 {
     size_t count = 0;
@@ -78,13 +81,13 @@ static bool is_lost(int world_rank, bool asks)
     bool found = reports == NULL;
     for (size_t i = 0; i < count && !found; i++)
         found = reports[i].rank == world_rank && reports[i].state == ORIEL_DEADLOCK_SET_FINISHED &&
-                reports[i].record.noted.site.call == ORIEL_CALL_NONE; /* not by MPI_Finalize */
+                reports[i].record.noted.site.call == ORIEL_CALL_NONE; /* not in MPI_Finalize */
     free(reports);
     return found;
 }
 
-/* Who waits for all members of a communicator, the watch's context, is told of one that will not come any more.  Each looks at few
- * at a time, in turn, and goes on where it stopped; at one on another machine each time. */
+/* Called while this rank waits for all members of a communicator (the watch's context): fails if a
+ * member has died. Each call looks at a few members in turn, and at one on another node. */
 static enum oriel_status look_at_members(void *context)
 {
     enum { FEW = 64 };
@@ -125,7 +128,8 @@ static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
            all_of_this_world(comm, *n, spans);
 }
 
-/* A rank that is no longer checked takes part in what members tell each other, and gives no entry: no member looks at the window. */
+/* A rank that is no longer checked takes part in the members' exchange and makes no entry: no
+ * member checks the window. */
 static bool joins_unchecked(const void *address)
 {
     if (!oriel_check_left || oriel_check_where.in.depth != 0)
@@ -171,7 +175,8 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
     }
 }
 
-/* All members meet behind the creation and know what is so on all of them: nothing where one of them has died. */
+/* All members meet after the creation and agree on bits that are set on all of them: none if a
+ * member has died. */
 static uint32_t meet(const struct creation *creation, uint32_t bits)
 {
     uint32_t agreed = 0;
@@ -180,7 +185,8 @@ static uint32_t meet(const struct creation *creation, uint32_t bits)
     return oriel_host_agree(comm, "the checker", bits, &agreed, &watch) == ORIEL_OK ? agreed : 0;
 }
 
-/* Where operations will go, for those who ask for lines before: only Oriel says it of such windows, without an error. */
+/* The address of each member's memory, for prefetches. Only Oriel returns it without an error for
+ * these windows. */
 static void find_memory(struct oriel_checked *window)
 {
     bool told = window->flavour == ORIEL_CHECK_ALLOCATE && window->prompt && window->n > 1;
@@ -213,7 +219,8 @@ static void add_regions(struct oriel_checked *window)
 
 enum { HAS_IT = 1, HAS_COMMON = 2 };
 
-/* What one member has no memory for, none has: the others would wait for it.  NULL: the window is not checked. */
+/* If one member has no memory for its entry, no member makes one. NULL: the window is not
+ * checked. */
 static struct oriel_checked *make_entry(struct creation *creation, int code, const void *base,
                                         MPI_Win win)
 {
@@ -320,7 +327,8 @@ static bool allocate_parts(struct oriel_checked *window)
            oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
-/* Oriel says in the window's info how it reaches the memory; a window that it has left to the host says nothing. */
+/* Oriel adds to the window's info how it reaches the memory; a window that it leaves to the host
+ * has no such key. */
 static bool is_served_by_oriel(MPI_Win win)
 {
     char value[64];
@@ -381,7 +389,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
         window->notes = oriel_member_states_find(window->id, n, members_here);
     window->threaded = oriel_start_is_threaded();
     window->prompt =
-        window->here && (n == 1 || is_served_by_oriel(win)); /* nobody waits for himself */
+        window->here && (n == 1 || is_served_by_oriel(win)); /* with one member there is no wait */
     window->gathering = find_gathering(window);
     return window;
 }
@@ -398,7 +406,7 @@ void oriel_checked_part(struct oriel_checked *window)
     window->here = window->ordered = window->prompt = false;
 }
 
-/* Where somebody may still hold it: nothing is known of it, and all of it stays. */
+/* A wrapper around an error handler may still use the entry: it is emptied and stays. */
 static void keep_freed(struct oriel_checked *window)
 {
     static struct oriel_checked *kept;
@@ -447,7 +455,7 @@ void oriel_checked_free(struct oriel_checked *window)
 
 /* --- exported --- */
 
-/* A void * that is where a void * shall go. */
+/* A void * that is stored where a void * points to. */
 static const void *given(int code, const void *baseptr)
 {
     return code == MPI_SUCCESS ? *(void *const *)baseptr : NULL;

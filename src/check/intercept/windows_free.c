@@ -1,7 +1,7 @@
-/* MPI_Win_free, and windows that MPI_Finalize finds.  All members of a window whose order is known meet
- * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
- * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
- * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
+/* MPI_Win_free, and windows that MPI_Finalize finds. All members of a window with known order meet
+ * before the call is passed on. Members with open epochs end them then, so that the call succeeds
+ * on all members or is made by none: a rank that failed alone would leave the others waiting for
+ * ever. A member that has not made a call that others wait for makes it while it waits for them. */
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"
 #include "check/order/word_clocks.h"
@@ -17,7 +17,7 @@
 
 static const uint64_t patience_ns = 2000000000;
 
-/* Others may wait for calls that this process will not make any more: then they are made for it, and everybody goes on. */
+/* Makes calls that others wait for and that this process will not make any more. */
 static void help(struct oriel_checked *window, const struct oriel_site *site)
 {
     int32_t rank = -1;
@@ -32,14 +32,15 @@ static void help(struct oriel_checked *window, const struct oriel_site *site)
     }
 }
 
-/* A killed process keeps its number until its parent has heard of it, and may be dead before that. */
+/* A killed process keeps its process id until its parent has reaped it, and may be dead before
+ * that. */
 static bool is_gone(const struct oriel_checked *window, int32_t rank, int32_t pid)
 {
     return (kill(pid, 0) != 0 && errno == ESRCH) ||
            oriel_waits_has_died((int)window->members[rank].world_rank);
 }
 
-/* Whether somebody who has not come there yet never will. */
+/* Whether a member that has not arrived has died. */
 static bool somebody_died(const struct oriel_checked *window, enum oriel_ending_count which)
 {
     for (int32_t i = 0; i < window->n; i++) {
@@ -59,7 +60,8 @@ static bool is_member(const struct oriel_checked *window, int world_rank)
     return false;
 }
 
-/* The same of a window over several machines, whose boards know who has ended; one that does not answer has ended itself. */
+/* The same for a window over several nodes, whose servers know which ranks have ended. A server
+ * that does not answer has ended itself. */
 static bool somebody_has_ended(const struct oriel_checked *window)
 {
     const struct oriel_wait_snapshot_remote *far = oriel_check_remote_look();
@@ -81,7 +83,8 @@ static struct oriel_key count_key(const struct oriel_checked *window, enum oriel
     return oriel_window_key(window, ORIEL_ORDER_COUNT, (uint64_t)which, 0);
 }
 
-/* Adds to what the members count, and answers how many it is then: on the board where all are, or where the first member is. */
+/* Adds to a count of the members and returns the sum: in shared memory if all are on this node,
+ * else at the first member's node. */
 static uint32_t count(const struct oriel_checked *window, enum oriel_ending_count which,
                       uint32_t more)
 {
@@ -91,14 +94,16 @@ static uint32_t count(const struct oriel_checked *window, enum oriel_ending_coun
     return oriel_order_count(&key, more);
 }
 
-/* site NULL: nobody needs help.  False: a member is dead, does not answer, or is no longer checked; the call behind copes. */
+/* site NULL: no calls are made for others. False: a member is dead, does not answer, or is no
+ * longer checked; the host's call deals with it. */
 static bool meet(struct oriel_checked *window, enum oriel_ending_count which,
                  const struct oriel_site *site)
 {
     enum { PATIENT = 32, ANXIOUS = 4096, ANXIOUS_FAR = 2048 };
     static const struct timespec between = {.tv_nsec = 200000};
     uint32_t met = count(window, which, 1);
-    if (window->common != NULL) /* not before: who dies in between is not waited for */
+    /* after the count: a member that dies in between is not waited for */
+    if (window->common != NULL)
         atomic_store_explicit(&window->common->shares[window->rank].met, (uint32_t)which + 1,
                               memory_order_release);
     for (unsigned tries = 1; met < (uint32_t)window->n; tries++) {
@@ -120,7 +125,7 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which,
     return true;
 }
 
-/* A post whose origins have completed ends; one that nobody starts does not. */
+/* A post whose origins have completed ends; a post without starts does not. */
 static bool end_post(struct oriel_checked *window)
 {
     uint64_t begin_ns = oriel_now_ns();
@@ -133,7 +138,8 @@ static bool end_post(struct oriel_checked *window)
     return flag != 0;
 }
 
-/* All have arrived with their locks and starts ended.  False: the window cannot be freed. */
+/* All members have arrived, with their locks and starts ended. False: the window cannot be
+ * freed. */
 static bool settle(struct oriel_checked *window)
 {
     if (count(window, ORIEL_ENDING_NEEDS_FENCE, 0) == 0)
@@ -147,7 +153,7 @@ static bool settle(struct oriel_checked *window)
     return settled;
 }
 
-/* The last of the members frees what they shared. */
+/* The last member frees the shared data. */
 static void leave_common(struct oriel_checked *window)
 {
     struct oriel_window_shared *common = window->common;
@@ -168,7 +174,7 @@ static void leave_common(struct oriel_checked *window)
     oriel_common_drop(window->id);
 }
 
-/* A window over several machines: all have met, and nobody works on this member's part any more. */
+/* A window over several nodes: all members have met, so this member's part is no longer used. */
 static void leave_machines(struct oriel_checked *window)
 {
     if (!window->ordered || window->common != NULL)
@@ -224,7 +230,7 @@ static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
 static int free_window(struct oriel_checked *window, MPI_Win *win, const struct oriel_site *site)
 {
     if (!arrive(window, site)) {
-        oriel_checked_remove(window); /* it stays as it is: nobody can use it any more */
+        oriel_checked_remove(window); /* the host's window stays: no member can use it any more */
         oriel_window_unmap_all(window);
         *win = MPI_WIN_NULL;
         return MPI_SUCCESS;

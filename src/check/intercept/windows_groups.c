@@ -1,5 +1,6 @@
-/* The groups of MPI_Win_post and MPI_Win_start as ranks of their window.  Where memory is exhausted the window's spare room serves
- * one call at a time, since an epoch that was not noted would make others look wrong.  windows_active.c calls. */
+/* The groups of MPI_Win_post and MPI_Win_start as ranks of their window. If memory is exhausted,
+ * the window's spare room serves one call at a time: an epoch that was not recorded would make
+ * other ranks look wrong. */
 #include "check/intercept/windows_table.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Which memory belongs to a window: regions of dynamic windows, which are noted so that origins can look, and parts of
- * other members that this process has mapped.  Programs call the exported functions, windows*.c the rest. */
+/* Memory of windows: regions of dynamic windows, which are recorded for origins, and parts of other
+ * members that this process has mapped. */
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"
 
@@ -7,12 +7,12 @@
 
 #include <stdlib.h>
 
-/* Memory that this process's loads and stores are watched in besides its own part. */
+/* Memory outside its own part in which this process's loads and stores are watched. */
 struct oriel_attached_list {
     struct oriel_attached_list *next;
     const void *base;
     uint64_t len_bytes;
-    int32_t target; /* whose */
+    int32_t target; /* whose memory it is */
 };
 
 static struct oriel_attached_list **find_link(struct oriel_checked *window, const void *base,
@@ -24,7 +24,7 @@ static struct oriel_attached_list **find_link(struct oriel_checked *window, cons
     return link;
 }
 
-/* Whether it was not known before. */
+/* Whether it is new. */
 static bool keep(struct oriel_checked *window, int32_t target, const void *base, uint64_t len_bytes)
 {
     struct oriel_attached_list *region = malloc(sizeof *region);
@@ -73,7 +73,7 @@ static void unmap(const struct oriel_checked *window, int32_t target, const void
     oriel_local_forget(history);
 }
 
-/* What was detached before has its uses in the history still. */
+/* The history still has the accesses to memory that was detached before. */
 void oriel_window_unmap_all(struct oriel_checked *window)
 {
     if (window->flavour == ORIEL_CHECK_DYNAMIC || window->members[window->rank].size_bytes > 0)
@@ -185,7 +185,7 @@ ORIEL_EXPORT int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
     if (promises != 0) {
         window->promises |= promises;
         atomic_fetch_add(&oriel_checked_version,
-                         1); /* callsite_cache.c has kept accesses without them */
+                         1); /* callsite_cache.c has cached accesses without them */
     }
     int code = oriel_host()->Win_set_info(win, info);
     oriel_check_leave();

@@ -1,13 +1,18 @@
 /* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4): their epochs, and the order that they make.
  *
- * Locks.  A target has two entries: what holders of exclusive locks gave at their unlock, and what holders of shared ones gave.
- * A shared lock takes the first, an exclusive one both.  MPI_Win_lock_all is a shared lock of all: it has an entry of its own
- * (target n), which exclusive locks take too; and exclusive holders give to one beside it, once MPI_Win_lock_all has been used,
- * so that it need not take from every target.  Who locks all for the first time takes from every target all the same: from then
- * on whoever unlocks has seen that it was used, or had unlocked before.  In a window over several machines it counts as used from
- * the beginning.  Where the lock of a target may be taken by the first operation on it only, the checker makes one of its own
- * before that, so that what the operation is behind is known when it is compared.  A lock with MPI_MODE_NOCHECK orders nothing:
- * the program does.  Programs call. */
+ * Locks. A target has two entries: the clocks that exclusive holders gave at their unlock, and
+ * those of shared holders. A shared lock takes the first entry, an exclusive one both.
+ *
+ * MPI_Win_lock_all is a shared lock of all targets. It has an entry of its own (target n), which
+ * exclusive locks take too. Once MPI_Win_lock_all has been used, exclusive holders also give to a
+ * second entry of target n, so that it need not take from every target. The first MPI_Win_lock_all
+ * of a process still takes from every target. A rank that unlocks after that has seen the use; one
+ * that did not see it had unlocked before. In a window over several nodes it counts as used from
+ * the beginning.
+ *
+ * Where the first operation on a target may acquire its lock, the checker first makes an operation
+ * of its own, so that the lock's order is known when the program's operation is compared. A lock
+ * with MPI_MODE_NOCHECK orders nothing: the program does. */
 #include "check/access/pending_slot.h"
 
 #include <string.h>
@@ -74,7 +79,7 @@ void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, M
 
 /* --- lock and unlock --- */
 
-/* Target -1: all.  Who holds a lock with MPI_MODE_NOCHECK lets nobody wait. */
+/* Target -1: all. A lock with MPI_MODE_NOCHECK makes no rank wait. */
 static void hold(const struct oriel_checked *window, int32_t target, enum oriel_holding how)
 {
     if (window->gathering != NULL)
@@ -91,7 +96,7 @@ static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bo
     return true;
 }
 
-/* A program that handles errors may try again, or do without. */
+/* A program that handles errors may try again, or go on without the lock. */
 static void take_back(struct oriel_checked *window, int32_t target, bool fenced)
 {
     oriel_window_enter(window);
@@ -219,7 +224,7 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
 
 /* --- flush and sync --- */
 
-/* Operations on others that are pending now were not meant by this flush. */
+/* This flush does not complete pending operations on other targets. */
 static void flag_others(struct oriel_checked *window, int32_t target)
 {
     for (int32_t i = 0; i < window->n; i++)
@@ -253,7 +258,7 @@ static void before_flush(struct oriel_checked *window, int32_t target, bool remo
 typedef int flush_rank_fn(int rank, MPI_Win win);
 typedef int flush_all_fn(MPI_Win win);
 
-/* False: it is in no epoch of a lock, which is told. */
+/* False: the target is not locked, which is reported. */
 static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, int target,
                                                 const struct oriel_site *site,
                                                 struct oriel_quiet *quiet)
@@ -266,13 +271,13 @@ static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, in
     return verdict == ORIEL_VERDICT_RIGHT;
 }
 
-/* What a site is made of, which takes longer than what most flushes need. */
+/* The parts of a site. A full site takes longer, and most flushes do not need one. */
 static struct oriel_site site_unmade(const void *address, enum oriel_call call)
 {
     return (struct oriel_site){.address = (uint64_t)(uintptr_t)address, .call = (uint16_t)call};
 }
 
-/* One of which it is not known yet whether it is right. */
+/* A flush that may be wrong. */
 static __attribute__((noinline)) int flush_with_care(struct oriel_checked *window, int target,
                                                      bool remote, flush_rank_fn *behind,
                                                      flush_all_fn *behind_all,
@@ -296,7 +301,7 @@ static __attribute__((noinline)) int flush_with_care(struct oriel_checked *windo
     return oriel_quiet_end(&quiet, code);
 }
 
-/* Any of the four; target -1: all, by flush_all.  Under a lock all is right. */
+/* Any of the four flushes; target -1: all, by flush_all. Under a lock every flush is right. */
 static inline int flush(struct oriel_checked *window, int target, bool remote,
                         flush_rank_fn *behind, flush_all_fn *behind_all,
                         const struct oriel_site *unmade)
@@ -319,7 +324,8 @@ static inline int flush(struct oriel_checked *window, int target, bool remote,
     return code;
 }
 
-/* Whoever polls memory with MPI_Win_sync may go on with what it finds there: all that others have completed so far. */
+/* A process that polls memory with MPI_Win_sync may go on with what it finds: all that the others
+ * have completed so far. */
 static int synchronise(struct oriel_checked *window)
 {
     int code = oriel_host()->Win_sync(window->win);

@@ -1,6 +1,6 @@
-/* Operations with requests: the request's completion frees the buffers and completes what fetches, but says nothing about the
- * target; a flush does all that earlier.  Whichever comes first does it, the other one finds nothing left.  windows*.c call, and
- * request_table.c when a request has ended. */
+/* Operations with requests. The completion of the request frees the buffers and completes
+ * operations that fetch; it does not complete the operation at the target. A flush does all of
+ * this. Whichever comes first does it, and the other one finds nothing left. */
 #include "check/access/history_proxy.h"
 #include "check/intercept/request_table.h"
 #include "check/intercept/windows_operate.h"
@@ -9,10 +9,9 @@
 #include <stdlib.h>
 
 struct oriel_window_request {
-    struct oriel_window_request
-        *next; /* in the window's list, while there is something left to do */
-    struct oriel_window_request **link; /* the word that says where it is */
-    struct oriel_checked *window;       /* NULL: nothing is left */
+    struct oriel_window_request *next;  /* in the window's list, until it is complete */
+    struct oriel_window_request **link; /* the pointer that refers to it */
+    struct oriel_checked *window;       /* NULL: complete */
     int32_t target;
     bool fetches;
     oriel_shm_offset history;
@@ -85,8 +84,8 @@ static bool is_complete(MPI_Request request)
     return code == MPI_SUCCESS && flag;
 }
 
-/* Hosts give one handle to all requests that are complete at once, and nobody could tell which of them is waited for: such a
- * request becomes one of its own, complete as well. */
+/* Hosts use one handle for all requests that are complete at once, so a wait would not show which
+ * of them it is for. Such a request is replaced by one of its own, complete as well. */
 static void give_own_handle(MPI_Request *request)
 {
     MPI_Request own;
@@ -105,7 +104,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
     struct oriel_window_request *asked = code == MPI_SUCCESS ? malloc(sizeof *asked) : NULL;
     oriel_shm_offset history =
         operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
-    if (asked == NULL) { /* nothing is under way, or nobody can know when it ends */
+    if (asked == NULL) { /* nothing is active, or its end would not be seen */
         if (history != 0)
             oriel_part_complete_one(history, operation->ticket, oriel_order_now());
         oriel_local_complete(operation->buffers);

@@ -1,5 +1,5 @@
-/* What MPICH has beyond MPI-3.1 and is not modelled: persistent collectives, partitioned messages, communicators of sessions.
- * Programs call them. */
+/* Functions that MPICH has beyond MPI-3.1 and that are not modelled: persistent collectives,
+ * partitioned messages, communicators of sessions. */
 #include "check/intercept/messages_other.h"
 
 #include "base/log.h"
@@ -67,7 +67,7 @@ static void add_persistent(const char *name, MPI_Request request)
     }
 #include "check/intercept/mpich/persistent.def"
 
-/* A part has come: order, before the request is complete. */
+/* A part has arrived: order, before the request is complete. */
 ORIEL_CHECK_WRAP(Parrived, (MPI_Request request, int partition, int *flag))
 {
     int code;
@@ -116,7 +116,8 @@ ORIEL_CHECK_WRAP(Session_create_errhandler,
     return BEHIND(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
 }
 
-/* The checker starts with MPI_Init: of who never calls it, it says so, by the first process. */
+/* The checker starts with MPI_Init. A program that never calls it gets one line, by the first
+ * process. */
 ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
 {
     static _Atomic(void *) initialized;
