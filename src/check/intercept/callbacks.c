@@ -36,7 +36,7 @@ bool oriel_callback_is_others(const void *address)
 
 void (*oriel_callback_failed_at_end)(void);
 
-static void attribute_stays(uintptr_t object)
+static void attribute_not_deleted(uintptr_t object)
 {
     if (oriel_callback_failed_at_end != NULL && object == (uintptr_t)MPI_COMM_SELF)
         oriel_callback_failed_at_end();
@@ -57,7 +57,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* MPICH's C++ classes register functions that take references to objects, and have the host call
  * them through proxies. (Error handlers get a reference instead of a pointer, which passes on
  * unchanged; generalised requests get functions in C.) */
-static bool is_cxx(const void *address)
+static bool is_cxx_function(const void *address)
 {
     struct oriel_code_address place;
     return oriel_code_address_find((uint64_t)(uintptr_t)address, &place) &&
@@ -65,7 +65,7 @@ static bool is_cxx(const void *address)
 }
 
 /* NULL: no memory. */
-static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
+static struct attribute *attribute_record(any_fn *copy, any_fn *del, void *extra)
 {
     enum { NEWEST = 64 };
     pthread_mutex_lock(&mutex);
@@ -106,7 +106,7 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
                                                                          attribute->extra);        \
         oriel_callback_scope_end(&scope);                                                          \
         if (code != MPI_SUCCESS)                                                                   \
-            attribute_stays((uintptr_t)object);                                                    \
+            attribute_not_deleted((uintptr_t)object);                                              \
         return code;                                                                               \
     }                                                                                              \
     ORIEL_CHECK_WRAP(name, (MPI_##Kind##_copy_attr_function * copy,                                \
@@ -116,8 +116,9 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
         bool deletes = del != NULL && del != (null_delete);                                        \
         struct attribute *attribute = NULL;                                                        \
         const void *address = __builtin_return_address(0);                                         \
-        if ((copies || deletes) && !oriel_callback_is_others(address) && !is_cxx(address))         \
-            attribute = attribute_of((any_fn *)copy, (any_fn *)del, extra);                        \
+        if ((copies || deletes) && !oriel_callback_is_others(address) &&                           \
+            !is_cxx_function(address))                                                             \
+            attribute = attribute_record((any_fn *)copy, (any_fn *)del, extra);                    \
         if (attribute == NULL)                                                                     \
             return BEHIND(name)(copy, del, keyval, extra);                                         \
         return BEHIND(name)(copies ? copy_##name : copy, deletes ? delete_##name : del, keyval,    \

@@ -52,7 +52,7 @@ bool oriel_start_is_threaded(void)
 /* --- nodes --- */
 
 /* Processes of one kernel that see each other's process ids share memory; never 0. */
-static uint64_t machine_number(void)
+static uint64_t node_number(void)
 {
     char text[64] = "";
     struct stat processes = {.st_ino = 0};
@@ -74,9 +74,9 @@ static uint64_t machine_number(void)
     return number | 1;
 }
 
-static bool find_machines(void)
+static bool nodes_find(void)
 {
-    uint64_t own = machine_number();
+    uint64_t own = node_number();
     uint64_t *numbers = calloc((size_t)(unsigned)world_size, sizeof *numbers);
     machine_of = calloc((size_t)(unsigned)world_size, sizeof *machine_of);
     machines_count = 0;
@@ -93,7 +93,7 @@ static bool find_machines(void)
     return found;
 }
 
-static int first_of(int machine)
+static int node_first_rank(int machine)
 {
     int first = 0;
     while (machine_of[first] != machine)
@@ -101,19 +101,19 @@ static int first_of(int machine)
     return first;
 }
 
-static bool is_first_here(void)
+static bool is_first_of_node(void)
 {
-    return first_of(machine_of[world_rank]) == world_rank;
+    return node_first_rank(machine_of[world_rank]) == world_rank;
 }
 
 /* --- meeting --- */
 
-static bool keep_addresses(const struct arrival *all)
+static bool addresses_store(const struct arrival *all)
 {
     struct oriel_check_remote_address *addresses =
         calloc((size_t)(unsigned)machines_count, sizeof *addresses);
     for (int i = 0; i < machines_count && addresses != NULL; i++)
-        addresses[i] = all[first_of(i)].address;
+        addresses[i] = all[node_first_rank(i)].address;
     bool kept = addresses != NULL &&
                 oriel_check_remote_start(machine_of, world_size, machine_of[world_rank], addresses,
                                          machines_count);
@@ -123,11 +123,11 @@ static bool keep_addresses(const struct arrival *all)
 
 /* The node's first rank creates the shared memory and serves other nodes; the node's other ranks
  * join. */
-static bool come_to_board(void)
+static bool shm_make_or_join(void)
 {
     struct arrival own = {.made = 0};
     struct arrival *all = calloc((size_t)(unsigned)world_size, sizeof *all);
-    if (is_first_here()) {
+    if (is_first_of_node()) {
         own.made = oriel_shm_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
         if (own.made && machines_count > 1 && !oriel_check_remote_serve(&own.address))
             oriel_warn("the checker of rank %d's machine cannot be asked by others: %s", world_rank,
@@ -136,9 +136,9 @@ static bool come_to_board(void)
     bool joined =
         oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK &&
         all != NULL;
-    const struct arrival *first = joined ? &all[first_of(machine_of[world_rank])] : NULL;
-    joined = joined && first->made && keep_addresses(all) &&
-             (is_first_here() || oriel_shm_join(first->path) == ORIEL_OK);
+    const struct arrival *first = joined ? &all[node_first_rank(machine_of[world_rank])] : NULL;
+    joined = joined && first->made && addresses_store(all) &&
+             (is_first_of_node() || oriel_shm_join(first->path) == ORIEL_OK);
     free(all);
     return joined;
 }
@@ -155,7 +155,7 @@ static bool watch_forks(void)
     return oriel_fork_watch(&watching, NULL, NULL, stop_in_child) == ORIEL_OK;
 }
 
-static bool start_parts(bool threads)
+static bool checker_parts_start(bool threads)
 {
     return oriel_order_start(world_rank, world_size) == ORIEL_OK &&
            oriel_sites_start() == ORIEL_OK && oriel_finding_start() == ORIEL_OK &&
@@ -168,7 +168,7 @@ static bool start_parts(bool threads)
 enum { STARTED = 1, REACHES = 2 };
 
 /* The bits that are set on all ranks. */
-static uint32_t agree(uint32_t bits)
+static uint32_t bits_agree(uint32_t bits)
 {
     uint32_t agreed = 0;
     return oriel_host_agree(MPI_COMM_WORLD, "the checker", bits, &agreed, NULL) == ORIEL_OK ? agreed
@@ -176,10 +176,10 @@ static uint32_t agree(uint32_t bits)
 }
 
 /* Called once every rank has started. Servers may be asked from then on. */
-static void span_machines(void)
+static void nodes_connect(void)
 {
-    bool reaches = !is_first_here() || machines_count == 1 || oriel_check_remote_try();
-    reaches_all = (agree(reaches ? REACHES : 0) & REACHES) != 0;
+    bool reaches = !is_first_of_node() || machines_count == 1 || oriel_check_remote_try();
+    reaches_all = (bits_agree(reaches ? REACHES : 0) & REACHES) != 0;
     if (reaches_all && machines_count > 1)
         oriel_check_remote_span();
     if (!reaches)
@@ -196,22 +196,22 @@ static void span_machines(void)
 
 typedef int query_fn(int *provided);
 
-static void start(bool threads)
+static void checker_start(bool threads)
 {
     const struct oriel_host_calls *host = oriel_host();
     if (oriel_options()->bypass || host->Comm_size(MPI_COMM_WORLD, &world_size) != MPI_SUCCESS ||
         host->Comm_rank(MPI_COMM_WORLD, &world_rank) != MPI_SUCCESS ||
-        !(agree(find_machines() ? STARTED : 0) & STARTED))
+        !(bits_agree(nodes_find() ? STARTED : 0) & STARTED))
         return;
-    bool right = come_to_board() && start_parts(threads);
-    if (!(agree(right ? STARTED : 0) & STARTED)) {
+    bool right = shm_make_or_join() && checker_parts_start(threads);
+    if (!(bits_agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
             oriel_warn("rank %d cannot come to the checker's memory (%s): nothing is checked",
                        world_rank, oriel_fail_message());
         oriel_check_remote_serve_stop();
         return;
     }
-    span_machines();
+    nodes_connect();
     int level = MPI_THREAD_MULTIPLE;
     query_fn *query = (query_fn *)oriel_host_symbol("PMPI_Query_thread");
     threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
@@ -219,14 +219,14 @@ static void start(bool threads)
     oriel_check_alone = !threaded && level != MPI_THREAD_SERIALIZED;
     /* so that each node knows it, whether or not its ranks use it */
     oriel_comm_find(MPI_COMM_WORLD);
-    if (is_first_here())
+    if (is_first_of_node())
         oriel_deadlock_start(machines_count == 1 || !reaches_all ? ORIEL_DEADLOCK_HERE
                              : world_rank == 0                   ? ORIEL_DEADLOCK_ALL
                                                                  : ORIEL_DEADLOCK_MARKS);
     oriel_check_running = true;
 }
 
-static void stop(const struct oriel_site *site)
+static void checker_stop(const struct oriel_site *site)
 {
     if (!oriel_check_left) { /* else the state of windows and waits is not known */
         oriel_check_look();  /* at what callbacks have left pending */
@@ -254,7 +254,7 @@ static bool stops_with_self;
 static void stop_at_end(void)
 {
     if (oriel_check_running || oriel_check_left)
-        stop(&finalize_site);
+        checker_stop(&finalize_site);
 }
 
 static int stop_with_self(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -286,7 +286,7 @@ ORIEL_EXPORT int PMPI_Init(int *argc, char ***argv)
     int code = oriel_host()->Init(argc, argv);
     oriel_check_enter();
     if (code == MPI_SUCCESS) {
-        start(false);
+        checker_start(false);
         attach_stop();
     }
     oriel_check_leave();
@@ -300,7 +300,7 @@ ORIEL_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *pr
     int code = oriel_host()->Init_thread(argc, argv, required, provided);
     oriel_check_enter();
     if (code == MPI_SUCCESS) {
-        start(*provided >= MPI_THREAD_SERIALIZED);
+        checker_start(*provided >= MPI_THREAD_SERIALIZED);
         attach_stop();
     }
     oriel_check_leave();
@@ -317,12 +317,12 @@ ORIEL_EXPORT int PMPI_Finalize(void)
     finalize_fn *behind = (finalize_fn *)oriel_host_symbol("PMPI_Finalize");
     if (!oriel_window_look()) {
         if (oriel_check_left && !stops_with_self)
-            stop(&finalize_site);
+            checker_stop(&finalize_site);
         return behind();
     }
     finalize_site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Finalize);
     if (!stops_with_self)
-        stop(&finalize_site);
+        checker_stop(&finalize_site);
 #ifdef OPEN_MPI
     oriel_callback_failed_at_end = stop_at_end;
 #endif

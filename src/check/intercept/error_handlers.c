@@ -22,8 +22,8 @@ static struct {
 } handlers[HANDLERS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void run(int at, struct oriel_callback_position place, void *handle, int *code,
-                void *const words[WORDS])
+static void handler_call(int at, struct oriel_callback_position place, void *handle, int *code,
+                         void *const words[WORDS])
 {
     enum oriel_handler_kind kind = handlers[at].kind;
     struct oriel_callback_scope scope;
@@ -45,7 +45,7 @@ static void run(int at, struct oriel_callback_position place, void *handle, int 
         for (int i = 0; i < WORDS; i++)                                                            \
             words[i] = va_arg(list, void *);                                                       \
         va_end(list);                                                                              \
-        run(at, ORIEL_CALLBACK_POSITION(), handle, code, words);                                   \
+        handler_call(at, ORIEL_CALLBACK_POSITION(), handle, code, words);                          \
     }
 #define NAME(at) handler_##at,
 #define EIGHT(EACH, tens)                                                                          \

@@ -93,7 +93,7 @@ bool oriel_something_came(int code)
 }
 
 /* A message came from that rank of the communicator. */
-static void got(struct oriel_receive_half *half, int source, int tag)
+static void receive_half_got(struct oriel_receive_half *half, int source, int tag)
 {
     struct oriel_comm *comm = half->comm;
     int world_rank = oriel_comm_world_rank(comm, source);
@@ -108,7 +108,7 @@ static void got(struct oriel_receive_half *half, int source, int tag)
     }
 }
 
-static void release(struct oriel_receive_half *half)
+static void receive_half_release(struct oriel_receive_half *half)
 {
     if (half->comm != NULL)
         oriel_comm_release(half->comm);
@@ -116,7 +116,7 @@ static void release(struct oriel_receive_half *half)
     half->receiving = NULL;
 }
 
-static bool is_cancelled(const MPI_Status *status)
+static bool status_is_cancelled(const MPI_Status *status)
 {
     static _Atomic(void *) slot;
     int flag = 0;
@@ -126,7 +126,7 @@ static bool is_cancelled(const MPI_Status *status)
 
 /* The receive is complete, or will complete unseen, with an unknown message: it takes from all
  * ranks, and may still count among its receives. */
-static void got_something(struct oriel_receive_half *half)
+static void receive_half_got_unknown(struct oriel_receive_half *half)
 {
     if (half->receiving != NULL)
         oriel_receive_abandoned(&half->comm->matching, half->receiving);
@@ -142,17 +142,17 @@ void oriel_receive_half_done(struct oriel_receive_half *half, int code, const MP
         return;
     bool named = half->source != MPI_ANY_SOURCE && half->tag != MPI_ANY_TAG;
     bool clear = status != NULL && !half->has_vague_status;
-    bool came =
-        oriel_something_came(code) && !(clear && code == MPI_SUCCESS && is_cancelled(status));
+    bool came = oriel_something_came(code) &&
+                !(clear && code == MPI_SUCCESS && status_is_cancelled(status));
     if (!came && half->receiving != NULL)
         oriel_receive_cancelled(&comm->matching, half->receiving);
     else if (came && status != NULL && named)
-        got(half, half->source, half->tag);
+        receive_half_got(half, half->source, half->tag);
     else if (came && clear && oriel_comm_has(comm, status->MPI_SOURCE))
-        got(half, status->MPI_SOURCE, status->MPI_TAG);
+        receive_half_got(half, status->MPI_SOURCE, status->MPI_TAG);
     else if (came)
-        got_something(half);
-    release(half);
+        receive_half_got_unknown(half);
+    receive_half_release(half);
 }
 
 void oriel_receive_half_none(struct oriel_receive_half *half)
@@ -161,7 +161,7 @@ void oriel_receive_half_none(struct oriel_receive_half *half)
         oriel_receive_cancelled(&half->comm->matching, half->receiving);
     if (half->is_unknown)
         oriel_order_unknown_end();
-    release(half);
+    receive_half_release(half);
 }
 
 /* MPICH does not reset the mark of a cancelled receive in a status. */
@@ -193,7 +193,7 @@ MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count cou
 /* --- with requests --- */
 
 /* While it is active, calls of the other side that it may match are not stuck. */
-static void count_in(struct oriel_message *message)
+static void message_count_in(struct oriel_message *message)
 {
     message->counted = true;
     message->sends_to = message->sends ? message->send.destination : -1;
@@ -205,7 +205,7 @@ static void count_in(struct oriel_message *message)
         oriel_wait_receiving(message->receives_from, 1);
 }
 
-static void count_out(struct oriel_message *message)
+static void message_count_out(struct oriel_message *message)
 {
     if (!message->counted)
         return;
@@ -215,7 +215,7 @@ static void count_out(struct oriel_message *message)
         oriel_wait_receiving(message->receives_from, -1);
 }
 
-static void begin_message(struct oriel_message *message)
+static void message_begin(struct oriel_message *message)
 {
     oriel_uses_begin(&message->uses, message->address, message->call, true);
     if (!message->sends || message->destination != MPI_PROC_NULL)
@@ -232,20 +232,20 @@ static void begin_message(struct oriel_message *message)
         oriel_send_half_begin(&message->send, message->comm, message->destination,
                               message->send_tag, message->synchronous,
                               message->receives ? NULL : message->called);
-    count_in(message);
+    message_count_in(message);
 }
 
-static void release_buffers(void *closure)
+static void message_buffers_release(void *closure)
 {
     const struct oriel_message *message = closure;
     oriel_local_complete(message->uses.group);
 }
 
-static void done(void *closure, const MPI_Status *status)
+static void message_done(void *closure, const MPI_Status *status)
 {
     struct oriel_message *message = closure;
     int code = MPI_SUCCESS;
-    count_out(message);
+    message_count_out(message);
     if (message->receives)
         oriel_receive_half_done(&message->receive, code, status);
     if (message->sends)
@@ -255,9 +255,9 @@ static void done(void *closure, const MPI_Status *status)
         free(message);
 }
 
-static const struct oriel_request_kind kind = {done, release_buffers};
+static const struct oriel_request_kind kind = {message_done, message_buffers_release};
 
-static void posted(struct oriel_message *message, bool failed)
+static void message_posted(struct oriel_message *message, bool failed)
 {
     if (message->sends)
         oriel_send_half_posted(&message->send, failed);
@@ -265,23 +265,23 @@ static void posted(struct oriel_message *message, bool failed)
         oriel_receive_half_posted(&message->receive);
     if (!failed)
         return;
-    count_out(message);
+    message_count_out(message);
     if (message->receives)
         oriel_receive_half_none(&message->receive);
     oriel_local_complete(message->uses.group);
 }
 
-static void begin_start(struct oriel_startable *startable)
+static void startable_begin(struct oriel_startable *startable)
 {
-    begin_message((struct oriel_message *)startable);
+    message_begin((struct oriel_message *)startable);
 }
 
-static void started(struct oriel_startable *startable, bool failed)
+static void startable_started(struct oriel_startable *startable, bool failed)
 {
-    posted((struct oriel_message *)startable, failed);
+    message_posted((struct oriel_message *)startable, failed);
 }
 
-static void drop(struct oriel_startable *startable)
+static void startable_drop(struct oriel_startable *startable)
 {
     struct oriel_message *message = (struct oriel_message *)startable;
     free(message);
@@ -295,9 +295,10 @@ struct oriel_message *oriel_message_begin(const struct oriel_message *descriptio
         return NULL;
     }
     *message = *description;
-    message->startable = (struct oriel_startable){begin_start, started, &kind, drop};
+    message->startable =
+        (struct oriel_startable){startable_begin, startable_started, &kind, startable_drop};
     if (!message->persists)
-        begin_message(message);
+        message_begin(message);
     return message;
 }
 
@@ -306,7 +307,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     if (message == NULL)
         return;
     if (!message->persists)
-        posted(message, failed);
+        message_posted(message, failed);
     if (failed)
         free(message);
     else if (message->persists)
@@ -332,14 +333,14 @@ int oriel_message_needs(const struct oriel_request_record *record, struct oriel_
 
 /* Hosts cancel a receive in the call or not at all. The wrapper asks at once, while the receive's
  * number can still go to the next ones. */
-static void receive_cancelled(struct oriel_message *message, MPI_Request request)
+static void message_receive_cancelled(struct oriel_message *message, MPI_Request request)
 {
     static _Atomic(void *) slot;
     MPI_Status status;
     int flag = 0;
     int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(
         &slot, "PMPI_Request_get_status"))(request, &flag, &status);
-    if (code == MPI_SUCCESS && flag && is_cancelled(&status))
+    if (code == MPI_SUCCESS && flag && status_is_cancelled(&status))
         oriel_receive_half_none(&message->receive);
 }
 
@@ -354,7 +355,7 @@ ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
     ORIEL_CHECK_PASS(code, Cancel, (request));
     if (code == MPI_SUCCESS && message != NULL && message->receives && !message->sends) {
         oriel_check_enter();
-        receive_cancelled(message, *request);
+        message_receive_cancelled(message, *request);
         oriel_check_leave();
     }
     return code;

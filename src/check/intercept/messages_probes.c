@@ -2,7 +2,7 @@
  * that it may have seen. A matching probe is the receive. */
 #include "check/intercept/messages_point.h"
 
-static void probed(int code, MPI_Comm comm, const MPI_Status *status)
+static void probe_take(int code, MPI_Comm comm, const MPI_Status *status)
 {
     struct oriel_comm *entry = oriel_comm_find(comm);
     if (code != MPI_SUCCESS)
@@ -29,7 +29,7 @@ ORIEL_CHECK_WRAP(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status)
     bool waits = oriel_wait_probe(&site, comm, source, tag);
     ORIEL_CHECK_PASS(code, Probe, (source, tag, comm, status));
     oriel_wait_done(waits);
-    probed(code, comm, status);
+    probe_take(code, comm, status);
     return code;
 }
 
@@ -42,7 +42,7 @@ ORIEL_CHECK_WRAP(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Sta
     status = oriel_status_prepare(status, &own);
     ORIEL_CHECK_PASS(code, Iprobe, (source, tag, comm, flag, status));
     if (code == MPI_SUCCESS && *flag)
-        probed(code, comm, status);
+        probe_take(code, comm, status);
     return code;
 }
 

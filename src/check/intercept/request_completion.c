@@ -25,7 +25,7 @@ struct watch {
     MPI_Status few_statuses[FEW];
 };
 
-static bool make_room(struct watch *watch, int count, bool wants_statuses)
+static bool watch_room_make(struct watch *watch, int count, bool wants_statuses)
 {
     if (count <= FEW) {
         watch->records = watch->few_records;
@@ -42,7 +42,7 @@ static bool make_room(struct watch *watch, int count, bool wants_statuses)
            (!wants_statuses || watch->statuses != NULL);
 }
 
-static void drop_room(struct watch *watch)
+static void watch_room_free(struct watch *watch)
 {
     if (watch->records != watch->few_records)
         free(watch->records);
@@ -64,8 +64,8 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
     watch->requests = requests;
     watch->statuses = NULL;
     watch->ended = 0;
-    if (!make_room(watch, count, *statuses == none)) {
-        drop_room(watch);
+    if (!watch_room_make(watch, count, *statuses == none)) {
+        watch_room_free(watch);
         return false;
     }
     watch->claim = oriel_claim_begin();
@@ -75,7 +75,7 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
     }
     if (!any) {
         oriel_claim_end();
-        drop_room(watch);
+        watch_room_free(watch);
         return false;
     }
     if (*statuses == none)
@@ -97,7 +97,7 @@ static bool wait_begin(const struct watch *watch, const void *address, uint16_t 
 #define WAITS(call, mode)                                                                          \
     wait_begin(&watch, __builtin_return_address(0), ORIEL_CALL_##call, ORIEL_WAIT_FOR_##mode)
 
-static void ended(struct watch *watch, int i, const MPI_Status *status)
+static void watch_request_ended(struct watch *watch, int i, const MPI_Status *status)
 {
     if (i < 0 || i >= watch->count || watch->records[i] == NULL)
         return;
@@ -114,11 +114,11 @@ static void watch_end(struct watch *watch)
             oriel_request_unclaim(watch->records[i], watch->claim);
     oriel_requests_end(watch->ends, watch->ended, watch->claim);
     oriel_claim_end();
-    drop_room(watch);
+    watch_room_free(watch);
 }
 
 /* After a failed call. */
-static bool is_over(const struct watch *watch, int i, int code)
+static bool watch_request_is_over(const struct watch *watch, int i, int code)
 {
     return oriel_request_is_over(watch->requests[i], watch->records[i], oriel_class_of(code));
 }
@@ -134,8 +134,8 @@ ORIEL_CHECK_WRAP(Wait, (MPI_Request * request, MPI_Status *status))
     bool waits = WAITS(Wait, ALL);
     code = BEHIND(Wait)(request, status);
     oriel_wait_done(waits);
-    if (code == MPI_SUCCESS || is_over(&watch, 0, code))
-        ended(&watch, 0, status);
+    if (code == MPI_SUCCESS || watch_request_is_over(&watch, 0, code))
+        watch_request_ended(&watch, 0, status);
     watch_end(&watch);
     return code;
 }
@@ -147,8 +147,8 @@ ORIEL_CHECK_WRAP(Test, (MPI_Request * request, int *flag, MPI_Status *status))
     if (!watch_begin(&watch, 1, request, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Test, (request, flag, status));
     code = BEHIND(Test)(request, flag, status);
-    if (code == MPI_SUCCESS ? *flag : is_over(&watch, 0, code))
-        ended(&watch, 0, status);
+    if (code == MPI_SUCCESS ? *flag : watch_request_is_over(&watch, 0, code))
+        watch_request_ended(&watch, 0, status);
     watch_end(&watch);
     return code;
 }
@@ -162,7 +162,7 @@ ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status
         return ORIEL_CHECK_PASS(code, Request_get_status, (request, flag, status));
     code = BEHIND(Request_get_status)(request, flag, status);
     if (code == MPI_SUCCESS && *flag)
-        ended(&watch, 0, status);
+        watch_request_ended(&watch, 0, status);
     watch_end(&watch);
     return code;
 }
@@ -175,11 +175,11 @@ static void any_ended(struct watch *watch, int code, bool is_one, int index,
                       const MPI_Status *status)
 {
     if (code == MPI_SUCCESS && is_one)
-        ended(watch, index, status);
+        watch_request_ended(watch, index, status);
     for (int i = 0; i < watch->count && code != MPI_SUCCESS; i++)
         if (oriel_request_is_over(watch->requests[i], watch->records[i], MPI_SUCCESS) ||
-            (i == index && is_over(watch, i, code)))
-            ended(watch, i, status);
+            (i == index && watch_request_is_over(watch, i, code)))
+            watch_request_ended(watch, i, status);
 }
 
 ORIEL_CHECK_WRAP(Waitany,
@@ -222,7 +222,7 @@ static void all_ended(struct watch *watch, int code, const MPI_Status *statuses)
         if (code == MPI_SUCCESS ||
             (code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_ERR_PENDING) ||
             oriel_request_is_over(watch->requests[i], watch->records[i], MPI_ERR_IN_STATUS))
-            ended(watch, i, &statuses[i]);
+            watch_request_ended(watch, i, &statuses[i]);
 }
 
 ORIEL_CHECK_WRAP(Waitall,
@@ -262,7 +262,7 @@ static void some_ended(struct watch *watch, int code, int found, const int indic
     if ((code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) || found == MPI_UNDEFINED)
         return;
     for (int i = 0; i < found; i++)
-        ended(watch, indices[i], &statuses[i]);
+        watch_request_ended(watch, indices[i], &statuses[i]);
 }
 
 #define SOME_PARAMETERS                                                                            \

@@ -33,12 +33,12 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t serials;
 static _Atomic uint64_t records;
 
-static uint64_t key_of(MPI_Request request)
+static uint64_t request_key(MPI_Request request)
 {
     return (uint64_t)(uintptr_t)request;
 }
 
-static struct oriel_request_record **chain_of(uint64_t key)
+static struct oriel_request_record **record_chain(uint64_t key)
 {
     return &buckets[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 51];
 }
@@ -47,29 +47,29 @@ _Static_assert(BUCKETS == 1 << (64 - 51), "the shift above");
 /* --- with the mutex --- */
 
 /* The oldest unclaimed record of the key. */
-static struct oriel_request_record *find(uint64_t key)
+static struct oriel_request_record *record_find(uint64_t key)
 {
     struct oriel_request_record *found = NULL;
-    for (struct oriel_request_record *record = *chain_of(key); record != NULL;
+    for (struct oriel_request_record *record = *record_chain(key); record != NULL;
          record = record->next)
         if (record->key == key && !record->claimed)
             found = record;
     return found;
 }
 
-static void insert(struct oriel_request_record *record)
+static void record_insert(struct oriel_request_record *record)
 {
     record->holders = 1;
-    struct oriel_request_record **first = chain_of(record->key);
+    struct oriel_request_record **first = record_chain(record->key);
     record->serial = ++serials;
     record->next = *first;
     *first = record;
     atomic_fetch_add_explicit(&records, 1, memory_order_relaxed);
 }
 
-static void take_out(struct oriel_request_record *record)
+static void record_remove(struct oriel_request_record *record)
 {
-    struct oriel_request_record **link = chain_of(record->key);
+    struct oriel_request_record **link = record_chain(record->key);
     while (*link != record)
         link = &(*link)->next;
     *link = record->next;
@@ -77,7 +77,7 @@ static void take_out(struct oriel_request_record *record)
     atomic_fetch_sub_explicit(&records, 1, memory_order_relaxed);
 }
 
-static void drop(struct oriel_request_record *record, unsigned holders)
+static void record_drop(struct oriel_request_record *record, unsigned holders)
 {
     record->holders -= holders;
     if (record->holders == 0)
@@ -87,14 +87,14 @@ static void drop(struct oriel_request_record *record, unsigned holders)
 /* --- ends --- */
 
 /* A record that was removed from the table; holders: references to drop. */
-static void end_unseen(struct oriel_request_record *record, unsigned holders)
+static void record_end_unseen(struct oriel_request_record *record, unsigned holders)
 {
     if (record->active)
         record->kind->done(record->closure, NULL);
     if (record->startable != NULL)
         record->startable->drop(record->startable);
     pthread_mutex_lock(&mutex);
-    drop(record, holders);
+    record_drop(record, holders);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -119,7 +119,7 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
         record->active = false;
         record->claimed = false;
         if (record->startable == NULL)
-            take_out(record);
+            record_remove(record);
     }
     pthread_mutex_unlock(&mutex);
     for (int i = 0; i < count; i++)
@@ -128,7 +128,7 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++) {
         bool is_out = ends[i].is_own && ends[i].record->startable == NULL;
-        drop(ends[i].record, is_out ? 2 : 1); /* the call, and the table */
+        record_drop(ends[i].record, is_out ? 2 : 1); /* the call, and the table */
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -136,7 +136,7 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
 /* --- adding --- */
 
 /* shares: where the handle has a record already, the new request is over at once. */
-static void add(MPI_Request request, struct oriel_request_record made, bool shares)
+static void record_add(MPI_Request request, struct oriel_request_record made, bool shares)
 {
     struct oriel_request_record *record =
                                     request == MPI_REQUEST_NULL ? NULL : malloc(sizeof *record),
@@ -144,21 +144,21 @@ static void add(MPI_Request request, struct oriel_request_record made, bool shar
     bool shared = false;
     if (record != NULL) {
         *record = made;
-        record->key = key_of(request);
+        record->key = request_key(request);
         pthread_mutex_lock(&mutex);
-        stale = find(record->key);
+        stale = record_find(record->key);
         shared = stale != NULL && shares && stale->startable == NULL;
         if (shared) {
             stale = NULL;
         } else {
             if (stale != NULL)
-                take_out(stale);
-            insert(record);
+                record_remove(stale);
+            record_insert(record);
         }
         pthread_mutex_unlock(&mutex);
     }
     if (stale != NULL)
-        end_unseen(stale, 1);
+        record_end_unseen(stale, 1);
     if (record != NULL && !shared)
         return;
     if (made.active)
@@ -171,23 +171,25 @@ static void add(MPI_Request request, struct oriel_request_record made, bool shar
 void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind,
                                void *closure)
 {
-    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
-        true);
+    record_add(request,
+               (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
+               true);
 }
 
 void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind,
                                    void *closure)
 {
-    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
-        false);
+    record_add(request,
+               (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
+               false);
 }
 
 void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable)
 {
-    add(request,
-        (struct oriel_request_record){
-            .kind = startable->kind, .closure = startable, .startable = startable},
-        false);
+    record_add(request,
+               (struct oriel_request_record){
+                   .kind = startable->kind, .closure = startable, .startable = startable},
+               false);
 }
 
 /* --- looking --- */
@@ -200,19 +202,19 @@ bool oriel_request_records_exist(void)
 void *oriel_checked_request_closure(MPI_Request request, const struct oriel_request_kind *kind)
 {
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(request));
+    struct oriel_request_record *record = record_find(request_key(request));
     void *closure =
         record != NULL && record->active && record->kind == kind ? record->closure : NULL;
     pthread_mutex_unlock(&mutex);
     return closure;
 }
 
-static struct oriel_request_record *claim(const MPI_Request *request, bool inactive_too)
+static struct oriel_request_record *record_claim(const MPI_Request *request, bool inactive_too)
 {
     if (*request == MPI_REQUEST_NULL)
         return NULL;
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(*request));
+    struct oriel_request_record *record = record_find(request_key(*request));
     if (record != NULL && !record->active && !inactive_too)
         record = NULL;
     if (record != NULL) {
@@ -228,12 +230,12 @@ static struct oriel_request_record *claim(const MPI_Request *request, bool inact
 
 struct oriel_request_record *oriel_request_claim(const MPI_Request *request)
 {
-    return claim(request, false);
+    return record_claim(request, false);
 }
 
 struct oriel_request_record *oriel_request_claim_any(const MPI_Request *request)
 {
-    return claim(request, true);
+    return record_claim(request, true);
 }
 
 void *oriel_request_closure(const struct oriel_request_record *record,
@@ -247,7 +249,7 @@ void oriel_request_unclaim(struct oriel_request_record *record, uint64_t claim)
     pthread_mutex_lock(&mutex);
     if (record->claim == claim)
         record->claimed = false;
-    drop(record, 1);
+    record_drop(record, 1);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -274,7 +276,7 @@ bool oriel_request_is_over(MPI_Request request, const struct oriel_request_recor
 }
 
 /* Of a claimed record. */
-static bool has_ended(const struct oriel_request_record *record, int class)
+static bool record_has_ended(const struct oriel_request_record *record, int class)
 {
     bool in_status =
         /* whether it has ended shows later */
@@ -282,7 +284,7 @@ static bool has_ended(const struct oriel_request_record *record, int class)
     return in_status || oriel_request_is_over(*record->at, record, class);
 }
 
-static void release(const struct oriel_request_record *record)
+static void record_buffers_release(const struct oriel_request_record *record)
 {
     if (record->active && record->kind->release != NULL)
         record->kind->release(record->closure);
@@ -299,12 +301,12 @@ void oriel_claimed_requests_failed(uint64_t claim, int code)
              record = record->next) {
             if (record->claim != claim)
                 continue;
-            record->over = has_ended(record, class);
+            record->over = record_has_ended(record, class);
             record->claimed =
                 record->over &&
                 record->startable == NULL; /* else the handler may complete it, or start it */
             if (record->over && oriel_check_alone)
-                release(record);
+                record_buffers_release(record);
         }
     pthread_mutex_unlock(&mutex);
 }
@@ -318,7 +320,7 @@ void oriel_claimed_requests_release(uint64_t claim)
         for (struct oriel_request_record *record = buckets[i]; record != NULL;
              record = record->next)
             if (record->claim == claim && record->over)
-                release(record);
+                record_buffers_release(record);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -327,12 +329,12 @@ void oriel_request_freed(struct oriel_request_record *record, uint64_t claim)
     pthread_mutex_lock(&mutex);
     bool is_own = record->claim == claim;
     if (is_own)
-        take_out(record);
+        record_remove(record);
     else
-        drop(record, 1);
+        record_drop(record, 1);
     pthread_mutex_unlock(&mutex);
     if (is_own)
-        end_unseen(record, 2);
+        record_end_unseen(record, 2);
 }
 
 /* --- persistent requests --- */
@@ -340,7 +342,7 @@ void oriel_request_freed(struct oriel_request_record *record, uint64_t claim)
 struct oriel_startable *oriel_request_restart(MPI_Request request)
 {
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(request));
+    struct oriel_request_record *record = record_find(request_key(request));
     struct oriel_startable *startable = record == NULL ? NULL : record->startable;
     bool has_ended = startable != NULL && record->active;
     if (has_ended) {
@@ -356,7 +358,7 @@ struct oriel_startable *oriel_request_restart(MPI_Request request)
 void oriel_request_activate(MPI_Request request)
 {
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(request));
+    struct oriel_request_record *record = record_find(request_key(request));
     if (record != NULL && record->startable != NULL) {
         record->active = true;
         record->serial = ++serials;

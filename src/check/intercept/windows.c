@@ -17,28 +17,28 @@ static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 _Atomic uint64_t oriel_checked_version = 1;
 _Thread_local struct oriel_checked_last oriel_checked_last;
 
-static uint64_t key_of(MPI_Win win)
+static uint64_t window_table_key(MPI_Win win)
 {
     return (uint64_t)(uintptr_t)win;
 }
 
 void oriel_checked_look(MPI_Win win, uint64_t version)
 {
-    oriel_checked_last.window = oriel_hash_table_find(&table, key_of(win));
+    oriel_checked_last.window = oriel_hash_table_find(&table, window_table_key(win));
     oriel_checked_last.win = win;
     oriel_checked_last.version = version;
 }
 
 bool oriel_checked_add(struct oriel_checked *window)
 {
-    bool added = oriel_hash_table_set(&table, key_of(window->win), window);
+    bool added = oriel_hash_table_set(&table, window_table_key(window->win), window);
     atomic_fetch_add(&oriel_checked_version, 1);
     return added;
 }
 
 void oriel_checked_remove(struct oriel_checked *window)
 {
-    oriel_hash_table_remove(&table, key_of(window->win), window);
+    oriel_hash_table_remove(&table, window_table_key(window->win), window);
     atomic_fetch_add(&oriel_checked_version, 1);
 }
 
@@ -65,7 +65,7 @@ static const char *flavour_name(enum oriel_check_flavour flavour)
     return names[flavour];
 }
 
-static void name_of(const struct oriel_checked *window, char name[MPI_MAX_OBJECT_NAME])
+static void window_name(const struct oriel_checked *window, char name[MPI_MAX_OBJECT_NAME])
 {
     int used = 0;
     name[0] = '\0';
@@ -76,7 +76,7 @@ static void name_of(const struct oriel_checked *window, char name[MPI_MAX_OBJECT
 bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site)
 {
     char name[MPI_MAX_OBJECT_NAME];
-    name_of(window, name);
+    window_name(window, name);
     return oriel_wait_open(site, name, ORIEL_WAIT_FOR_ALL);
 }
 
@@ -86,7 +86,7 @@ void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding 
     char name[MPI_MAX_OBJECT_NAME];
     if (oriel_check_left)
         return;
-    name_of(window, name);
+    window_name(window, name);
     finding->window = name;
     finding->flavour = flavour_name(window->flavour);
     if (here != NULL)
@@ -152,10 +152,10 @@ struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel
 }
 
 /* Returns the one that is created first. */
-static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t target,
-                                  oriel_shm_offset *at,
-                                  oriel_shm_offset (*make)(uint64_t size_bytes),
-                                  void (*drop)(oriel_shm_offset))
+static oriel_shm_offset window_part_make(const struct oriel_checked *window, int32_t target,
+                                         oriel_shm_offset *at,
+                                         oriel_shm_offset (*make)(uint64_t size_bytes),
+                                         void (*drop)(oriel_shm_offset))
 {
     _Atomic oriel_shm_offset *place = (_Atomic oriel_shm_offset *)at;
     oriel_shm_offset found = 0;
@@ -169,14 +169,14 @@ static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t ta
 
 oriel_shm_offset oriel_window_make_history(const struct oriel_checked *window, int32_t target)
 {
-    return made_once(window, target, &window->common->shares[target].history, oriel_history_make,
-                     oriel_history_free);
+    return window_part_make(window, target, &window->common->shares[target].history,
+                            oriel_history_make, oriel_history_free);
 }
 
 oriel_shm_offset oriel_window_make_words(const struct oriel_checked *window, int32_t target)
 {
-    return made_once(window, target, &window->common->shares[target].words, oriel_words_make,
-                     oriel_words_free);
+    return window_part_make(window, target, &window->common->shares[target].words, oriel_words_make,
+                            oriel_words_free);
 }
 
 bool oriel_start_on_this_machine(int32_t rank)

@@ -81,13 +81,13 @@ bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
 /* A fence that is wrong after the previous calls returns at once and has met nobody. Any other
  * fence has met the members even if it fails, for example with the error of an earlier operation.
  */
-static bool met_nobody(int code)
+static bool fence_met_nobody(int code)
 {
     return oriel_unlikely(code != MPI_SUCCESS) && oriel_class_of(code) == MPI_ERR_RMA_SYNC;
 }
 
 /* MPI_MODE_NOPRECEDE lets hosts omit the barrier, on which the order relies. */
-static int fence_behind(struct oriel_checked *window, int assert, const struct oriel_site *site)
+static int fence_pass(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
     if (!window->ordered)
         return oriel_host()->Win_fence(assert, window->win);
@@ -100,7 +100,7 @@ static int fence_behind(struct oriel_checked *window, int assert, const struct o
     bool waits = oriel_window_wait_for_call(window, false, site);
     int code = oriel_host()->Win_fence(assert & ~MPI_MODE_NOPRECEDE, window->win);
     oriel_wait_done(waits);
-    if (!met_nobody(code))
+    if (!fence_met_nobody(code))
         oriel_order_take(&key);
     else if (window->gathering != NULL)
         oriel_collective_progress_return(window->gathering, window->rank);
@@ -117,7 +117,7 @@ static void fence_failed(struct oriel_checked *window, const struct oriel_epochs
     oriel_window_leave(window);
 }
 
-static int fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
+static int window_fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -136,8 +136,8 @@ static int fence(struct oriel_checked *window, int assert, const struct oriel_si
     if (verdict == ORIEL_VERDICT_WRONG)
         end_other_epochs(window);
     oriel_hint_fence(window, assert, site);
-    int code = fence_behind(window, valid ? assert : assert &taken, site);
-    if (met_nobody(code))
+    int code = fence_pass(window, valid ? assert : assert &taken, site);
+    if (fence_met_nobody(code))
         fence_failed(window, &before);
     return oriel_quiet_end(&quiet, code);
 }
@@ -152,7 +152,7 @@ ORIEL_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)
         code = oriel_host()->Win_fence(assert, win);
     } else {
         struct oriel_site site = oriel_site_opening(ORIEL_CALLER, ORIEL_CALL_Win_fence);
-        code = fence(window, assert, &site);
+        code = window_fence(window, assert, &site);
     }
     oriel_check_leave();
     return code;
@@ -162,18 +162,18 @@ ORIEL_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
 
 /* --- post, start, complete, wait --- */
 
-static uint64_t pair_word(int32_t from, int32_t to)
+static uint64_t member_pair_word(int32_t from, int32_t to)
 {
     return (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
 }
 
 static struct oriel_key post_key(const struct oriel_checked *window, int32_t target)
 {
-    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(target, window->rank),
+    return oriel_window_key(window, ORIEL_ORDER_POST, member_pair_word(target, window->rank),
                             window->started[target]);
 }
 
-static void add_post(const struct oriel_checked *window, int32_t target)
+static void post_take_pending(const struct oriel_checked *window, int32_t target)
 {
     struct oriel_key key = post_key(window, target);
     oriel_wait_for_key((int)window->members[target].world_rank, &key);
@@ -187,7 +187,7 @@ static bool wait_for_posts(const struct oriel_checked *window, const int32_t *ta
         return false;
     for (int32_t i = 0; i < count; i++)
         if (fresh || window->untaken[targets[i]])
-            add_post(window, targets[i]);
+            post_take_pending(window, targets[i]);
     oriel_wait_begin();
     return true;
 }
@@ -199,15 +199,16 @@ static bool wait_for_completes(const struct oriel_checked *window, const struct 
         return false;
     for (int32_t i = 0; i < window->epochs.posted_count; i++) {
         int32_t origin = window->epochs.posted[i];
-        struct oriel_key key = oriel_window_key(
-            window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, member_pair_word(origin, window->rank),
+                             window->posted[origin]);
         oriel_wait_for_key((int)window->members[origin].world_rank, &key);
     }
     oriel_wait_begin();
     return true;
 }
 
-static bool take_post(struct oriel_checked *window, int32_t target)
+static bool target_take_post(struct oriel_checked *window, int32_t target)
 {
     struct oriel_key key = post_key(window, target);
     bool taken = oriel_order_take(&key);
@@ -221,10 +222,10 @@ void oriel_window_take_post(struct oriel_checked *window, int32_t target,
                             const struct oriel_site *site)
 {
     const uint64_t patience_ns = 2000000000;
-    if (!take_post(window, target) && !window->prompt && !oriel_window_has_left(window)) {
+    if (!target_take_post(window, target) && !window->prompt && !oriel_window_has_left(window)) {
         bool waits = wait_for_posts(window, &target, 1, true, site);
         uint64_t begin_ns = oriel_now_ns();
-        while (!take_post(window, target) && oriel_now_ns() - begin_ns < patience_ns) {
+        while (!target_take_post(window, target) && oriel_now_ns() - begin_ns < patience_ns) {
             oriel_wait_progress();
             sched_yield();
         }
@@ -237,7 +238,7 @@ void oriel_window_take_posts(struct oriel_checked *window)
 {
     for (int32_t i = 0; i < window->epochs.started_count; i++)
         if (window->untaken[window->epochs.started[i]])
-            take_post(window, window->epochs.started[i]);
+            target_take_post(window, window->epochs.started[i]);
 }
 
 /* A call that fails has begun no epoch: a program that handles errors may try again. Clocks given
@@ -256,7 +257,7 @@ static void start_failed(struct oriel_checked *window, const int32_t *ranks, int
 
 static struct oriel_key own_post_key(const struct oriel_checked *window, int32_t origin)
 {
-    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, origin),
+    return oriel_window_key(window, ORIEL_ORDER_POST, member_pair_word(window->rank, origin),
                             window->posted[origin]);
 }
 
@@ -274,8 +275,8 @@ static void post_failed(struct oriel_checked *window, const int32_t *ranks, int3
     }
 }
 
-static int start(struct oriel_checked *window, MPI_Group group, int assert,
-                 const struct oriel_site *site)
+static int window_start(struct oriel_checked *window, MPI_Group group, int assert,
+                        const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -301,13 +302,13 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert,
     if (right && code != MPI_SUCCESS)
         start_failed(window, ranks, count, fenced);
     for (int32_t i = 0; i < count && right && code == MPI_SUCCESS && window->ordered; i++)
-        take_post(window, ranks[i]);
+        target_take_post(window, ranks[i]);
     oriel_group_free(window, ranks);
     return oriel_quiet_end(&quiet, code);
 }
 
-static int post(struct oriel_checked *window, MPI_Group group, int assert,
-                const struct oriel_site *site)
+static int window_post(struct oriel_checked *window, MPI_Group group, int assert,
+                       const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -340,7 +341,7 @@ static int post(struct oriel_checked *window, MPI_Group group, int assert,
     return oriel_quiet_end(&quiet, code);
 }
 
-static int complete(struct oriel_checked *window, const struct oriel_site *site)
+static int epoch_complete(struct oriel_checked *window, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -354,8 +355,9 @@ static int complete(struct oriel_checked *window, const struct oriel_site *site)
         oriel_window_complete(window, -1);
     for (int32_t i = 0; i < window->epochs.started_count && ordered; i++) {
         int32_t target = window->epochs.started[i];
-        struct oriel_key key = oriel_window_key(
-            window, ORIEL_ORDER_COMPLETE, pair_word(window->rank, target), window->started[target]);
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, member_pair_word(window->rank, target),
+                             window->started[target]);
         oriel_order_give(&key, 1);
     }
     bool waits = ordered && wait_for_posts(window, window->epochs.started,
@@ -369,15 +371,16 @@ static int complete(struct oriel_checked *window, const struct oriel_site *site)
     return oriel_quiet_end(&quiet, code);
 }
 
-static void take_completes(struct oriel_checked *window)
+static void origins_take_completes(struct oriel_checked *window)
 {
     oriel_window_enter(window);
     oriel_epochs_waited(&window->epochs);
     oriel_window_leave(window);
     for (int32_t i = 0; i < window->epochs.posted_count && window->ordered; i++) {
         int32_t origin = window->epochs.posted[i];
-        struct oriel_key key = oriel_window_key(
-            window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, member_pair_word(origin, window->rank),
+                             window->posted[origin]);
         oriel_order_take(&key);
     }
     if (window->ordered) {
@@ -388,7 +391,8 @@ static void take_completes(struct oriel_checked *window)
 }
 
 /* flag NULL: MPI_Win_wait. */
-static int wait_or_test(struct oriel_checked *window, int *flag, const struct oriel_site *site)
+static int window_wait_or_test(struct oriel_checked *window, int *flag,
+                               const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -405,24 +409,25 @@ static int wait_or_test(struct oriel_checked *window, int *flag, const struct or
                             : oriel_host()->Win_test(window->win, flag);
     oriel_wait_done(waits);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && (flag == NULL || *flag))
-        take_completes(window);
+        origins_take_completes(window);
     return oriel_quiet_end(&quiet, code);
 }
 
 SYNCHRONISE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false,
-            start(window, group, assert, &site), oriel_site_opening)
+            window_start(window, group, assert, &site), oriel_site_opening)
 SYNCHRONISE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false,
-            post(window, group, assert, &site), oriel_site_opening)
-SYNCHRONISE(Win_complete, (MPI_Win win), (win), false, complete(window, &site), oriel_site_make)
-SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, wait_or_test(window, NULL, &site),
+            window_post(window, group, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_complete, (MPI_Win win), (win), false, epoch_complete(window, &site),
+            oriel_site_make)
+SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, window_wait_or_test(window, NULL, &site),
             oriel_site_make)
 SYNCHRONISE(Win_test, (MPI_Win win, int *flag), (win, flag), false,
-            wait_or_test(window, flag, &site), oriel_site_make)
+            window_wait_or_test(window, flag, &site), oriel_site_make)
 
 /* --- calls made for this process in MPI_Win_free --- */
 
 /* A group of one member; MPI_GROUP_NULL when the host cannot make it. */
-static MPI_Group group_of(const struct oriel_checked *window, int32_t rank)
+static MPI_Group group_of_member(const struct oriel_checked *window, int32_t rank)
 {
     MPI_Group group = MPI_GROUP_NULL;
     int member = rank;
@@ -436,18 +441,18 @@ void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_sit
     struct oriel_quiet quiet;
     oriel_quiet_begin(&quiet, window->win);
     window->epochs.fences++;
-    fence_behind(window, 0, site);
+    fence_pass(window, 0, site);
     oriel_quiet_end(&quiet, MPI_SUCCESS);
 }
 
 void oriel_window_post_for(struct oriel_checked *window, int32_t origin,
                            const struct oriel_site *site)
 {
-    MPI_Group group = group_of(window, origin);
+    MPI_Group group = group_of_member(window, origin);
     int flag = 0;
-    if (group == MPI_GROUP_NULL || post(window, group, 0, site) != MPI_SUCCESS)
+    if (group == MPI_GROUP_NULL || window_post(window, group, 0, site) != MPI_SUCCESS)
         return;
-    while (!flag && wait_or_test(window, &flag, site) == MPI_SUCCESS)
+    while (!flag && window_wait_or_test(window, &flag, site) == MPI_SUCCESS)
         sched_yield();
     oriel_host()->Group_free(&group);
 }
@@ -455,10 +460,10 @@ void oriel_window_post_for(struct oriel_checked *window, int32_t origin,
 void oriel_window_start_for(struct oriel_checked *window, int32_t target,
                             const struct oriel_site *site)
 {
-    MPI_Group group = group_of(window, target);
+    MPI_Group group = group_of_member(window, target);
     if (group == MPI_GROUP_NULL)
         return;
-    start(window, group, 0, site);
-    complete(window, site);
+    window_start(window, group, 0, site);
+    epoch_complete(window, site);
     oriel_host()->Group_free(&group);
 }

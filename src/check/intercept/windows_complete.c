@@ -3,19 +3,19 @@
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"
 
-static uint64_t ticket_of(int32_t rank)
+static uint64_t local_ticket(int32_t rank)
 {
     return ORIEL_ACCESS_GROUP | ((uint64_t)(uint32_t)rank << 1 | 1);
 }
 
 uint64_t oriel_window_local_ticket(void)
 {
-    return ticket_of(oriel_order_rank());
+    return local_ticket(oriel_order_rank());
 }
 
 /* Marks are cleared only with a single thread. With several, a thread that finds a mark cleared
  * would go on while another one still completes the accesses. */
-static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
+static void touched_clear(struct oriel_checked *window, int32_t target, unsigned bits)
 {
     if (!window->threaded)
         window->touched[target] &= (uint8_t)~bits;
@@ -26,7 +26,7 @@ static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *
 {
     oriel_shm_offset history = oriel_window_history(window, target);
     window->touched_histories -= !window->threaded;
-    untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
+    touched_clear(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
     window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
     if (history != 0)
         oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(),
@@ -45,8 +45,8 @@ void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
         window->touched_histories--;
         window->touched[target] = (uint8_t)(had & ORIEL_TOUCHED_BUFFERS);
         int32_t rank = (int32_t)window->members[window->rank].world_rank;
-        oriel_history_complete_cells(window->common->shares[target].history, rank, ticket_of(rank),
-                                     oriel_order_now());
+        oriel_history_complete_cells(window->common->shares[target].history, rank,
+                                     local_ticket(rank), oriel_order_now());
         return;
     }
     complete_everywhere(window, target);
@@ -90,7 +90,7 @@ void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool e
         oriel_order_take_rank((int)window->members[i].world_rank);
 }
 
-static void complete_late(struct oriel_checked *window, int32_t target)
+static void late_words_complete(struct oriel_checked *window, int32_t target)
 {
     if (oriel_unlikely(window->late_count != 0 || window->late_more))
         oriel_window_take_late(window, target, true);
@@ -98,18 +98,18 @@ static void complete_late(struct oriel_checked *window, int32_t target)
         oriel_window_requests_flushed(window, target);
 }
 
-static void local_one(struct oriel_checked *window, int32_t target)
+static void buffers_complete(struct oriel_checked *window, int32_t target)
 {
     if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
         return;
-    untouch(window, target, ORIEL_TOUCHED_BUFFERS);
+    touched_clear(window, target, ORIEL_TOUCHED_BUFFERS);
     oriel_local_complete(window->buffers[target]);
 }
 
 void oriel_window_completed_target(struct oriel_checked *window, int32_t target)
 {
-    complete_late(window, target);
-    local_one(window, target);
+    late_words_complete(window, target);
+    buffers_complete(window, target);
 }
 
 void oriel_window_completed(struct oriel_checked *window, int32_t target)
@@ -120,12 +120,12 @@ void oriel_window_completed(struct oriel_checked *window, int32_t target)
         oriel_window_completed_target(window, target);
         return;
     }
-    complete_late(window, target);
+    late_words_complete(window, target);
     bool any = window->touched_any;
     if (!window->threaded)
         window->touched_any = false;
     for (int32_t i = 0; i < window->n && any; i++) {
-        local_one(window, i);
+        buffers_complete(window, i);
         if (window->touched[i] != 0)
             window->touched_any = true;
     }

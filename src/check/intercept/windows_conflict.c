@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum oriel_rule rule_of_kinds(const struct oriel_checked *window,
-                                     const struct oriel_access *a, const struct oriel_access *b)
+static enum oriel_rule rule_for_kinds(const struct oriel_checked *window,
+                                      const struct oriel_access *a, const struct oriel_access *b)
 {
     if ((a->flags | b->flags) & ORIEL_ACCESS_SANITIZER)
         return ORIEL_RULE_LOCAL_ACCESS;
@@ -29,7 +29,7 @@ static enum oriel_rule rule_of_kinds(const struct oriel_checked *window,
 
 /* Whether the later access's process knew that the earlier one was issued: order exists, but came
  * before the completion. */
-static bool was_told(const struct oriel_conflict *conflict)
+static bool is_ordered_too_early(const struct oriel_conflict *conflict)
 {
     const struct oriel_access *earlier = &conflict->earlier;
     const oriel_tick *clock =
@@ -40,7 +40,7 @@ static bool was_told(const struct oriel_conflict *conflict)
 
 /* The mistake that an access shows which was ordered before it was complete; ORIEL_RULE_COUNT:
  * none. */
-static enum oriel_rule rule_of_mistake(const struct oriel_access *access)
+static enum oriel_rule rule_for_mistake(const struct oriel_access *access)
 {
     if (access->flags & ORIEL_ACCESS_REQUEST_DONE)
         return ORIEL_RULE_REQUEST_NOT_REMOTE;
@@ -49,7 +49,7 @@ static enum oriel_rule rule_of_mistake(const struct oriel_access *access)
     return access->flags & ORIEL_ACCESS_FLUSHED_OTHER ? ORIEL_RULE_FLUSHED_OTHER : ORIEL_RULE_COUNT;
 }
 
-static void describe(struct oriel_finding *finding, const struct oriel_conflict *conflict)
+static void finding_describe(struct oriel_finding *finding, const struct oriel_conflict *conflict)
 {
     finding->here = conflict->later.site;
     finding->other = conflict->earlier.site;
@@ -65,11 +65,11 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     const struct oriel_access *earlier = &conflict->earlier;
     if (oriel_check_remote_is_lost())
         return;
-    bool told = was_told(conflict);
-    enum oriel_rule mistake = told ? rule_of_mistake(earlier) : ORIEL_RULE_COUNT;
+    bool told = is_ordered_too_early(conflict);
+    enum oriel_rule mistake = told ? rule_for_mistake(earlier) : ORIEL_RULE_COUNT;
     finding.rule = mistake != ORIEL_RULE_COUNT
                        ? mistake
-                       : rule_of_kinds(place->window, earlier, &conflict->later);
+                       : rule_for_kinds(place->window, earlier, &conflict->later);
     finding.missing = told ? oriel_words("MPI_Win_flush(%d, win), or the end of the epoch, between "
                                          "the first call and what orders the two",
                                          place->target)
@@ -79,7 +79,7 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
                  "The other call went through another window over the same memory.");
     oriel_window_place(place->window, &finding, place->target, conflict->offset,
                        conflict->len_bytes);
-    describe(&finding, conflict);
+    finding_describe(&finding, conflict);
     oriel_window_tell(place->window, &finding, NULL);
 }
 
@@ -105,12 +105,12 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
     (void)closure;
     if (oriel_check_left)
         return;
-    finding.rule = rule_of_kinds(NULL, &conflict->earlier, &conflict->later);
+    finding.rule = rule_for_kinds(NULL, &conflict->earlier, &conflict->later);
     finding.missing = missing_completion(&conflict->earlier);
     snprintf(finding.detail, sizeof finding.detail,
              "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
              (uint64_t)conflict->offset);
-    describe(&finding, conflict);
+    finding_describe(&finding, conflict);
     finding.window = "";
     finding.flavour = "";
     oriel_finding_tell(&finding);

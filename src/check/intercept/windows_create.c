@@ -69,7 +69,7 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
 
 /* asks: ask another node's server, too. It may not answer any more, or report which ranks have
  * died. */
-static bool is_lost(int world_rank, bool asks)
+static bool rank_is_lost(int world_rank, bool asks)
 {
     size_t count = 0;
     if (oriel_start_on_this_machine(world_rank))
@@ -88,7 +88,7 @@ static bool is_lost(int world_rank, bool asks)
 
 /* Called while this rank waits for all members of a communicator (the watch's context): fails if a
  * member has died. Each call looks at a few members in turn, and at one on another node. */
-static enum oriel_status look_at_members(void *context)
+static enum oriel_status members_watch(void *context)
 {
     enum { FEW = 64 };
     static _Thread_local unsigned turn, turn_far;
@@ -107,7 +107,7 @@ static enum oriel_status look_at_members(void *context)
         int rank = (int)((asks ? turn_far++ : turn++) % (unsigned)n);
         int world_rank = MPI_UNDEFINED;
         known = host->Group_translate_ranks(group, 1, &rank, world, &world_rank) == MPI_SUCCESS;
-        if (known && world_rank != MPI_UNDEFINED && is_lost(world_rank, asks))
+        if (known && world_rank != MPI_UNDEFINED && rank_is_lost(world_rank, asks))
             lost = world_rank;
     }
     if (group != MPI_GROUP_NULL)
@@ -119,7 +119,7 @@ static enum oriel_status look_at_members(void *context)
                : oriel_fail(ORIEL_E_PEER, "rank %d of MPI_COMM_WORLD has died", lost);
 }
 
-static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
+static bool communicator_is_checked(MPI_Comm comm, int *n, int *rank, bool *spans)
 {
     int inter = 1;
     const struct oriel_host_calls *host = oriel_host();
@@ -138,14 +138,14 @@ static bool joins_unchecked(const void *address)
     return true;
 }
 
-static void begin(struct creation *creation, enum oriel_check_flavour flavour, MPI_Aint size,
-                  MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, const void *address,
-                  enum oriel_call call)
+static void creation_begin(struct creation *creation, enum oriel_check_flavour flavour,
+                           MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                           const void *address, enum oriel_call call)
 {
     *creation =
         (struct creation){.flavour = flavour, .comm = comm, .site = oriel_site_make(address, call)};
     bool spans = false;
-    creation->looks = communicator_is_right(comm, &creation->n, &creation->rank, &spans);
+    creation->looks = communicator_is_checked(comm, &creation->n, &creation->rank, &spans);
     if (!creation->looks)
         return;
     spans = spans && oriel_start_reaches_all() && !oriel_check_left;
@@ -167,7 +167,7 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
                                        .locks = creation->locks,
                                        .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
-    const struct oriel_watch watch = {.check = look_at_members, .context = &comm};
+    const struct oriel_watch watch = {.check = members_watch, .context = &comm};
     if (oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, &watch) !=
         ORIEL_OK) {
         free(creation->members);
@@ -177,17 +177,17 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
 
 /* All members meet after the creation and agree on bits that are set on all of them: none if a
  * member has died. */
-static uint32_t meet(const struct creation *creation, uint32_t bits)
+static uint32_t members_agree(const struct creation *creation, uint32_t bits)
 {
     uint32_t agreed = 0;
     MPI_Comm comm = creation->comm;
-    const struct oriel_watch watch = {.check = look_at_members, .context = &comm};
+    const struct oriel_watch watch = {.check = members_watch, .context = &comm};
     return oriel_host_agree(comm, "the checker", bits, &agreed, &watch) == ORIEL_OK ? agreed : 0;
 }
 
 /* The address of each member's memory, for prefetches. Only Oriel returns it without an error for
  * these windows. */
-static void find_memory(struct oriel_checked *window)
+static void members_memory_find(struct oriel_checked *window)
 {
     bool told = window->flavour == ORIEL_CHECK_ALLOCATE && window->prompt && window->n > 1;
     for (int32_t i = 0; i < window->n && told; i++) {
@@ -199,7 +199,7 @@ static void find_memory(struct oriel_checked *window)
     }
 }
 
-static void add_regions(struct oriel_checked *window)
+static void regions_add(struct oriel_checked *window)
 {
     struct oriel_checked_member *own = &window->members[window->rank];
     oriel_shm_offset history =
@@ -221,7 +221,7 @@ enum { HAS_IT = 1, HAS_COMMON = 2 };
 
 /* If one member has no memory for its entry, no member makes one. NULL: the window is not
  * checked. */
-static struct oriel_checked *make_entry(struct creation *creation, int code, const void *base,
+static struct oriel_checked *entry_make(struct creation *creation, int code, const void *base,
                                         MPI_Win win)
 {
     struct oriel_checked *window = NULL;
@@ -233,7 +233,7 @@ static struct oriel_checked *make_entry(struct creation *creation, int code, con
     else
         free(creation->members);
     uint32_t bits = window == NULL ? 0 : window->common == NULL ? HAS_IT : HAS_IT | HAS_COMMON;
-    uint32_t agreed = meet(creation, bits);
+    uint32_t agreed = members_agree(creation, bits);
     if (agreed == bits)
         return window;
     if (window != NULL && window->common != NULL)
@@ -250,10 +250,10 @@ static struct oriel_checked *make_entry(struct creation *creation, int code, con
     return NULL;
 }
 
-static int end(struct creation *creation, int code, const void *base, MPI_Win *win)
+static int creation_end(struct creation *creation, int code, const void *base, MPI_Win *win)
 {
     oriel_wait_done(creation->waits);
-    struct oriel_checked *window = make_entry(creation, code, base, *win);
+    struct oriel_checked *window = entry_make(creation, code, base, *win);
     if (window == NULL) {
         if (creation->part != 0)
             oriel_part_close(oriel_part_of(creation->part));
@@ -261,14 +261,14 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
             oriel_part_close(oriel_part_of(creation->locks));
         return code;
     }
-    find_memory(window);
-    add_regions(window);
+    members_memory_find(window);
+    regions_add(window);
     oriel_hint_creation(window, &creation->site);
     if (window->ordered) {
         struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, 0, 0);
         oriel_hint_synchronised(window);
         oriel_order_give(&key, window->n);
-        meet(creation, HAS_IT);
+        members_agree(creation, HAS_IT);
         oriel_order_take(&key);
     }
     return code;
@@ -276,7 +276,7 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
 
 /* --- the entry --- */
 
-static struct oriel_window_shared *find_common(uint64_t id, int n)
+static struct oriel_window_shared *common_find(uint64_t id, int n)
 {
     struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
     size_t len_bytes =
@@ -292,7 +292,7 @@ void oriel_common_drop(uint64_t id)
 }
 
 typedef int free_info_fn(MPI_Info *info);
-static struct oriel_collective_progress *find_gathering(const struct oriel_checked *window)
+static struct oriel_collective_progress *progress_find(const struct oriel_checked *window)
 {
     struct oriel_collective_progress *gathering = NULL;
     int *ranks = calloc((size_t)(unsigned)window->n, sizeof *ranks);
@@ -304,7 +304,7 @@ static struct oriel_collective_progress *find_gathering(const struct oriel_check
     return gathering;
 }
 
-static bool allocate_parts(struct oriel_checked *window)
+static bool checked_allocate_parts(struct oriel_checked *window)
 {
     size_t n = (size_t)(unsigned)window->n;
     window->touched = calloc(n, sizeof *window->touched);
@@ -369,7 +369,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
         members[i].locks = oriel_part_of(members[i].locks);
     }
     bool spans = members_here < n;
-    if (!allocate_parts(window) ||
+    if (!checked_allocate_parts(window) ||
         oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS ||
         !oriel_checked_add(window)) {
         oriel_checked_free(window);
@@ -380,7 +380,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
         window->buffers[i] = oriel_local_group_target(window->id, i);
     }
     if (!spans)
-        window->common = find_common(window->id, n);
+        window->common = common_find(window->id, n);
     window->here = window->common != NULL;
     if (window->here)
         window->common->shares[rank].pid = getpid();
@@ -390,7 +390,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     window->threaded = oriel_start_is_threaded();
     window->prompt =
         window->here && (n == 1 || is_served_by_oriel(win)); /* with one member there is no wait */
-    window->gathering = find_gathering(window);
+    window->gathering = progress_find(window);
     return window;
 }
 
@@ -407,7 +407,7 @@ void oriel_checked_part(struct oriel_checked *window)
 }
 
 /* A wrapper around an error handler may still use the entry: it is emptied and stays. */
-static void keep_freed(struct oriel_checked *window)
+static void freed_entry_keep(struct oriel_checked *window)
 {
     static struct oriel_checked *kept;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -428,7 +428,7 @@ static void keep_freed(struct oriel_checked *window)
 void oriel_checked_free(struct oriel_checked *window)
 {
     if (window->touched != NULL && oriel_callback_scope_handler()) {
-        keep_freed(window);
+        freed_entry_keep(window);
         return;
     }
     if (window->since != 0)
@@ -456,7 +456,7 @@ void oriel_checked_free(struct oriel_checked *window)
 /* --- exported --- */
 
 /* A void * that is stored where a void * points to. */
-static const void *given(int code, const void *baseptr)
+static const void *base_given(int code, const void *baseptr)
 {
     return code == MPI_SUCCESS ? *(void *const *)baseptr : NULL;
 }
@@ -468,10 +468,10 @@ static const void *given(int code, const void *baseptr)
         struct creation creation;                                                                  \
         if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))                                \
             return oriel_host()->name(base, size, disp_unit, info, comm, win);                     \
-        begin(&creation, ORIEL_CHECK_CREATE, size, disp_unit, info, comm, ORIEL_CALLER,            \
-              ORIEL_CALL_##name);                                                                  \
-        int code =                                                                                 \
-            end(&creation, oriel_host()->name(base, size, disp_unit, info, comm, win), base, win); \
+        creation_begin(&creation, ORIEL_CHECK_CREATE, size, disp_unit, info, comm, ORIEL_CALLER,   \
+                       ORIEL_CALL_##name);                                                         \
+        int code = creation_end(                                                                   \
+            &creation, oriel_host()->name(base, size, disp_unit, info, comm, win), base, win);     \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
     }                                                                                              \
@@ -488,9 +488,10 @@ CREATE(Win_create_c, MPI_Aint)
         struct creation creation;                                                                  \
         if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))                                \
             return oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                  \
-        begin(&creation, flavour, size, disp_unit, info, comm, ORIEL_CALLER, ORIEL_CALL_##name);   \
+        creation_begin(&creation, flavour, size, disp_unit, info, comm, ORIEL_CALLER,              \
+                       ORIEL_CALL_##name);                                                         \
         int code = oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                  \
-        code = end(&creation, code, given(code, baseptr), win);                                    \
+        code = creation_end(&creation, code, base_given(code, baseptr), win);                      \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
     }                                                                                              \
@@ -507,9 +508,10 @@ ORIEL_EXPORT int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *
     struct creation creation;
     if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))
         return oriel_host()->Win_create_dynamic(info, comm, win);
-    begin(&creation, ORIEL_CHECK_DYNAMIC, 0, 1, info, comm, ORIEL_CALLER,
-          ORIEL_CALL_Win_create_dynamic);
-    int code = end(&creation, oriel_host()->Win_create_dynamic(info, comm, win), NULL, win);
+    creation_begin(&creation, ORIEL_CHECK_DYNAMIC, 0, 1, info, comm, ORIEL_CALLER,
+                   ORIEL_CALL_Win_create_dynamic);
+    int code =
+        creation_end(&creation, oriel_host()->Win_create_dynamic(info, comm, win), NULL, win);
     oriel_check_leave();
     return code;
 }

@@ -8,7 +8,7 @@
 #include "oriel/mpi_rma.h"
 
 /* An operation on MPI_PROC_NULL is nothing. */
-static struct oriel_checked *find(const struct oriel_operation *operation)
+static struct oriel_checked *operation_window(const struct oriel_operation *operation)
 {
     return operation->target_rank == MPI_PROC_NULL ? NULL : oriel_checked_find(operation->win);
 }
@@ -60,9 +60,9 @@ static bool arguments_are_right(struct oriel_operation *operation)
 
 /* Before the call: reports everything that is wrong with it; records the access of a correct one.
  * Returns the target to pass on: MPI_PROC_NULL to withhold the call. */
-static __attribute__((noinline)) int look_at(struct oriel_operation *operation)
+static __attribute__((noinline)) int operation_check(struct oriel_operation *operation)
 {
-    operation->window = find(operation);
+    operation->window = operation_window(operation);
     if (operation->window == NULL)
         return operation->target_rank;
     if (oriel_unlikely(!arguments_are_right(operation) || !epoch_allows(operation) ||
@@ -77,7 +77,7 @@ static __attribute__((noinline)) int look_at(struct oriel_operation *operation)
     return operation->target_rank;
 }
 
-static void note_use(struct oriel_operation *operation)
+static void epoch_note_operation(struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
     oriel_window_enter(window);
@@ -86,14 +86,14 @@ static void note_use(struct oriel_operation *operation)
 }
 
 /* After the call, with its code; returns the program's code. */
-static __attribute__((noinline)) int look_back(struct oriel_operation *operation, int code)
+static __attribute__((noinline)) int operation_finish(struct oriel_operation *operation, int code)
 {
     if (operation->window == NULL)
         return code;
     if (operation->accessed)
         oriel_access_end(operation, code);
     if (operation->allowed && code == MPI_SUCCESS && operation->window->epochs.fence.open)
-        note_use(operation);
+        epoch_note_operation(operation);
     if (operation->accessed && oriel_unlikely(code != MPI_SUCCESS))
         oriel_window_refused(operation->window, operation->target_rank);
     if (!operation->quiet.quiet)
@@ -144,8 +144,8 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
             oriel_pending_slot_let_go();                                                           \
             oriel_check_change();                                                                  \
             struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);              \
-            target_rank = look_at(&operation);                                                     \
-            code = look_back(&operation, oriel_host()->name arguments);                            \
+            target_rank = operation_check(&operation);                                             \
+            code = operation_finish(&operation, oriel_host()->name arguments);                     \
         }                                                                                          \
         oriel_check_leave();                                                                       \
         return code;                                                                               \

@@ -19,51 +19,51 @@
 
 enum { EXCLUSIVE = 0, SHARED = 1 };
 
-static void take_entry(const struct oriel_checked *window, int32_t target, int which)
+static void lock_entry_take(const struct oriel_checked *window, int32_t target, int which)
 {
     struct oriel_key key =
         oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
     oriel_order_take(&key);
 }
 
-static void give_entry(const struct oriel_checked *window, int32_t target, int which)
+static void lock_entry_give(const struct oriel_checked *window, int32_t target, int which)
 {
     struct oriel_key key =
         oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
     oriel_order_give(&key, 0);
 }
 
-static bool all_was_locked(const struct oriel_checked *window)
+static bool lock_all_was_used(const struct oriel_checked *window)
 {
     return window->common == NULL ||
            atomic_load_explicit(&window->common->locked_all, memory_order_acquire) != 0;
 }
 
-static void take_lock(struct oriel_checked *window, int32_t target, bool exclusive)
+static void target_lock_take(struct oriel_checked *window, int32_t target, bool exclusive)
 {
-    take_entry(window, target, EXCLUSIVE);
+    lock_entry_take(window, target, EXCLUSIVE);
     if (!exclusive)
         return;
-    take_entry(window, target, SHARED);
-    if (all_was_locked(window))
-        take_entry(window, window->n, SHARED);
+    lock_entry_take(window, target, SHARED);
+    if (lock_all_was_used(window))
+        lock_entry_take(window, window->n, SHARED);
 }
 
-static void give_lock(struct oriel_checked *window, int32_t target, bool exclusive)
+static void target_lock_give(struct oriel_checked *window, int32_t target, bool exclusive)
 {
-    give_entry(window, target, exclusive ? EXCLUSIVE : SHARED);
-    if (exclusive && all_was_locked(window))
-        give_entry(window, window->n, EXCLUSIVE);
+    lock_entry_give(window, target, exclusive ? EXCLUSIVE : SHARED);
+    if (exclusive && lock_all_was_used(window))
+        lock_entry_give(window, window->n, EXCLUSIVE);
 }
 
-static void take_lock_all(struct oriel_checked *window)
+static void lock_all_take(struct oriel_checked *window)
 {
     if (window->common != NULL)
         atomic_store_explicit(&window->common->locked_all, 1, memory_order_seq_cst);
     for (int32_t i = 0; i < window->n && !window->known_all; i++)
-        take_entry(window, i, EXCLUSIVE);
+        lock_entry_take(window, i, EXCLUSIVE);
     window->known_all = true;
-    take_entry(window, window->n, EXCLUSIVE);
+    lock_entry_take(window, window->n, EXCLUSIVE);
     memset(window->lazy, !window->prompt, (size_t)(unsigned)window->n);
 }
 
@@ -73,14 +73,15 @@ void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, M
     if (oriel_host()->Get(&byte, 1, MPI_BYTE, target, target_disp, 1, MPI_BYTE, window->win) ==
         MPI_SUCCESS)
         oriel_host()->Win_flush(target, window->win);
-    take_entry(window, target, EXCLUSIVE);
+    lock_entry_take(window, target, EXCLUSIVE);
     window->lazy[target] = 0;
 }
 
 /* --- lock and unlock --- */
 
 /* Target -1: all. A lock with MPI_MODE_NOCHECK makes no rank wait. */
-static void hold(const struct oriel_checked *window, int32_t target, enum oriel_holding how)
+static void lock_hold_record(const struct oriel_checked *window, int32_t target,
+                             enum oriel_holding how)
 {
     if (window->gathering != NULL)
         oriel_collective_progress_hold(window->gathering, window->rank, target, how);
@@ -97,15 +98,15 @@ static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bo
 }
 
 /* A program that handles errors may try again, or go on without the lock. */
-static void take_back(struct oriel_checked *window, int32_t target, bool fenced)
+static void lock_take_back(struct oriel_checked *window, int32_t target, bool fenced)
 {
     oriel_window_enter(window);
     oriel_epochs_lock_failed(&window->epochs, target, fenced);
     oriel_window_leave(window);
 }
 
-static int lock(struct oriel_checked *window, int lock_type, int rank, int assert,
-                const struct oriel_site *site)
+static int window_lock(struct oriel_checked *window, int lock_type, int rank, int assert,
+                       const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -129,18 +130,18 @@ static int lock(struct oriel_checked *window, int lock_type, int rank, int asser
     int code = oriel_host()->Win_lock(lock_type, rank, assert, window->win);
     oriel_wait_done(waits);
     if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
-        take_back(window, rank, fenced);
+        lock_take_back(window, rank, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
         if (!(assert &MPI_MODE_NOCHECK)) {
-            hold(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
-            take_lock(window, rank, exclusive);
+            lock_hold_record(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
+            target_lock_take(window, rank, exclusive);
         }
         oriel_hint_hold(window, rank, exclusive, (assert &MPI_MODE_NOCHECK) != 0, site);
     }
     return oriel_quiet_end(&quiet, code);
 }
 
-static int unlock(struct oriel_checked *window, int rank, const struct oriel_site *site)
+static int window_unlock(struct oriel_checked *window, int rank, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -158,9 +159,9 @@ static int unlock(struct oriel_checked *window, int rank, const struct oriel_sit
     if (ordered) {
         oriel_window_complete(window, rank);
         oriel_hint_unhold(window, rank);
-        hold(window, rank, ORIEL_HOLDS_NOTHING);
+        lock_hold_record(window, rank, ORIEL_HOLDS_NOTHING);
         if (!(state & ORIEL_TARGET_NOCHECK))
-            give_lock(window, rank, (state & ORIEL_TARGET_EXCLUSIVE) != 0);
+            target_lock_give(window, rank, (state & ORIEL_TARGET_EXCLUSIVE) != 0);
     }
     int code = oriel_host()->Win_unlock(rank, window->win);
     if (ordered)
@@ -168,7 +169,7 @@ static int unlock(struct oriel_checked *window, int rank, const struct oriel_sit
     return oriel_quiet_end(&quiet, code);
 }
 
-static int lock_all(struct oriel_checked *window, int assert, const struct oriel_site *site)
+static int window_lock_all(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -187,18 +188,18 @@ static int lock_all(struct oriel_checked *window, int assert, const struct oriel
     int code = oriel_host()->Win_lock_all(assert, window->win);
     oriel_wait_done(waits);
     if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
-        take_back(window, -1, fenced);
+        lock_take_back(window, -1, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
         if (!window->all_unchecked) {
-            hold(window, -1, ORIEL_HOLDS_SHARED);
-            take_lock_all(window);
+            lock_hold_record(window, -1, ORIEL_HOLDS_SHARED);
+            lock_all_take(window);
         }
         oriel_hint_hold(window, -1, false, window->all_unchecked, site);
     }
     return oriel_quiet_end(&quiet, code);
 }
 
-static int unlock_all(struct oriel_checked *window, const struct oriel_site *site)
+static int window_unlock_all(struct oriel_checked *window, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -211,9 +212,9 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
     if (ordered) {
         oriel_window_complete(window, -1);
         oriel_hint_unhold(window, -1);
-        hold(window, -1, ORIEL_HOLDS_NOTHING);
+        lock_hold_record(window, -1, ORIEL_HOLDS_NOTHING);
         if (!window->all_unchecked)
-            give_entry(window, window->n, SHARED);
+            lock_entry_give(window, window->n, SHARED);
         memset(window->lazy, 0, (size_t)(unsigned)window->n);
     }
     int code = oriel_host()->Win_unlock_all(window->win);
@@ -225,7 +226,7 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
 /* --- flush and sync --- */
 
 /* This flush does not complete pending operations on other targets. */
-static void flag_others(struct oriel_checked *window, int32_t target)
+static void other_targets_flag(struct oriel_checked *window, int32_t target)
 {
     for (int32_t i = 0; i < window->n; i++)
         if (i != target && (window->touched[i] & (ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED)) ==
@@ -235,7 +236,7 @@ static void flag_others(struct oriel_checked *window, int32_t target)
         }
 }
 
-static void flush_locally(struct oriel_checked *window, int32_t target)
+static void flush_local_mark(struct oriel_checked *window, int32_t target)
 {
     oriel_window_complete_gets(window, target);
     oriel_window_flag(window, target, ORIEL_ACCESS_FLUSHED_LOCAL);
@@ -246,12 +247,12 @@ static void before_flush(struct oriel_checked *window, int32_t target, bool remo
     if (remote) {
         oriel_window_complete(window, target);
         if (target >= 0 && window->touched_histories > 0)
-            flag_others(window, target);
+            other_targets_flag(window, target);
     } else if (target >= 0) {
-        flush_locally(window, target);
+        flush_local_mark(window, target);
     } else {
         for (int32_t i = 0; i < window->n && window->touched_any; i++)
-            flush_locally(window, i);
+            flush_local_mark(window, i);
     }
 }
 
@@ -259,9 +260,9 @@ typedef int flush_rank_fn(int rank, MPI_Win win);
 typedef int flush_all_fn(MPI_Win win);
 
 /* False: the target is not locked, which is reported. */
-static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, int target,
-                                                const struct oriel_site *site,
-                                                struct oriel_quiet *quiet)
+static __attribute__((noinline)) bool flush_is_allowed(struct oriel_checked *window, int target,
+                                                       const struct oriel_site *site,
+                                                       struct oriel_quiet *quiet)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     oriel_window_enter(window);
@@ -272,16 +273,16 @@ static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, in
 }
 
 /* The parts of a site. A full site takes longer, and most flushes do not need one. */
-static struct oriel_site site_unmade(const void *address, enum oriel_call call)
+static struct oriel_site site_parts(const void *address, enum oriel_call call)
 {
     return (struct oriel_site){.address = (uint64_t)(uintptr_t)address, .call = (uint16_t)call};
 }
 
 /* A flush that may be wrong. */
-static __attribute__((noinline)) int flush_with_care(struct oriel_checked *window, int target,
-                                                     bool remote, flush_rank_fn *behind,
-                                                     flush_all_fn *behind_all,
-                                                     const struct oriel_site *unmade)
+static __attribute__((noinline)) int flush_checked(struct oriel_checked *window, int target,
+                                                   bool remote, flush_rank_fn *behind,
+                                                   flush_all_fn *behind_all,
+                                                   const struct oriel_site *unmade)
 {
     struct oriel_quiet quiet = {.quiet = false};
     struct oriel_site site =
@@ -291,7 +292,7 @@ static __attribute__((noinline)) int flush_with_care(struct oriel_checked *windo
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one of the two calls is there */
         return oriel_quiet_end(&quiet, behind(target, window->win));
     }
-    bool ordered = may_flush(window, target, &site, &quiet) && window->ordered;
+    bool ordered = flush_is_allowed(window, target, &site, &quiet) && window->ordered;
     if (ordered)
         before_flush(window, target, remote);
     /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above */
@@ -302,22 +303,22 @@ static __attribute__((noinline)) int flush_with_care(struct oriel_checked *windo
 }
 
 /* Any of the four flushes; target -1: all, by flush_all. Under a lock every flush is right. */
-static inline int flush(struct oriel_checked *window, int target, bool remote,
-                        flush_rank_fn *behind, flush_all_fn *behind_all,
-                        const struct oriel_site *unmade)
+static inline int window_flush(struct oriel_checked *window, int target, bool remote,
+                               flush_rank_fn *behind, flush_all_fn *behind_all,
+                               const struct oriel_site *unmade)
 {
     bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded &&
                  oriel_epochs_passive(&window->epochs, target);
     if (oriel_unlikely(!right))
-        return flush_with_care(window, target, remote, behind, behind_all, unmade);
+        return flush_checked(window, target, remote, behind, behind_all, unmade);
     if (oriel_unlikely(!window->ordered))
         return behind(target, window->win);
     if (remote) {
         oriel_window_complete_target(window, target);
         if (oriel_unlikely(window->touched_histories > 0))
-            flag_others(window, target);
+            other_targets_flag(window, target);
     } else {
-        flush_locally(window, target);
+        flush_local_mark(window, target);
     }
     int code = behind(target, window->win);
     oriel_window_completed_target(window, target);
@@ -326,7 +327,7 @@ static inline int flush(struct oriel_checked *window, int target, bool remote,
 
 /* A process that polls memory with MPI_Win_sync may go on with what it finds: all that the others
  * have completed so far. */
-static int synchronise(struct oriel_checked *window)
+static int window_sync(struct oriel_checked *window)
 {
     int code = oriel_host()->Win_sync(window->win);
     if (!window->ordered || code != MPI_SUCCESS)
@@ -343,27 +344,31 @@ static int synchronise(struct oriel_checked *window)
 
 SYNCHRONISE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win),
             (lock_type, rank, assert, win), rank == MPI_PROC_NULL,
-            lock(window, lock_type, rank, assert, &site), oriel_site_opening)
+            window_lock(window, lock_type, rank, assert, &site), oriel_site_opening)
 SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-            unlock(window, rank, &site), oriel_site_make)
+            window_unlock(window, rank, &site), oriel_site_make)
 SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false,
-            lock_all(window, assert, &site), oriel_site_opening)
-SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, unlock_all(window, &site), oriel_site_make)
+            window_lock_all(window, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, window_unlock_all(window, &site),
+            oriel_site_make)
 SYNCHRONISE(Win_flush_all, (MPI_Win win), (win), false,
-            flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site), site_unmade)
+            window_flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site), site_parts)
 SYNCHRONISE(Win_flush_local, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-            flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), site_unmade)
+            window_flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site),
+            site_parts)
 SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
-            flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site), site_unmade)
+            window_flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site),
+            site_parts)
 
-static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const void *address)
+static __attribute__((noinline)) int flush_slow(int rank, MPI_Win win, const void *address)
 {
     if (!oriel_window_look_from("PMPI_Win_flush", address))
         return oriel_host()->Win_flush(rank, win);
     struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
-    struct oriel_site site = site_unmade(address, ORIEL_CALL_Win_flush);
-    int code = window == NULL ? oriel_host()->Win_flush(rank, win)
-                              : flush(window, rank, true, oriel_host()->Win_flush, NULL, &site);
+    struct oriel_site site = site_parts(address, ORIEL_CALL_Win_flush);
+    int code = window == NULL
+                   ? oriel_host()->Win_flush(rank, win)
+                   : window_flush(window, rank, true, oriel_host()->Win_flush, NULL, &site);
     oriel_check_leave();
     return code;
 }
@@ -372,7 +377,7 @@ ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
 {
     if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) ||
                        !oriel_pending_slot_flush(win, rank)))
-        return flush_rank(rank, win, ORIEL_CALLER);
+        return flush_slow(rank, win, ORIEL_CALLER);
     oriel_check_enter();
     int code = oriel_host_calls.Win_flush(rank, win);
     oriel_check_leave();
@@ -386,7 +391,7 @@ ORIEL_EXPORT int PMPI_Win_sync(MPI_Win win)
     if (!oriel_window_look())
         return oriel_host()->Win_sync(win);
     struct oriel_checked *window = oriel_checked_find(win);
-    int code = window == NULL ? oriel_host()->Win_sync(win) : synchronise(window);
+    int code = window == NULL ? oriel_host()->Win_sync(win) : window_sync(window);
     oriel_check_leave();
     return code;
 }

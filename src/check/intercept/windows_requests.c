@@ -21,7 +21,7 @@ struct oriel_window_request {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
 
-static void unlink_locked(struct oriel_window_request *asked)
+static void request_unlink_locked(struct oriel_window_request *asked)
 {
     *asked->link = asked->next;
     if (asked->next != NULL)
@@ -29,7 +29,7 @@ static void unlink_locked(struct oriel_window_request *asked)
     asked->window = NULL;
 }
 
-static void done(void *closure, const MPI_Status *status)
+static void operation_request_done(void *closure, const MPI_Status *status)
 {
     struct oriel_window_request *asked = closure;
     (void)status;
@@ -37,7 +37,7 @@ static void done(void *closure, const MPI_Status *status)
     struct oriel_checked *window = asked->window;
     bool left = window != NULL;
     if (left)
-        unlink_locked(asked);
+        request_unlink_locked(asked);
     pthread_mutex_unlock(&mutex);
     if (left && asked->ticket != 0 && asked->fetches)
         oriel_part_complete_one(asked->history, asked->ticket, oriel_order_now());
@@ -51,30 +51,30 @@ static void done(void *closure, const MPI_Status *status)
 }
 
 /* A flush may have come first. */
-static void release_buffers(void *closure)
+static void operation_buffers_release(void *closure)
 {
     const struct oriel_window_request *asked = closure;
     oriel_local_complete(asked->buffers);
 }
 
-static const struct oriel_request_kind kind = {done, release_buffers};
+static const struct oriel_request_kind kind = {operation_request_done, operation_buffers_release};
 
 /* --- handles --- */
 
-static int tell_status(void *whose, MPI_Status *status)
+static int request_fill_status(void *whose, MPI_Status *status)
 {
     (void)whose;
     oriel_host_fill_status(status);
     return MPI_SUCCESS;
 }
 
-static int drop_nothing(void *whose)
+static int request_drop_nothing(void *whose)
 {
     (void)whose;
     return MPI_SUCCESS;
 }
 
-static bool is_complete(MPI_Request request)
+static bool request_is_complete(MPI_Request request)
 {
     static _Atomic(void *) behind;
     MPI_Status status;
@@ -86,14 +86,14 @@ static bool is_complete(MPI_Request request)
 
 /* Hosts use one handle for all requests that are complete at once, so a wait would not show which
  * of them it is for. Such a request is replaced by one of its own, complete as well. */
-static void give_own_handle(MPI_Request *request)
+static void request_give_own_handle(MPI_Request *request)
 {
     MPI_Request own;
-    int done;
-    if (!is_complete(*request) ||
-        oriel_host_open_request(tell_status, drop_nothing, NULL, &own) != ORIEL_OK)
+    int operation_request_done;
+    if (!request_is_complete(*request) ||
+        oriel_host_open_request(request_fill_status, request_drop_nothing, NULL, &own) != ORIEL_OK)
         return;
-    (void)oriel_host()->Test(request, &done, MPI_STATUS_IGNORE);
+    (void)oriel_host()->Test(request, &operation_request_done, MPI_STATUS_IGNORE);
     *request = own;
     oriel_host_request_end(own);
 }
@@ -124,7 +124,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
         asked->next->link = &asked->next;
     window->asked = asked;
     pthread_mutex_unlock(&mutex);
-    give_own_handle(operation->request);
+    request_give_own_handle(operation->request);
     oriel_checked_request_add(*operation->request, &kind, asked);
 }
 
@@ -136,7 +136,7 @@ void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)
         next = asked->next;
         if (target >= 0 && asked->target != target)
             continue;
-        unlink_locked(asked);
+        request_unlink_locked(asked);
         oriel_local_complete(asked->buffers);
     }
     pthread_mutex_unlock(&mutex);

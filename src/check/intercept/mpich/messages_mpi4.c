@@ -14,41 +14,42 @@ struct unknown {
     const char *name;
 };
 
-static void begin(struct oriel_startable *startable)
+static void persistent_begin(struct oriel_startable *startable)
 {
     oriel_order_unknown_begin(((struct unknown *)startable)->name);
 }
 
-static void started(struct oriel_startable *startable, bool failed)
+static void persistent_started(struct oriel_startable *startable, bool failed)
 {
     (void)startable;
     if (failed)
         oriel_order_unknown_end();
 }
 
-static void done(void *closure, const MPI_Status *status)
+static void persistent_done(void *closure, const MPI_Status *status)
 {
     (void)closure;
     (void)status;
     oriel_order_unknown_end();
 }
 
-static const struct oriel_request_kind kind = {.done = done};
+static const struct oriel_request_kind kind = {.done = persistent_done};
 
-static void drop(struct oriel_startable *startable)
+static void persistent_drop(struct oriel_startable *startable)
 {
     struct unknown *unknown = (struct unknown *)startable;
     free(unknown);
 }
 
-static void add_persistent(const char *name, MPI_Request request)
+static void persistent_add(const char *name, MPI_Request request)
 {
     struct unknown *unknown = malloc(sizeof *unknown);
     if (unknown == NULL) {
         oriel_order_doubt();
         return;
     }
-    *unknown = (struct unknown){{begin, started, &kind, drop}, name};
+    *unknown =
+        (struct unknown){{persistent_begin, persistent_started, &kind, persistent_drop}, name};
     oriel_checked_request_add_persistent(request, &unknown->startable);
 }
 
@@ -62,7 +63,7 @@ static void add_persistent(const char *name, MPI_Request request)
         ORIEL_CHECK_PASS(code, name, arguments);                                                   \
         oriel_order_unknown_end();                                                                 \
         if (code == MPI_SUCCESS)                                                                   \
-            add_persistent("MPI_" #name, *request);                                                \
+            persistent_add("MPI_" #name, *request);                                                \
         return code;                                                                               \
     }
 #include "check/intercept/mpich/persistent.def"
