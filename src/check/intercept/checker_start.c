@@ -130,7 +130,7 @@ static bool shm_make_or_join(void)
     if (is_first_of_node()) {
         own.made = oriel_shm_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
         if (own.made && machines_count > 1 && !oriel_check_remote_serve(&own.address))
-            oriel_warn("the checker of rank %d's machine cannot be asked by others: %s", world_rank,
+            oriel_warn("other nodes cannot reach the checker of rank %d's node: %s", world_rank,
                        oriel_fail_message());
     }
     bool joined =
@@ -183,15 +183,14 @@ static void nodes_connect(void)
     if (reaches_all && machines_count > 1)
         oriel_check_remote_span();
     if (!reaches)
-        oriel_warn("rank %d does not reach the checkers of all machines (%s): the order between "
-                   "machines is not looked at",
+        oriel_warn("rank %d does not reach the checkers of all nodes (%s): order between nodes is "
+                   "not checked",
                    world_rank, oriel_fail_message());
     if (!reaches_all)
-        oriel_finding_count(
-            "windows over several machines: the order of accesses was not looked at");
+        oriel_finding_count("windows over several nodes: the order of accesses was not checked");
     if (machines_count > 1 && !reaches_all)
         oriel_finding_count(
-            "waits for ranks of other machines: deadlocks with them were not looked for");
+            "waits for ranks of other nodes: deadlocks with them were not detected");
 }
 
 typedef int query_fn(int *provided);
@@ -206,7 +205,7 @@ static void checker_start(bool threads)
     bool right = shm_make_or_join() && checker_parts_start(threads);
     if (!(bits_agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
-            oriel_warn("rank %d cannot come to the checker's memory (%s): nothing is checked",
+            oriel_warn("rank %d cannot use the checker's shared memory (%s): nothing is checked",
                        world_rank, oriel_fail_message());
         oriel_check_remote_serve_stop();
         return;

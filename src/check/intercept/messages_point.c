@@ -103,7 +103,7 @@ static void receive_half_got(struct oriel_receive_half *half, int source, int ta
     else
         oriel_order_take_rank(world_rank);
     if (!oriel_order_reaches(world_rank)) {
-        oriel_order_unknown_begin("messages from other machines");
+        oriel_order_unknown_begin("messages from other nodes");
         oriel_order_unknown_end();
     }
 }

@@ -61,7 +61,7 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
     if (world != MPI_GROUP_NULL)
         host->Group_free(&world);
     if (!all)
-        oriel_finding_count("windows of several MPI_COMM_WORLD: not looked at");
+        oriel_finding_count("windows of several MPI_COMM_WORLD: not checked");
     return all;
 }
 
@@ -242,7 +242,7 @@ static struct oriel_checked *entry_make(struct creation *creation, int code, con
         return window;
     if (code == MPI_SUCCESS)
         oriel_finding_count(
-            "windows with a rank that is not checked or died, or without memory: not looked at");
+            "windows with a rank that is not checked or has died, or without memory: not checked");
     if (window != NULL) {
         oriel_checked_remove(window);
         oriel_checked_free(window);
